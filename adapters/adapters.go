@@ -41,25 +41,25 @@ func all(ok bool, units int64) int64 {
 }
 
 // making makes the limiter of one instance for one policy.
-type making func(env strategies.Env, p *quota.Policy) (limiter, error)
+type making func(env strategies.Env, policy *quota.Policy) (limiter, error)
 
 // library completes a Meta, which is of a library unless it says otherwise, and
 // registers it.
-func library(m strategies.Meta, open making) {
-	m.Form = cmp.Or(m.Form, strategies.Library)
-	m.Counts = quota.CountsNothing
-	m.PerProcess = len(m.Needs) == 0
-	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+func library(meta strategies.Meta, open making) {
+	meta.Form = cmp.Or(meta.Form, strategies.Library)
+	meta.Counts = quota.CountsNothing
+	meta.PerProcess = len(meta.Needs) == 0
+	meta.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &instance{env: env, open: open, limiters: map[limited]limiter{}}, nil
 	}
-	strategies.Register(m)
+	strategies.Register(meta)
 }
 
 // single refuses policies with costs other than 1.
-func single(p *quota.Policy) error {
-	for _, c := range p.Costs {
+func single(policy *quota.Policy) error {
+	for _, c := range policy.Costs {
 		if c != 1 {
-			return fmt.Errorf("policy %s has requests of %d %s, and only those of 1 are served", p.Name, c, p.Unit)
+			return fmt.Errorf("policy %s has requests of %d %s, and only those of 1 are served", policy.Name, c, policy.Unit)
 		}
 	}
 	return nil
@@ -84,14 +84,14 @@ var _ strategies.Strategy = (*instance)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *instance) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	l, err := s.limiter(req.Policy)
+	limiter, err := s.limiter(req.Policy)
 	if err != nil {
 		return quota.Decision{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return quota.Decision{}, err
 	}
-	n, err := l.take(ctx, s.env.Prefix+req.Policy.Name+":"+string(req.Subject), req.Units)
+	n, err := limiter.take(ctx, s.env.Prefix+req.Policy.Name+":"+string(req.Subject), req.Units)
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -99,24 +99,24 @@ func (s *instance) Take(ctx context.Context, req quota.Request) (quota.Decision,
 	if strategies.Redis(s.env) != nil {
 		tier = quota.TierRedis
 	}
-	d := quota.Decision{Admitted: n > 0, Tier: tier, Remaining: -1}
-	if d.Admitted && n < req.Units {
-		d.Granted = n
+	decision := quota.Decision{Admitted: n > 0, Tier: tier, Remaining: -1}
+	if decision.Admitted && n < req.Units {
+		decision.Granted = n
 	}
-	return d, nil
+	return decision, nil
 }
 
 // limiter is that of the policy. Opening one may ask a store, so no lock is held
 // meanwhile; of two that are made at once the first is kept.
-func (s *instance) limiter(p *quota.Policy) (limiter, error) {
-	key := limited{p.Name, p.Limit, p.Window}
+func (s *instance) limiter(policy *quota.Policy) (limiter, error) {
+	key := limited{policy.Name, policy.Limit, policy.Window}
 	s.mu.Lock()
 	l, ok := s.limiters[key]
 	s.mu.Unlock()
 	if ok {
 		return l, nil
 	}
-	l, err := s.open(s.env, p)
+	l, err := s.open(s.env, policy)
 	if err != nil {
 		return nil, fmt.Errorf("make the library's limiter: %w", err)
 	}
@@ -134,8 +134,8 @@ func (s *instance) Close(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	for _, l := range s.limiters {
-		err = errors.Join(err, closed(l))
+	for _, limiter := range s.limiters {
+		err = errors.Join(err, closed(limiter))
 	}
 	return err
 }

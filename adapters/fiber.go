@@ -20,13 +20,13 @@ func init() {
 		Name: "lib-fiber-redis", Doc: "gofiber/fiber: its limiter middleware with its storage on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest},
 		Guarantee: []quota.Clause{quota.Exactly(quota.FaultClock)}, Serves: wholeSeconds, Foreign: true, ClockFixed: true,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		app := fiber.New(fiber.Config{DisableStartupMessage: true})
 		app.Use(fiberlimiter.New(fiberlimiter.Config{
-			Max: int(p.Limit), Expiration: p.Window.RealLength(), Storage: fiberredis.NewFromConnection(strategies.Redis(env)),
-			KeyGenerator: func(c *fiber.Ctx) string { return string(c.Request().Header.Peek("X-Key")) },
+			Max: int(policy.Limit), Expiration: policy.Window.RealLength(), Storage: fiberredis.NewFromConnection(strategies.Redis(env)),
+			KeyGenerator: func(ctx *fiber.Ctx) string { return string(ctx.Request().Header.Peek("X-Key")) },
 		}))
-		app.Get("/", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
+		app.Get("/", func(ctx *fiber.Ctx) error { return ctx.SendStatus(http.StatusNoContent) })
 		return fiberLimiter{app.Handler()}, nil
 	})
 }
@@ -34,9 +34,9 @@ func init() {
 type fiberLimiter struct{ handle fasthttp.RequestHandler }
 
 func (f fiberLimiter) take(_ context.Context, key string, units int64) (int64, error) {
-	var c fasthttp.RequestCtx
-	c.Request.SetRequestURI("/")
-	c.Request.Header.Set("X-Key", key)
-	f.handle(&c)
-	return all(c.Response.StatusCode() == http.StatusNoContent, units), nil
+	var requestCtx fasthttp.RequestCtx
+	requestCtx.Request.SetRequestURI("/")
+	requestCtx.Request.Header.Set("X-Key", key)
+	f.handle(&requestCtx)
+	return all(requestCtx.Response.StatusCode() == http.StatusNoContent, units), nil
 }

@@ -21,24 +21,24 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-oxy", Doc: "vulcand/oxy: its token limiter, a bucket in memory for each source",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		rates := oxy.NewRateSet()
-		if err := rates.Add(p.Window.RealLength(), p.Window.Refill, p.Limit); err != nil {
+		if err := rates.Add(policy.Window.RealLength(), policy.Window.Refill, policy.Limit); err != nil {
 			return nil, err
 		}
 		source := utils.ExtractorFunc(func(r *http.Request) (string, int64, error) {
 			units, err := strconv.ParseInt(r.Header.Get("X-Units"), 10, 64)
 			return r.Header.Get("X-Key"), units, err
 		})
-		l, err := oxy.New(http.HandlerFunc(served), source, rates)
-		return handler{l}, err
+		tokenLimiter, err := oxy.New(http.HandlerFunc(served), source, rates)
+		return handler{tokenLimiter}, err
 	})
 	library(strategies.Meta{
 		Name: "lib-beego", Doc: "beego/beego: its filter ratelimit, a bucket in memory for each session key",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return beegoFilter{beegolimit.NewLimiter(
-			beegolimit.WithCapacity(uint(p.Limit)), beegolimit.WithRate(p.Window.RealLength()/time.Duration(p.Window.Refill)),
+			beegolimit.WithCapacity(uint(policy.Limit)), beegolimit.WithRate(policy.Window.RealLength()/time.Duration(policy.Window.Refill)),
 			beegolimit.WithSessionKey(func(c *beego.Context) string { return c.Request.Header.Get("X-Key") }),
 		)}, nil
 	})
@@ -54,9 +54,9 @@ func (h handler) take(ctx context.Context, key string, units int64) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return all(w.Code == http.StatusNoContent, units), nil
+	recorder := httptest.NewRecorder()
+	h.ServeHTTP(recorder, r)
+	return all(recorder.Code == http.StatusNoContent, units), nil
 }
 
 // asked is a request of a key for units.
@@ -77,9 +77,9 @@ func (b beegoFilter) take(ctx context.Context, key string, units int64) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	w := httptest.NewRecorder()
+	recorder := httptest.NewRecorder()
 	c := beego.NewContext()
-	c.Reset(w, r)
+	c.Reset(recorder, r)
 	b.filter(c)
-	return all(w.Code != http.StatusTooManyRequests, units), nil
+	return all(recorder.Code != http.StatusTooManyRequests, units), nil
 }

@@ -40,8 +40,8 @@ func init() {
 			"The request is admitted if fewer than the limit were counted before it.",
 		}, Deviations: []string{"Redis in cluster mode, and policies of several periods at once, are left out."}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Fixed}, Guarantee: exact, Serves: wholeSeconds,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return kong{strategies.Redis(env), env.Clock, p}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return kong{strategies.Redis(env), env.Clock, policy}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-spring", Source: "Spring Cloud Gateway, request_rate_limiter.lua", Form: strategies.Reference,
@@ -52,8 +52,8 @@ func init() {
 			"It takes the tokens if there are enough, and keeps the bucket for twice the time in which it fills, in whole seconds.",
 		}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return spring{strategies.Redis(env), p}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return spring{strategies.Redis(env), policy}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-cloudflare", Source: "Cloudflare, counting things a lot of different things", Form: strategies.Reference,
@@ -65,8 +65,8 @@ func init() {
 		}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the answer, which is the gentler order."}},
 		// The source promises an approximation and gives no bound for what is over the limit.
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds, Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return cloudflare{strategies.Redis(env), env.Clock, p}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return cloudflare{strategies.Redis(env), env.Clock, policy}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-redis-cell", Source: "redis-cell, CL.THROTTLE", Form: strategies.Reference,
@@ -77,8 +77,8 @@ func init() {
 			"The key lives until that moment, in whole milliseconds, rounded down.",
 		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads TIME, in microseconds. A key lives for a millisecond at least."}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return cell{strategies.Redis(env), p}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return cell{strategies.Redis(env), policy}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-stripe", Source: "Stripe, scaling your API with rate limiters", Form: strategies.Reference,
@@ -89,8 +89,8 @@ func init() {
 			"Where the script fails, the caller is admitted.",
 		}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return stripe{strategies.Redis(env), env.Clock, p}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return stripe{strategies.Redis(env), env.Clock, policy}, nil
 	})
 }
 
@@ -124,9 +124,9 @@ type kong struct {
 }
 
 func (k kong) take(ctx context.Context, key string, units int64) (int64, error) {
-	w := k.policy.Window
-	key = fmt.Sprintf("%s:%d", key, w.At(k.clock.Now()).Index)
-	before, err := k.redis.Eval(ctx, kongScript, []string{key}, int64(w.RealLength()/time.Second)).Int64()
+	window := k.policy.Window
+	key = fmt.Sprintf("%s:%d", key, window.At(k.clock.Now()).Index)
+	before, err := k.redis.Eval(ctx, kongScript, []string{key}, int64(window.RealLength()/time.Second)).Int64()
 	return all(err == nil && before < k.policy.Limit, units), err
 }
 
@@ -147,10 +147,10 @@ type cloudflare struct {
 }
 
 func (c cloudflare) take(ctx context.Context, key string, units int64) (int64, error) {
-	w := c.policy.Window
-	w.Kind = quota.Fixed // numbered windows of its length
+	window := c.policy.Window
+	window.Kind = quota.Fixed // numbered windows of its length
 	now := c.clock.Now()
-	span := w.At(now)
+	span := window.At(now)
 	whole := span.End.Sub(span.Start)
 	left := span.End.Sub(now)
 	keys := []string{fmt.Sprintf("%s:%d", key, span.Index), fmt.Sprintf("%s:%d", key, span.Index-1)}
@@ -159,8 +159,8 @@ func (c cloudflare) take(ctx context.Context, key string, units int64) (int64, e
 		return 0, err
 	}
 	var counts [2]int64
-	for i, v := range values {
-		if text, ok := v.(string); ok {
+	for i, value := range values {
+		if text, ok := value.(string); ok {
 			counts[i], err = strconv.ParseInt(text, 10, 64)
 			if err != nil {
 				return 0, err

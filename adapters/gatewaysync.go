@@ -31,8 +31,8 @@ func init() {
 		// The source calls the counters less accurate, and gives no bound for what is over the limit.
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Serves: wholeSeconds, Foreign: true,
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return &kongSync{redis: strategies.Redis(env), policy: p, counts: map[string]*kongCount{}}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return &kongSync{redis: strategies.Redis(env), policy: policy, counts: map[string]*kongCount{}}, nil
 	})
 }
 
@@ -55,13 +55,13 @@ func (k *kongSync) lives() int64 { return int64(k.policy.Window.RealLength() / t
 func (k *kongSync) take(ctx context.Context, key string, units int64) (int64, error) {
 	key = fmt.Sprintf("%s:%d", key, k.policy.Window.At(time.Now()).Index) //nolint:forbidigo // the gateway's own clock
 	k.mu.Lock()
-	c := k.counts[key]
+	count := k.counts[key]
 	var counted int64
-	if c != nil {
-		counted = c.read + c.since
+	if count != nil {
+		counted = count.read + count.since
 	}
 	k.mu.Unlock()
-	if c == nil {
+	if count == nil {
 		before, err := k.redis.Eval(ctx, kongScript, []string{key}, k.lives()).Int64()
 		if err != nil {
 			return 0, err
@@ -92,8 +92,8 @@ func (k *kongSync) flush() {
 	k.mu.Lock()
 	k.timer = nil
 	since := map[string]int64{}
-	for key, c := range k.counts {
-		since[key] = c.since
+	for key, count := range k.counts {
+		since[key] = count.since
 	}
 	k.mu.Unlock()
 	for key, n := range since {

@@ -24,36 +24,36 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-go-zero-period", Doc: "zeromicro/go-zero: a counter that lives as long as its period, in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: wholeSeconds, Foreign: true,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return zeroPeriod{limit.NewPeriodLimit(int(p.Window.RealLength()/time.Second), int(p.Limit), zeroStore(strategies.Redis(env)), "")}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return zeroPeriod{limit.NewPeriodLimit(int(policy.Window.RealLength()/time.Second), int(policy.Limit), zeroStore(strategies.Redis(env)), "")}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-go-zero-token", Doc: "zeromicro/go-zero: a token bucket in one Lua script, by the clocks of its callers",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond, Foreign: true,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return &zeroTokens{store: zeroStore(strategies.Redis(env)), rate: int(perSecond(p)), burst: int(p.Limit)}, nil
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return &zeroTokens{store: zeroStore(strategies.Redis(env)), rate: int(perSecond(policy)), burst: int(policy.Limit)}, nil
 	})
 }
 
 // wholeSeconds refuses policies whose window go-zero cannot be told.
-func wholeSeconds(p *quota.Policy) error {
-	if p.Window.RealLength()%time.Second != 0 {
-		return fmt.Errorf("policy %s has a window of %v, and only whole seconds are served", p.Name, p.Window.RealLength())
+func wholeSeconds(policy *quota.Policy) error {
+	if policy.Window.RealLength()%time.Second != 0 {
+		return fmt.Errorf("policy %s has a window of %v, and only whole seconds are served", policy.Name, policy.Window.RealLength())
 	}
-	return single(p)
+	return single(policy)
 }
 
 // wholePerSecond refuses policies whose rate is not a whole number of units a second.
-func wholePerSecond(p *quota.Policy) error {
-	if r := perSecond(p); r != float64(int(r)) {
-		return fmt.Errorf("policy %s refills %g %s per second, and only whole numbers are served", p.Name, r, p.Unit)
+func wholePerSecond(policy *quota.Policy) error {
+	if r := perSecond(policy); r != float64(int(r)) {
+		return fmt.Errorf("policy %s refills %g %s per second, and only whole numbers are served", policy.Name, r, policy.Unit)
 	}
 	return nil
 }
 
 // perSecond is the rate of a bucket in units per second.
-func perSecond(p *quota.Policy) float64 {
-	return float64(p.Window.Refill) / p.Window.RealLength().Seconds()
+func perSecond(policy *quota.Policy) float64 {
+	return float64(policy.Window.Refill) / policy.Window.RealLength().Seconds()
 }
 
 // zeroStores numbers the stores: go-zero keeps one client for each address.
@@ -95,9 +95,9 @@ type zeroTokens struct {
 }
 
 func (z *zeroTokens) take(ctx context.Context, key string, units int64) (int64, error) {
-	l, ok := z.limiters.Load(key)
+	value, ok := z.limiters.Load(key)
 	if !ok {
-		l, _ = z.limiters.LoadOrStore(key, limit.NewTokenLimiter(z.rate, z.burst, z.store, key))
+		value, _ = z.limiters.LoadOrStore(key, limit.NewTokenLimiter(z.rate, z.burst, z.store, key))
 	}
-	return all(l.(*limit.TokenLimiter).AllowNCtx(ctx, time.Now(), int(units)), units), nil //nolint:forbidigo // as its users call it
+	return all(value.(*limit.TokenLimiter).AllowNCtx(ctx, time.Now(), int(units)), units), nil //nolint:forbidigo // as its users call it
 }

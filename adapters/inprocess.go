@@ -26,74 +26,74 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-x-time-rate", Doc: "golang.org/x/time/rate: a bucket in memory, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		return &perKey{make: func() bucket { return xtime{rate.NewLimiter(rate.Limit(perSecond(p)), int(p.Limit))} }}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket { return xtime{rate.NewLimiter(rate.Limit(perSecond(policy)), int(policy.Limit))} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-juju-ratelimit", Doc: "juju/ratelimit: a bucket in memory that is filled in ticks, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		each := p.Window.RealLength() / time.Duration(p.Window.Refill)
-		return &perKey{make: func() bucket { return juju{ratelimit.NewBucket(each, p.Limit)} }}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		each := policy.Window.RealLength() / time.Duration(policy.Window.Refill)
+		return &perKey{make: func() bucket { return juju{ratelimit.NewBucket(each, policy.Limit)} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-failsafe-bursty", Doc: "failsafe-go: its bursty limiter, a counter per period, one per subject",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{twice()}, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
-			return failsafe{ratelimiter.NewBursty[any](uint(p.Limit), p.Window.RealLength())}
+			return failsafe{ratelimiter.NewBursty[any](uint(policy.Limit), policy.Window.RealLength())}
 		}}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-tollbooth", Doc: "didip/tollbooth: a bucket in memory, over golang.org/x/time/rate",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		l := tollbooth.NewLimiter(perSecond(p), nil)
-		return booth{l.SetBurst(int(p.Limit))}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		l := tollbooth.NewLimiter(perSecond(policy), nil)
+		return booth{l.SetBurst(int(policy.Limit))}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-jaeger", Doc: "uber/jaeger-client-go: utils.RateLimiter, a balance of credits in memory, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		return &perKey{make: func() bucket { return credits{jaeger.NewRateLimiter(perSecond(p), float64(p.Limit))} }}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket { return credits{jaeger.NewRateLimiter(perSecond(policy), float64(policy.Limit))} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-beefsack", Doc: "beefsack/go-rate: the times of the last calls in memory, one list per subject",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		return &perKey{make: func() bucket { return times{beefsack.New(int(p.Limit), p.Window.RealLength())} }}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket { return times{beefsack.New(int(policy.Limit), policy.Window.RealLength())} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-kevinms", Doc: "kevinms/leakybucket-go: its collector, buckets in memory that grant what is left",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		return leaky{kevinms.NewCollector(perSecond(p), p.Limit, false)}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		return leaky{kevinms.NewCollector(perSecond(policy), policy.Limit, false)}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-cockroach", Doc: "cockroachdb/tokenbucket: a bucket in memory, one per subject, each under a mutex as it asks for",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			var b roach
-			b.Init(tokenbucket.TokensPerSecond(perSecond(p)), tokenbucket.Tokens(p.Limit))
+			b.Init(tokenbucket.TokensPerSecond(perSecond(policy)), tokenbucket.Tokens(policy.Limit))
 			return &b
 		}}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-slidingwindow", Doc: "RussellLuo/slidingwindow: two counted windows in memory, the one before weighed, one per subject",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)}, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
-			l, _ := slidingwindow.NewLimiter(p.Window.RealLength(), p.Limit, func() (slidingwindow.Window, slidingwindow.StopFunc) { return slidingwindow.NewLocalWindow() })
-			return sliding{l}
+			limiter, _ := slidingwindow.NewLimiter(policy.Window.RealLength(), policy.Limit, func() (slidingwindow.Window, slidingwindow.StopFunc) { return slidingwindow.NewLocalWindow() })
+			return sliding{limiter}
 		}}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-clever-memory", Doc: "Clever/leakybucket: its store in memory, a counter per window, one per subject",
 		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
-			b, _ := memory.New().Create("", uint(p.Limit), p.Window.RealLength()) // it returns no error
+			b, _ := memory.New().Create("", uint(policy.Limit), policy.Window.RealLength()) // it returns no error
 			return draining{b}
 		}}, nil
 	})
@@ -104,7 +104,7 @@ func init() {
 func twice() quota.Clause {
 	return quota.Clause{
 		Property: quota.PropertyLeak, Formula: "L x (2 x instances - 1)", Tolerates: []quota.Fault{quota.FaultClock},
-		Bound: func(p quota.Params) int64 { return (2*p.Instances - 1) * p.Limit },
+		Bound: func(params quota.Params) int64 { return (2*params.Instances - 1) * params.Limit },
 	}
 }
 
@@ -113,7 +113,7 @@ func twice() quota.Clause {
 func ticked() []quota.Clause {
 	return []quota.Clause{{
 		Property: quota.PropertyLeak, Formula: "(L + 1) x instances", Tolerates: []quota.Fault{quota.FaultClock},
-		Bound: func(p quota.Params) int64 { return (p.Instances-1)*p.Limit + p.Instances },
+		Bound: func(params quota.Params) int64 { return (params.Instances-1)*params.Limit + params.Instances },
 	}, quota.MayReject(quota.FaultClock)}
 }
 
@@ -127,11 +127,11 @@ type perKey struct {
 }
 
 func (k *perKey) take(_ context.Context, key string, units int64) (int64, error) {
-	b, ok := k.buckets.Load(key)
+	value, ok := k.buckets.Load(key)
 	if !ok {
-		b, _ = k.buckets.LoadOrStore(key, k.make())
+		value, _ = k.buckets.LoadOrStore(key, k.make())
 	}
-	return all(b.(bucket).allow(units), units), nil
+	return all(value.(bucket).allow(units), units), nil
 }
 
 type xtime struct{ *rate.Limiter }

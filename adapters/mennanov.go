@@ -26,73 +26,73 @@ func init() {
 
 	for _, m := range []struct {
 		meta strategies.Meta
-		make func(env strategies.Env, p *quota.Policy, key string) limits
+		make func(env strategies.Env, policy *quota.Policy, key string) limits
 	}{
 		{strategies.Meta{
 			Name: "lib-mennanov-token-redis", Doc: "mennanov/limiters: a token bucket on Redis under the library's lock on Redis, with the time to live of its README",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, each(p), false)
-			return limiters.NewTokenBucket(p.Limit, each(p), mennanovLock(env, key), backend, wallClock, unlogged{}).Take
+		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
+			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, each(policy), false)
+			return limiters.NewTokenBucket(policy.Limit, each(policy), mennanovLock(env, key), backend, wallClock, unlogged{}).Take
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-token-checked", Doc: "mennanov/limiters: the same without a lock, with the library's check for races, and keys that live until the bucket is full",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, fills(p)+each(p), true)
-			return limiters.NewTokenBucket(p.Limit, each(p), limiters.NewLockNoop(), backend, wallClock, unlogged{}).Take
+		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
+			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, fills(policy)+each(policy), true)
+			return limiters.NewTokenBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock, unlogged{}).Take
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-token-memory", Doc: "mennanov/limiters: a token bucket in memory, one per subject",
 			Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		}, func(_ strategies.Env, p *quota.Policy, _ string) limits {
-			l := limiters.NewTokenBucket(p.Limit, each(p), limiters.NewLockNoop(), limiters.NewTokenBucketInMemory(), wallClock, unlogged{})
-			return l.Take
+		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
+			bucket := limiters.NewTokenBucket(policy.Limit, each(policy), limiters.NewLockNoop(), limiters.NewTokenBucketInMemory(), wallClock, unlogged{})
+			return bucket.Take
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-leaky-redis", Doc: "mennanov/limiters: a queue on Redis that is emptied at a rate, with the library's check for races",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: queue, Serves: single,
-		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			backend := limiters.NewLeakyBucketRedis(strategies.Redis(env), key, fills(p)+each(p), true)
-			return one(limiters.NewLeakyBucket(p.Limit, each(p), limiters.NewLockNoop(), backend, wallClock, unlogged{}))
+		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
+			backend := limiters.NewLeakyBucketRedis(strategies.Redis(env), key, fills(policy)+each(policy), true)
+			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock, unlogged{}))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-leaky-memory", Doc: "mennanov/limiters: a queue in memory that is emptied at a rate, one per subject",
 			Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Serves: single,
-		}, func(_ strategies.Env, p *quota.Policy, _ string) limits {
-			return one(limiters.NewLeakyBucket(p.Limit, each(p), limiters.NewLockNoop(), limiters.NewLeakyBucketInMemory(), wallClock, unlogged{}))
+		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
+			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(), limiters.NewLeakyBucketInMemory(), wallClock, unlogged{}))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-redis", Doc: "mennanov/limiters: a counter per window on Redis, without a lock",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Fixed}, Guarantee: []quota.Clause{{ // "lenient" about the boundary between windows
 				Property: quota.PropertyLeak, Formula: "2 L", Tolerates: []quota.Fault{quota.FaultClock},
-				Bound: func(p quota.Params) int64 { return p.Limit },
+				Bound: func(params quota.Params) int64 { return params.Limit },
 			}}, Serves: single,
-		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			return one(limiters.NewFixedWindow(p.Limit, p.Window.RealLength(), limiters.NewFixedWindowRedis(strategies.Redis(env), key), wallClock))
+		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
+			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(), limiters.NewFixedWindowRedis(strategies.Redis(env), key), wallClock))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-memory", Doc: "mennanov/limiters: a counter per window in memory, one per subject",
 			Kinds: []quota.Kind{quota.Fixed}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single,
-		}, func(_ strategies.Env, p *quota.Policy, _ string) limits {
-			return one(limiters.NewFixedWindow(p.Limit, p.Window.RealLength(), limiters.NewFixedWindowInMemory(), wallClock))
+		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
+			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(), limiters.NewFixedWindowInMemory(), wallClock))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-sliding-redis", Doc: "mennanov/limiters: two counted windows on Redis, the one before weighed, without a lock",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{quota.Weighted(quota.FaultClock), quota.MayReject(quota.FaultClock)}, Serves: single,
-		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			return mennanovSliding(p, limiters.NewSlidingWindowRedis(strategies.Redis(env), key))
+		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
+			return mennanovSliding(policy, limiters.NewSlidingWindowRedis(strategies.Redis(env), key))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-sliding-memory", Doc: "mennanov/limiters: two counted windows in memory, the one before weighed, one per subject",
 			Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)}, Serves: single,
-		}, func(_ strategies.Env, p *quota.Policy, _ string) limits {
-			return mennanovSliding(p, limiters.NewSlidingWindowInMemory())
+		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
+			return mennanovSliding(policy, limiters.NewSlidingWindowInMemory())
 		}},
 	} {
 		m.meta.Foreign = true
-		library(m.meta, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-			return &mennanov{make: func(key string) limits { return m.make(env, p, key) }}, nil
+		library(m.meta, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+			return &mennanov{make: func(key string) limits { return m.make(env, policy, key) }}, nil
 		})
 	}
 }
@@ -107,11 +107,11 @@ type mennanov struct {
 }
 
 func (m *mennanov) take(ctx context.Context, key string, units int64) (int64, error) {
-	l, ok := m.limiters.Load(key)
+	value, ok := m.limiters.Load(key)
 	if !ok {
-		l, _ = m.limiters.LoadOrStore(key, m.make(key))
+		value, _ = m.limiters.LoadOrStore(key, m.make(key))
 	}
-	_, err := l.(limits)(ctx, units)
+	_, err := value.(limits)(ctx, units)
 	switch {
 	case errors.Is(err, limiters.ErrLimitExhausted):
 		return 0, nil
@@ -130,8 +130,8 @@ func one(l interface {
 }
 
 // mennanovSliding has the epsilon of the library's own tests.
-func mennanovSliding(p *quota.Policy, backend limiters.SlidingWindowIncrementer) limits {
-	return one(limiters.NewSlidingWindow(p.Limit, p.Window.RealLength(), backend, wallClock, 1e-9))
+func mennanovSliding(policy *quota.Policy, backend limiters.SlidingWindowIncrementer) limits {
+	return one(limiters.NewSlidingWindow(policy.Limit, policy.Window.RealLength(), backend, wallClock, 1e-9))
 }
 
 // mennanovLock is the library's lock on Redis. What it takes from the clock and from
@@ -147,12 +147,12 @@ func mennanovLock(env strategies.Env, key string) limiters.DistLocker {
 const lockDelay = 150 * time.Millisecond
 
 // each is the time in which a unit flows in.
-func each(p *quota.Policy) time.Duration {
-	return p.Window.RealLength() / time.Duration(p.Window.Refill)
+func each(policy *quota.Policy) time.Duration {
+	return policy.Window.RealLength() / time.Duration(policy.Window.Refill)
 }
 
 // fills is the time in which the bucket fills.
-func fills(p *quota.Policy) time.Duration { return time.Duration(p.Limit) * each(p) }
+func fills(policy *quota.Policy) time.Duration { return time.Duration(policy.Limit) * each(policy) }
 
 var wallClock = limiters.NewSystemClock()
 

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	m := strategies.Meta{
+	meta := strategies.Meta{
 		Name: "lib-redis-rate", Doc: "go-redis/redis_rate: GCRA in one Lua script, by the server's clock",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket},
 		Guarantee: []quota.Clause{{
@@ -18,11 +18,15 @@ func init() {
 			Bound: func(quota.Params) int64 { return 0 },
 		}},
 	}
-	library(m, func(env strategies.Env, p *quota.Policy) (limiter, error) { return newRedisRate(env, p, false), nil })
-	m.Name = "lib-redis-rate-at-most"
-	m.Doc = "go-redis/redis_rate: AllowAtMost, which grants what is left of what is asked for"
-	m.Foreign = true // what it grants depends on parts of units, and on moments between two of them
-	library(m, func(env strategies.Env, p *quota.Policy) (limiter, error) { return newRedisRate(env, p, true), nil })
+	library(meta, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return newRedisRate(env, policy, false), nil
+	})
+	meta.Name = "lib-redis-rate-at-most"
+	meta.Doc = "go-redis/redis_rate: AllowAtMost, which grants what is left of what is asked for"
+	meta.Foreign = true // what it grants depends on parts of units, and on moments between two of them
+	library(meta, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		return newRedisRate(env, policy, true), nil
+	})
 }
 
 // redisRate is AllowN, or AllowAtMost.
@@ -32,10 +36,10 @@ type redisRate struct {
 	partial bool
 }
 
-func newRedisRate(env strategies.Env, p *quota.Policy, partial bool) *redisRate {
+func newRedisRate(env strategies.Env, policy *quota.Policy, partial bool) *redisRate {
 	return &redisRate{
 		redis_rate.NewLimiter(strategies.Redis(env)),
-		redis_rate.Limit{Rate: int(p.Window.Refill), Period: p.Window.RealLength(), Burst: int(p.Limit)}, partial,
+		redis_rate.Limit{Rate: int(policy.Window.Refill), Period: policy.Window.RealLength(), Burst: int(policy.Limit)}, partial,
 	}
 }
 

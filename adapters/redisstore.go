@@ -20,12 +20,12 @@ func init() {
 		// Intervals begin with the first request of all: the limit at the end of one, and again at the beginning of the next.
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak, Formula: "L", Tolerates: []quota.Fault{quota.FaultClock},
-			Bound: func(p quota.Params) int64 { return p.Limit },
+			Bound: func(params quota.Params) int64 { return params.Limit },
 		}},
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		pool := &redigo.Pool{Dial: func() (redigo.Conn, error) { return redigoConn{strategies.Redis(env)}, nil }}
-		st, err := redisstore.NewWithPool(&redisstore.Config{Tokens: uint64(p.Limit), Interval: p.Window.RealLength()}, pool)
-		return sethvargoRedis{st}, err
+		store, err := redisstore.NewWithPool(&redisstore.Config{Tokens: uint64(policy.Limit), Interval: policy.Window.RealLength()}, pool)
+		return sethvargoRedis{store}, err
 	})
 }
 

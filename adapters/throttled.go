@@ -18,32 +18,32 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-throttled-redis", Doc: "throttled/throttled: GCRA by compare and swap on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		st, err := goredisstore.NewCtx(strategies.Redis(env), "")
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
+		store, err := goredisstore.NewCtx(strategies.Redis(env), "")
 		if err != nil {
 			return nil, err
 		}
-		return newThrottled(st, p)
+		return newThrottled(store, policy)
 	})
 	library(strategies.Meta{
 		Name: "lib-throttled-memory", Doc: "throttled/throttled: GCRA in memory, by the clock of package time",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		st, err := memstore.NewCtx(0)
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		gcraStoreCtx, err := memstore.NewCtx(0)
 		if err != nil {
 			return nil, err
 		}
-		return newThrottled(st, p)
+		return newThrottled(gcraStoreCtx, policy)
 	})
 }
 
 type gcra struct{ *throttled.GCRARateLimiterCtx }
 
-func newThrottled(st throttled.GCRAStoreCtx, p *quota.Policy) (limiter, error) {
-	l, err := throttled.NewGCRARateLimiterCtx(st, throttled.RateQuota{
-		MaxRate: throttled.PerDuration(int(p.Window.Refill), p.Window.RealLength()), MaxBurst: int(p.Limit - 1),
+func newThrottled(gcraStoreCtx throttled.GCRAStoreCtx, policy *quota.Policy) (limiter, error) {
+	gcraRateLimiterCtx, err := throttled.NewGCRARateLimiterCtx(gcraStoreCtx, throttled.RateQuota{
+		MaxRate: throttled.PerDuration(int(policy.Window.Refill), policy.Window.RealLength()), MaxBurst: int(policy.Limit - 1),
 	})
-	return gcra{l}, err
+	return gcra{gcraRateLimiterCtx}, err
 }
 
 func (g gcra) take(ctx context.Context, key string, units int64) (int64, error) {

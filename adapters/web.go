@@ -20,30 +20,30 @@ func init() {
 		Name: "lib-httprate", Doc: "go-chi/httprate: a weighted sliding window in memory",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)},
 		Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		return chi{httprate.NewRateLimiter(int(p.Limit), p.Window.RealLength())}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		return chi{httprate.NewRateLimiter(int(policy.Limit), policy.Window.RealLength())}, nil
 	})
 	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
 	library(strategies.Meta{
 		Name: "lib-echo-memory", Doc: "labstack/echo: the memory store of its limiter, over golang.org/x/time/rate",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return echo{middleware.NewRateLimiterMemoryStoreWithConfig(middleware.RateLimiterMemoryStoreConfig{
-			Rate: rate.Limit(perSecond(p)), Burst: int(p.Limit),
+			Rate: rate.Limit(perSecond(policy)), Burst: int(policy.Limit),
 		})}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-gin-redis", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: single, Foreign: true,
-	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		client, _ := strategies.Redis(env).(*redis.Client)
-		return ginLimiter{gin.RedisStore(&gin.RedisOptions{Rate: p.Window.RealLength(), Limit: uint(p.Limit), RedisClient: client})}, nil
+		return ginLimiter{gin.RedisStore(&gin.RedisOptions{Rate: policy.Window.RealLength(), Limit: uint(policy.Limit), RedisClient: client})}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-gin-memory", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request in memory",
 		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
-	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
-		return ginLimiter{gin.InMemoryStore(&gin.InMemoryOptions{Rate: p.Window.RealLength(), Limit: uint(p.Limit)})}, nil
+	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
+		return ginLimiter{gin.InMemoryStore(&gin.InMemoryOptions{Rate: policy.Window.RealLength(), Limit: uint(policy.Limit)})}, nil
 	})
 }
 
@@ -77,6 +77,6 @@ func (g ginLimiter) take(_ context.Context, key string, units int64) (int64, err
 func weighted() quota.Clause {
 	return quota.Clause{
 		Property: quota.PropertyLeak, Formula: "L x (instances + 1)", Tolerates: []quota.Fault{quota.FaultClock},
-		Bound: func(p quota.Params) int64 { return p.Instances * p.Limit },
+		Bound: func(params quota.Params) int64 { return params.Instances * params.Limit },
 	}
 }

@@ -104,19 +104,19 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 
 // compare measures and compares in stages.
 func (a *against) compare(rounds int, names []string) error {
-	c, err := compare.Staged(compare.Options{Paired: true, Gates: a.Gates}, rounds, a.looks, names, a.measure)
+	comparison, err := compare.Staged(compare.Options{Paired: true, Gates: a.Gates}, rounds, a.looks, names, a.measure)
 	if err == nil && a.rateless != nil {
 		rate, _ := measure.CommonRate(slices.Concat(a.files[1][0].Runs, a.files[1][1].Runs), a.rateless)
-		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
+		comparison.Notes = append(comparison.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
 			"give both one, e.g. --rate %g, which run would choose by these figures", rate))
 	}
 	if err == nil {
-		err = a.keep(c)
+		err = a.keep(comparison)
 	}
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	err = showComparison(a.cmd, a.format(), c)
+	err = showComparison(a.cmd, a.format(), comparison)
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
 	return err
 }
@@ -134,25 +134,25 @@ func (a *against) format() string {
 }
 
 // keep stores the records of both sides, and what the comparison found.
-func (a *against) keep(c *compare.Comparison) error {
+func (a *against) keep(comparison *compare.Comparison) error {
 	now := clock.Wall{}.Now().UTC().Format(time.RFC3339Nano)
 	for stage, files := range a.files {
-		for i, f := range files {
-			if f == nil {
+		for i, file := range files {
+			if file == nil {
 				continue
 			}
-			f.Pairing = fmt.Sprintf("%s, stage %d", now, stage)
+			file.Pairing = fmt.Sprintf("%s, stage %d", now, stage)
 			dir := stageDir(a.dir, sides[i], stage)
-			if err := errors.Join(os.MkdirAll(dir, 0o755), codec.Write(filepath.Join(dir, render.ResultsName), *f)); err != nil {
+			if err := errors.Join(os.MkdirAll(dir, 0o755), codec.Write(filepath.Join(dir, render.ResultsName), *file)); err != nil {
 				return err
 			}
 		}
 	}
-	b, err := codec.ComparisonJSON(c)
+	data, err := codec.ComparisonJSON(comparison)
 	if err != nil {
 		return err
 	}
-	return files.Write(filepath.Join(a.dir, render.ComparisonName), b)
+	return files.Write(filepath.Join(a.dir, render.ComparisonName), data)
 }
 
 // stageDir is where the records of a side are, of the first stage or the second.
@@ -179,22 +179,22 @@ func (a *against) measure(stage, from, to int, names []string) (out [2]compare.S
 	for round := from; round <= to; round++ {
 		for _, side := range a.order(stage, round) {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "[%d/%d] %s\n", round, to, sides[side])
-			f, err := a.round(side, filepath.Join(temp.Path, fmt.Sprintf("%d-%s", round, sides[side])), names)
+			file, err := a.round(side, filepath.Join(temp.Path, fmt.Sprintf("%d-%s", round, sides[side])), names)
 			if err != nil {
 				return out, err
 			}
-			for i := range f.Runs {
-				f.Runs[i].Repetition = round
+			for i := range file.Runs {
+				file.Runs[i].Repetition = round
 			}
 			if files[side] == nil {
-				files[side] = f
+				files[side] = file
 			} else {
-				files[side].Runs = append(files[side].Runs, f.Runs...)
+				files[side].Runs = append(files[side].Runs, file.Runs...)
 			}
 		}
 	}
-	for i, f := range files {
-		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), render.ResultsName), File: f}
+	for i, file := range files {
+		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), render.ResultsName), File: file}
 	}
 	return out, nil
 }
@@ -230,11 +230,11 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 		return nil, fail(ExitInterrupted,
 			errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
 	}
-	f, read := codec.Read(filepath.Join(dir, render.ResultsName))
+	file, read := codec.Read(filepath.Join(dir, render.ResultsName))
 	if read != nil {
 		last := strings.TrimSpace(said.String())
 		return nil, fail(ExitFailed, fmt.Errorf("%s (%s): %w: %s",
 			sides[side], a.programs[side], cmp.Or(err, read), last[strings.LastIndex(last, "\n")+1:]))
 	}
-	return &f, nil // that it found a broken guarantee, or an invalid figure, is in the record
+	return &file, nil // that it found a broken guarantee, or an invalid figure, is in the record
 }

@@ -89,15 +89,15 @@ func (s *claimsSettings) read(paths []string, earlier *claims.Report) (files []*
 		}
 	}
 	for _, path := range paths {
-		b, err := settings.ReadYAML(path)
+		data, err := settings.ReadYAML(path)
 		if err != nil {
 			return nil, err
 		}
-		f, err := claims.Parse(path, b, explore.Properties())
+		file, err := claims.Parse(path, data, explore.Properties())
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, f)
+		files = append(files, file)
 	}
 	return claims.Select(files, earlier, group.Items(s.ids), group.Items(s.records))
 }
@@ -127,14 +127,14 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 		p.Dir = dir.Path
 		s.runs(cmd, p)
 	}
-	r, wrong := p.Judge(cmd.Context())
-	if err := s.show(cmd, p, r); err != nil {
+	report, wrong := p.Judge(cmd.Context())
+	if err := s.show(cmd, p, report); err != nil {
 		return fail(ExitFailed, err)
 	}
 	if wrong != nil {
 		return fail(ExitUsage, wrong)
 	}
-	return s.failed(cmd.ErrOrStderr(), r)
+	return s.failed(cmd.ErrOrStderr(), report)
 }
 
 func (s *pass) directory() (*session.Dir, error) {
@@ -151,12 +151,12 @@ func (s *pass) directory() (*session.Dir, error) {
 
 // earlier is the report that a pass has written to the directory of --from.
 func (s *pass) earlier() (*claims.Report, error) {
-	b, err := settings.ReadUpTo(filepath.Join(s.from, s.name+".json"), 1<<26) // that of a whole matrix has 1 MB
+	data, err := settings.ReadUpTo(filepath.Join(s.from, s.name+".json"), 1<<26) // that of a whole matrix has 1 MB
 	if err != nil {
 		return nil, err
 	}
-	r := new(claims.Report)
-	return r, json.Unmarshal(b, r)
+	report := new(claims.Report)
+	return report, json.Unmarshal(data, report)
 }
 
 // readEvidence is the record that a run of a claim left.
@@ -172,13 +172,13 @@ func readEvidence(dir string) *claims.Record {
 func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 	p.Parallel = s.parallel
 	began := clock.Wall{}.Now()
-	mu := sync.Mutex{}
+	mutex := sync.Mutex{}
 	p.Begin = func(n, of int, args []string) {
 		if s.Quiet {
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
+		mutex.Lock()
+		defer mutex.Unlock()
 		passed := clock.Wall{}.Now().Sub(began)
 		left := ""
 		// The first runs say nothing: a sweep takes minutes, and a simulation a second.
@@ -196,26 +196,26 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 }
 
 // show writes the report in all forms, and the one that was asked for to standard output.
-func (s *pass) show(cmd *cobra.Command, p *claims.Pass, r *claims.Report) error {
+func (s *pass) show(cmd *cobra.Command, p *claims.Pass, report *claims.Report) error {
 	var record, page, text, markdown bytes.Buffer
-	if err := errors.Join(encodeJSON(&record, r), s.html(&page, r), s.text(&text, layout.Page{}, r),
-		s.markdown(&markdown, r)); err != nil {
+	if err := errors.Join(encodeJSON(&record, report), s.html(&page, report), s.text(&text, layout.Page{}, report),
+		s.markdown(&markdown, report)); err != nil {
 		return err
 	}
 	var wrong error // which is told after the report: a full disk loses the files alone
 	if s.from == "" {
-		for ext, b := range map[string][]byte{".json": record.Bytes(), ".html": page.Bytes(), ".txt": text.Bytes()} {
-			wrong = errors.Join(wrong, files.Write(filepath.Join(p.Dir, s.name+ext), b))
+		for ext, data := range map[string][]byte{".json": record.Bytes(), ".html": page.Bytes(), ".txt": text.Bytes()} {
+			wrong = errors.Join(wrong, files.Write(filepath.Join(p.Dir, s.name+ext), data))
 		}
 	}
 	if s.from == "" && wrong == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "\nwritten to %s: %[2]s.json, %[2]s.html and %[2]s.txt, and a directory for each run\n", p.Dir, s.name)
 	}
-	return errors.Join(wrong, s.print(cmd, r, record.Bytes(), markdown.Bytes()))
+	return errors.Join(wrong, s.print(cmd, report, record.Bytes(), markdown.Bytes()))
 }
 
 // print writes the form that was asked for to standard output.
-func (s *pass) print(cmd *cobra.Command, r *claims.Report, record, markdown []byte) error {
+func (s *pass) print(cmd *cobra.Command, report *claims.Report, record, markdown []byte) error {
 	laid, out := terminal.Page(cmd)
 	switch {
 	case s.JSON || s.Format == render.JSON:
@@ -225,25 +225,25 @@ func (s *pass) print(cmd *cobra.Command, r *claims.Report, record, markdown []by
 		_, err := out.Write(markdown)
 		return err
 	case s.Format == render.GitHub:
-		return errors.Join(tables.ClaimsAnnotations(out, r), summaryOfJob(markdown))
+		return errors.Join(tables.ClaimsAnnotations(out, report), summaryOfJob(markdown))
 	}
-	return s.text(out, laid, r)
+	return s.text(out, laid, report)
 }
 
 // failed is the exit code of a pass, and a line for each gate that failed, or that holds and is close.
-func (s *pass) failed(stderr io.Writer, r *claims.Report) error {
+func (s *pass) failed(stderr io.Writer, report *claims.Report) error {
 	n := 0
-	for i := range r.Claims {
-		j := &r.Claims[i]
+	for i := range report.Claims {
+		j := &report.Claims[i]
 		if j.Fails() {
 			n++
 		}
-		if j.Fails() && (!r.Interrupted || j.Verdict != claims.Undecided) || j.Gate && j.Close {
+		if j.Fails() && (!report.Interrupted || j.Verdict != claims.Undecided) || j.Gate && j.Close {
 			fmt.Fprintf(stderr, "gate: %s %s: %s\n", j.Record, j.ID, j.Text())
 		}
 	}
 	switch {
-	case r.Interrupted:
+	case report.Interrupted:
 		return fail(ExitInterrupted, errors.New("interrupted: what has no run is undecided"))
 	case n > 0:
 		return fail(ExitGate, fmt.Errorf("%s", format.Plural(int64(n), s.gates[0], s.gates[1])))

@@ -46,9 +46,9 @@ func (c *cleaning) checkAsked() error {
 	if c.clean {
 		return nil
 	}
-	for _, x := range c.All() {
-		if x.Name != "json" && c.Given(x.Name) {
-			return c.Wrong(x.Name, errors.New("it is for --clean: give both, or neither"))
+	for _, setting := range c.All() {
+		if setting.Name != "json" && c.Given(setting.Name) {
+			return c.Wrong(setting.Name, errors.New("it is for --clean: give both, or neither"))
 		}
 	}
 	return nil
@@ -58,11 +58,11 @@ func (c *cleaning) checkAsked() error {
 func ownServers(s *group.Settings) ([]stores.Spec, error) {
 	specs, err := s.Specs()
 	for i := range specs {
-		x := &specs[i]
-		if !strings.Contains(x.From, "://") {
-			return nil, usagef("store %s: give the URL of a server of yours: what is started here is removed with it", x.Name)
+		spec := &specs[i]
+		if !strings.Contains(spec.From, "://") {
+			return nil, usagef("store %s: give the URL of a server of yours: what is started here is removed with it", spec.Name)
 		}
-		x.Options.KeepLeftovers = true // they are listed first
+		spec.Options.KeepLeftovers = true // they are listed first
 	}
 	return specs, err
 }
@@ -96,8 +96,8 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 	defer func() { err = cmp.Or(err, fail(ExitFailed, set.Close())) }()
 	all := []held{}
 	for _, name := range set.Names() {
-		st, _ := set.Get(name)
-		k, ok := st.(stores.Keeper)
+		store, _ := set.Get(name)
+		k, ok := store.(stores.Keeper)
 		if !ok {
 			continue
 		}
@@ -105,13 +105,13 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 		if err != nil {
 			return session.InterruptedOr(ctx, err, ExitFailed)
 		}
-		for _, h := range found {
-			all = append(all, held{name, h.Name, h.Keys, h.State, h.Owner, k, h})
+		for _, holding := range found {
+			all = append(all, held{name, holding.Name, holding.Keys, holding.State, holding.Owner, k, holding})
 		}
 	}
 	shown := slices.Clone(all)
-	for _, d := range dirs {
-		shown = append(shown, held{Where: "directory", What: d, State: stores.HeldDead, Owner: "a process that ended"})
+	for _, text := range dirs {
+		shown = append(shown, held{Where: "directory", What: text, State: stores.HeldDead, Owner: "a process that ended"})
 	}
 	if err := show(cmd, c.asJSON, shown, heldLines); err != nil {
 		return fail(ExitFailed, err)
@@ -124,18 +124,18 @@ func heldLines(page layout.Page, all []held) []string {
 	if len(all) == 0 {
 		return []string{"runs have left nothing"}
 	}
-	g := layout.Grid{Columns: []layout.Column{
+	grid := layout.Grid{Columns: []layout.Column{
 		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true},
 		{Title: "whose", Left: true, Flexible: true},
 	}}
-	for _, h := range all {
+	for _, held := range all {
 		keys := ""
-		if h.in != nil && stores.ClassOf(h.in.Driver()) != stores.ClassSQL { // whose rows are not counted
-			keys = format.Count(h.Keys)
+		if held.in != nil && stores.ClassOf(held.in.Driver()) != stores.ClassSQL { // whose rows are not counted
+			keys = format.Count(held.Keys)
 		}
-		g.Add(h.Where, h.What, keys, string(h.State), h.Owner)
+		grid.Add(held.Where, held.What, keys, string(held.State), held.Owner)
 	}
-	return page.Table(&g)
+	return page.Table(&grid)
 }
 
 // remove removes what is left, or says that it would.
@@ -155,12 +155,12 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 	}
 	var errs []error
 	counts := map[string]int64{}
-	for _, h := range all {
-		n, err := h.in.Discard(ctx, h.holding)
+	for _, held := range all {
+		n, err := held.in.Discard(ctx, held.holding)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", h.Where, err))
+			errs = append(errs, fmt.Errorf("%s: %w", held.Where, err))
 		}
-		counts[h.in.Driver()] += n
+		counts[held.in.Driver()] += n
 	}
 	server.RemoveLeftovers(ctx, "")
 	var removed []string
@@ -170,8 +170,8 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		}
 	}
 	gone := 0
-	for _, d := range dirs {
-		if _, err := os.Lstat(d); err != nil {
+	for _, text := range dirs {
+		if _, err := os.Lstat(text); err != nil {
 			gone++
 		}
 	}

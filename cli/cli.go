@@ -118,13 +118,13 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(terminal.Messages(stderr))
 	root.SetVersionTemplate(versionText())
 	var groups []settings.CommandGroup
-	for _, g := range commands() {
-		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		group := settings.CommandGroup{Title: g.title}
-		for _, command := range g.commands {
-			c := command()
-			c.GroupID = g.id
-			group.Commands = append(group.Commands, c)
+	for _, commandGroup := range commands() {
+		root.AddGroup(&cobra.Group{ID: commandGroup.id, Title: commandGroup.title})
+		group := settings.CommandGroup{Title: commandGroup.title}
+		for _, command := range commandGroup.commands {
+			cmd := command()
+			cmd.GroupID = commandGroup.id
+			group.Commands = append(group.Commands, cmd)
 		}
 		root.AddCommand(group.Commands...)
 		groups = append(groups, group)
@@ -174,11 +174,11 @@ var commandTexts embed.FS
 // described gives a command the text of the file of its name: a line on how it is used, a line on what it is for,
 // and after blank lines an explanation and examples.
 func described(name string, cmd *cobra.Command) *cobra.Command {
-	b, err := commandTexts.ReadFile("commands/" + name + ".txt")
+	data, err := commandTexts.ReadFile("commands/" + name + ".txt")
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
-	text, examples, _ := strings.Cut(strings.TrimSuffix(string(b), "\n"), "\n\nExamples:\n")
+	text, examples, _ := strings.Cut(strings.TrimSuffix(string(data), "\n"), "\n\nExamples:\n")
 	head, long, _ := strings.Cut(text, "\n\n")
 	cmd.Use, cmd.Short, _ = strings.Cut(head, "\n")
 	cmd.Long = long
@@ -222,9 +222,9 @@ func withSignals(ctx context.Context, stderr io.Writer) (context.Context, func()
 // endings are the signals that ask the program to end. Under nohup SIGHUP stays
 // ignored.
 func endings() []os.Signal {
-	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
-		s = append(s, syscall.SIGHUP)
+		signals = append(signals, syscall.SIGHUP)
 	}
-	return s
+	return signals
 }

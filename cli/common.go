@@ -67,12 +67,12 @@ func workedOut[T any](cmd *cobra.Command, s *group.Settings, args []string, conf
 
 // readSkew reads how far clocks are ahead.
 func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error) {
-	for _, x := range group.Items(texts) {
-		d, err := time.ParseDuration(x)
+	for _, text := range group.Items(texts) {
+		duration, err := time.ParseDuration(text)
 		if err != nil {
-			return nil, s.Wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", x))
+			return nil, s.Wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", text))
 		}
-		out = append(out, d)
+		out = append(out, duration)
 	}
 	return out, nil
 }
@@ -88,9 +88,9 @@ func show[T any](cmd *cobra.Command, asJSON bool, found T, lines func(layout.Pag
 }
 
 // encodeJSON writes one document.
-func encodeJSON(w io.Writer, v any) error {
+func encodeJSON(w io.Writer, value any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	return enc.Encode(value)
 }

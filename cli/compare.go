@@ -45,8 +45,8 @@ func (s *compareSettings) judged() []settings.Setting {
 
 func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
-	for _, f := range compare.Figures() {
-		out = append(out, f+"=")
+	for _, text := range compare.Figures() {
+		out = append(out, text+"=")
 	}
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
@@ -56,7 +56,7 @@ func compareCommand() *cobra.Command {
 	cmd := described("compare", &cobra.Command{
 		Args: needs(2, 2, "compare needs two records, first the base and then the head, and got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := workedOut(cmd, s.Settings, nil, func() (*compare.Comparison, error) { return s.compare(args[0], args[1]) })
+			comparison, err := workedOut(cmd, s.Settings, nil, func() (*compare.Comparison, error) { return s.compare(args[0], args[1]) })
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func compareCommand() *cobra.Command {
 			if s.JSON {
 				s.Format = render.JSON
 			}
-			return showComparison(cmd, s.Format, c)
+			return showComparison(cmd, s.Format, comparison)
 		},
 	})
 	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.judged(), s.ConfigFile())
@@ -73,18 +73,18 @@ func compareCommand() *cobra.Command {
 
 // compare reads both records and compares them.
 func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
-	o := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings), Strict: s.strict}
-	for _, t := range o.Timings {
-		if !slices.Contains(compare.Timings(), t) {
-			return nil, s.Wrong("timing", quota.Unknown("timing", t, compare.Timings(), ""))
+	options := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings), Strict: s.strict}
+	for _, text := range options.Timings {
+		if !slices.Contains(compare.Timings(), text) {
+			return nil, s.Wrong("timing", quota.Unknown("timing", text, compare.Timings(), ""))
 		}
 	}
-	for _, t := range group.Items(s.tolerances) {
-		figure, tolerance, err := parseTolerance(t)
+	for _, text := range group.Items(s.tolerances) {
+		figure, tolerance, err := parseTolerance(text)
 		if err != nil {
 			return nil, s.Wrong("tolerance", err)
 		}
-		o.Tolerances[figure] = tolerance
+		options.Tolerances[figure] = tolerance
 	}
 	var sides [2]compare.Side
 	for i, path := range []string{base, head} {
@@ -101,27 +101,27 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	if err := read(); err != nil {
 		return nil, err
 	}
-	o.Gates = s.Gates
-	c, err := compare.Compare(sides[0], sides[1], o)
-	return c, fail(ExitUsage, err)
+	options.Gates = s.Gates
+	comparison, err := compare.Compare(sides[0], sides[1], options)
+	return comparison, fail(ExitUsage, err)
 }
 
 // parseTolerance reads "figure=amount" or "figure=percent%".
-func parseTolerance(text string) (figure string, t compare.Tolerance, err error) {
+func parseTolerance(text string) (figure string, tolerance compare.Tolerance, err error) {
 	figure, amount, ok := strings.Cut(text, "=")
 	figure = strings.TrimSpace(figure)
 	if !ok {
-		return "", t, fmt.Errorf("%q says no amount: give one such as leak=2 or bytes=5%%", text)
+		return "", tolerance, fmt.Errorf("%q says no amount: give one such as leak=2 or bytes=5%%", text)
 	}
 	if !slices.Contains(compare.Figures(), figure) {
-		return "", t, quota.Unknown("figure", figure, compare.Figures(), "")
+		return "", tolerance, quota.Unknown("figure", figure, compare.Figures(), "")
 	}
-	amount, t.Percent = strings.CutSuffix(strings.TrimSpace(amount), "%")
-	err = settings.Decimal(&t.By, 1e15).Set(strings.TrimSpace(amount))
+	amount, tolerance.Percent = strings.CutSuffix(strings.TrimSpace(amount), "%")
+	err = settings.Decimal(&tolerance.By, 1e15).Set(strings.TrimSpace(amount))
 	if err != nil {
-		return "", t, fmt.Errorf("%q: %w, with %% for a share of the base", text, err)
+		return "", tolerance, fmt.Errorf("%q: %w, with %% for a share of the base", text, err)
 	}
-	return figure, t, nil
+	return figure, tolerance, nil
 }
 
 // readSide reads a record, or the one in a directory.
@@ -134,14 +134,14 @@ func readSide(path string) (compare.Side, error) {
 		}
 		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, render.ResultsName, render.ExplorationName)
 	}
-	r, err := codec.ReadRecord(path)
+	record, err := codec.ReadRecord(path)
 	if err != nil {
 		return compare.Side{}, err
 	}
-	if r.File == nil && r.Exploration == nil {
+	if record.File == nil && record.Exploration == nil {
 		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s next to it", path, render.ResultsName)
 	}
-	side := compare.Side{Name: path, File: r.File, Exploration: r.Exploration}
+	side := compare.Side{Name: path, File: record.File, Exploration: record.Exploration}
 	if side.File != nil && side.File.Kind == results.Simulated {
 		side.Series, err = seriesBeside(path)
 	}
@@ -150,50 +150,50 @@ func readSide(path string) (compare.Side, error) {
 
 // seriesBeside reads how the simulations in a record developed, if that is kept next to it.
 func seriesBeside(path string) ([]results.Series, error) {
-	r, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
+	record, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return r.Series, err
+	return record.Series, err
 }
 
 // showComparison writes the comparison in a format and turns it into an exit code.
-func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) error {
+func showComparison(cmd *cobra.Command, format string, comparison *compare.Comparison) error {
 	page, stdout := terminal.Page(cmd)
 	if format == render.Markdown || format == render.GitHub {
 		page.Colour = false
 	}
-	for _, r := range render.Comparisons() {
-		if r.Name != format {
+	for _, renderer := range render.Comparisons() {
+		if renderer.Name != format {
 			continue
 		}
-		b, err := r.Render(page, c)
+		data, err := renderer.Render(page, comparison)
 		if err == nil {
-			_, err = stdout.Write(b)
+			_, err = stdout.Write(data)
 		}
 		if err == nil && format == render.GitHub {
-			err = jobSummary(c)
+			err = jobSummary(comparison)
 		}
 		if err != nil {
 			return fail(ExitFailed, err)
 		}
 	}
-	if !c.Passes() && len(c.Failed()) == 0 {
+	if !comparison.Passes() && len(comparison.Failed()) == 0 {
 		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
 	}
-	return session.Failures(cmd.ErrOrStderr(), nil, c.Failed())
+	return session.Failures(cmd.ErrOrStderr(), nil, comparison.Failed())
 }
 
 // summaryVariable names the file that GitHub Actions shows on the page of a job.
 const summaryVariable = "GITHUB_STEP_SUMMARY"
 
 // jobSummary appends the table to the summary of the job, if there is one.
-func jobSummary(c *compare.Comparison) error {
-	var b bytes.Buffer
-	if err := tables.ComparisonMarkdown(&b, render.Page{}, c); err != nil {
+func jobSummary(comparison *compare.Comparison) error {
+	var buffer bytes.Buffer
+	if err := tables.ComparisonMarkdown(&buffer, render.Page{}, comparison); err != nil {
 		return err
 	}
-	return summaryOfJob(b.Bytes())
+	return summaryOfJob(buffer.Bytes())
 }
 
 func summaryOfJob(page []byte) error {
@@ -201,10 +201,10 @@ func summaryOfJob(page []byte) error {
 	if path == "" {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
-		_, err = f.Write(append(page, '\n'))
-		err = errors.Join(err, f.Close())
+		_, err = file.Write(append(page, '\n'))
+		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", summaryVariable, err)

@@ -45,24 +45,24 @@ type checkup struct {
 }
 
 func doctorCommand() *cobra.Command {
-	c := newCleaning()
+	cleaning := newCleaning()
 	cmd := described("doctor", &cobra.Command{
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.checkAsked(); err != nil {
+			if err := cleaning.checkAsked(); err != nil {
 				return err
 			}
-			if c.clean {
-				return c.run(cmd)
+			if cleaning.clean {
+				return cleaning.run(cmd)
 			}
 			lines := append(programLines(cmd.Context()), storeVariables())
 			// How far this machine's timings can be trusted.
 			lines = append(lines, processors(), timer(cmd.Context()), steal(machine.ReadCPU()))
-			return show(cmd, c.asJSON, lines, checkupLines)
+			return show(cmd, cleaning.asJSON, lines, checkupLines)
 		},
 	})
-	c.register(cmd)
+	cleaning.register(cmd)
 	return cmd
 }
 
@@ -71,9 +71,9 @@ func programLines(ctx context.Context) []checkup {
 	var lines []checkup
 	faketime := programs.Named("faketime")
 	path, err := faketime.Path()
-	for _, f := range append(stores.Survey(ctx), server.Surveyed(faketime, path, err)) {
-		c := checkup{Name: f.Name, State: stateMissing, Detail: f.Detail, Advice: f.Advice}
-		if f.Found {
+	for _, finding := range append(stores.Survey(ctx), server.Surveyed(faketime, path, err)) {
+		c := checkup{Name: finding.Name, State: stateMissing, Detail: finding.Detail, Advice: finding.Advice}
+		if finding.Found {
 			c.State = stateOK
 		}
 		lines = append(lines, c)
@@ -85,20 +85,20 @@ func programLines(ctx context.Context) []checkup {
 func checkupLines(page layout.Page, all []checkup) (out []string) {
 	names := 0
 	states := 0
-	for _, c := range all {
-		names = max(names, uniseg.StringWidth(c.Name))
-		states = max(states, len(c.State))
+	for _, checkup := range all {
+		names = max(names, uniseg.StringWidth(checkup.Name))
+		states = max(states, len(checkup.State))
 	}
-	for _, c := range all {
-		text := c.Detail
-		if c.Advice != "" {
-			text += ": " + c.Advice
+	for _, checkup := range all {
+		text := checkup.Detail
+		if checkup.Advice != "" {
+			text += ": " + checkup.Advice
 		}
-		head := layout.Pad(c.Name, names) + "  "
-		for i, line := range page.Paragraph(head+layout.Pad(string(c.State), states)+"  ", text) {
+		head := layout.Pad(checkup.Name, names) + "  "
+		for i, line := range page.Paragraph(head+layout.Pad(string(checkup.State), states)+"  ", text) {
 			if i == 0 {
-				rest := strings.TrimPrefix(line, head+string(c.State))
-				line = head + page.Paint(tones[c.State], string(c.State)) + rest
+				rest := strings.TrimPrefix(line, head+string(checkup.State))
+				line = head + page.Paint(tones[checkup.State], string(checkup.State)) + rest
 			}
 			out = append(out, line)
 		}
@@ -113,11 +113,11 @@ var tones = map[state]layout.Tone{stateOK: layout.Good, stateMissing: layout.Cau
 func storeVariables() checkup {
 	c := checkup{Name: "environment", State: stateOK}
 	var all, set []string
-	for _, d := range stores.Drivers() {
-		name := group.StoreVariable(d.Name)
+	for _, driver := range stores.Drivers() {
+		name := group.StoreVariable(driver.Name)
 		all = append(all, name)
-		if v := os.Getenv(name); v != "" {
-			set = append(set, name+"="+redact.URLs(v))
+		if text := os.Getenv(name); text != "" {
+			set = append(set, name+"="+redact.URLs(text))
 		}
 	}
 	c.Detail = "names no store"
@@ -135,8 +135,8 @@ const enoughCPUs = 4
 func processors() checkup {
 	n := runtime.NumCPU()
 	c := checkup{Name: "processors", State: stateOK, Detail: strconv.Itoa(n), Figures: map[string]float64{"count": float64(n)}}
-	if m := machine.CPUModel(); m != "" {
-		c.Detail += " x " + m
+	if text := machine.CPUModel(); text != "" {
+		c.Detail += " x " + text
 	}
 	if n < enoughCPUs {
 		c.State = stateNote
@@ -202,14 +202,14 @@ const muchSteal = 0.01
 
 // steal is how much processor time the hypervisor has given to others since the
 // machine started.
-func steal(t machine.CPUTime) checkup {
+func steal(cpuTime machine.CPUTime) checkup {
 	c := checkup{Name: "steal", State: stateOK}
-	if t.Total == 0 {
+	if cpuTime.Total == 0 {
 		c.State = stateNote
 		c.Detail = "this system does not tell"
 		return c
 	}
-	share := t.Share()
+	share := cpuTime.Share()
 	c.Figures = map[string]float64{"share": share}
 	c.Detail = fmt.Sprintf("%.2f %% of the processor time since the machine started", 100*share)
 	if share > muchSteal {

@@ -48,51 +48,51 @@ func newExploreSettings() *exploreSettings {
 
 // searched are the settings that a measurement does not have.
 func (s *exploreSettings) searched() []settings.Setting {
-	c := &s.Asked
+	config := &s.Asked
 	faults := format.Strings(explore.Faults())
 	properties := format.Strings(explore.Properties())
 	return []settings.Setting{
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&c.Limit, 1, explore.MaxUnits), Computed: true},
-		{Name: "clients", Common: true, Title: settings.Search, Value: settings.Whole(&c.Clients, 1, explore.MaxClients)},
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&config.Limit, 1, explore.MaxUnits), Computed: true},
+		{Name: "clients", Common: true, Title: settings.Search, Value: settings.Whole(&config.Clients, 1, explore.MaxClients)},
 		{Name: "script", Common: true, Title: settings.Search, Value: settings.Text(&s.scripts), Complete: cobra.NoFileCompletions},
-		{Name: "used", Title: settings.Search, Value: settings.Whole(&c.Used, 0, explore.MaxUnits)},
+		{Name: "used", Title: settings.Search, Value: settings.Whole(&config.Used, 0, explore.MaxUnits)},
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions},
 		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults),
 			Complete: settings.Words(append(faults, "all")...),
 			Doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; with --service also timeout, " +
 				"script-flush, restart; may be repeated"},
-		{Name: "times", Title: settings.Search, Value: settings.Whole(&c.Times, 1, explore.MaxTimes)},
-		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&c.JobRounds, 0, explore.MaxTimes)},
-		{Name: "asks", Title: settings.Search, Value: settings.Whole(&c.Asks, 0, explore.MostAsks)},
+		{Name: "times", Title: settings.Search, Value: settings.Whole(&config.Times, 1, explore.MaxTimes)},
+		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&config.JobRounds, 0, explore.MaxTimes)},
+		{Name: "asks", Title: settings.Search, Value: settings.Whole(&config.Asks, 0, explore.MostAsks)},
 		{Name: "property", Common: true, Title: settings.Search, Value: settings.List(&s.properties),
 			Complete: settings.Words(append(properties, "all")...),
 			Doc:      "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
-		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&c.MaxStates, 0, explore.MostStates), Computed: true},
+		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&config.MaxStates, 0, explore.MostStates), Computed: true},
 		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},
-		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes)},
+		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&config.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
 		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, frequency.MinRate, frequency.MaxRate)},
-		{Name: "first", Title: settings.Search, Value: settings.Bool(&c.First)},
+		{Name: "first", Title: settings.Search, Value: settings.Bool(&config.First)},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
-		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true},
+		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&config.MaxSchedules, 0, explore.MostSchedules), Computed: true},
 		{Name: "redis", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},
-		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&c.Service), Complete: cobra.NoFileCompletions},
-		{Name: "request", Title: settings.Stores, Value: settings.Text(&c.Request), Computed: true, Complete: cobra.NoFileCompletions},
-		{Name: "counter", Title: settings.Stores, Value: settings.Text(&c.Counter), Complete: cobra.NoFileCompletions},
-		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&c.ServiceClock), Complete: cobra.NoFileCompletions},
-		{Name: "env", Title: settings.Stores, Value: settings.List(&c.Environment), Complete: cobra.NoFileCompletions},
+		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&config.Service), Complete: cobra.NoFileCompletions},
+		{Name: "request", Title: settings.Stores, Value: settings.Text(&config.Request), Computed: true, Complete: cobra.NoFileCompletions},
+		{Name: "counter", Title: settings.Stores, Value: settings.Text(&config.Counter), Complete: cobra.NoFileCompletions},
+		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&config.ServiceClock), Complete: cobra.NoFileCompletions},
+		{Name: "env", Title: settings.Stores, Value: settings.List(&config.Environment), Complete: cobra.NoFileCompletions},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions},
 	}
 }
 
 func exploreCommand() *cobra.Command {
-	s := newExploreSettings()
-	cmd := described("explore", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
-	s.register(cmd)
+	exploreSettings := newExploreSettings()
+	cmd := described("explore", &cobra.Command{RunE: exploreSettings.run, ValidArgsFunction: group.CompleteStrategies})
+	exploreSettings.register(cmd)
 	return cmd
 }
 

@@ -44,12 +44,12 @@ func faultsCommand() *cobra.Command {
 // strategies with a Redis or PostgreSQL.
 func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims.File, error) {
 	s.parallel = cmp.Or(s.parallel, 2*runtime.GOMAXPROCS(0))
-	l, err := faults.Builtin()
+	list, err := faults.Builtin()
 	if s.list != "" {
-		var b []byte
-		b, err = settings.ReadYAML(s.list)
+		var data []byte
+		data, err = settings.ReadYAML(s.list)
 		if err == nil {
-			l, err = faults.Parse(s.list, b)
+			list, err = faults.Parse(s.list, data)
 		}
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 			tried = append(tried, cells[0].Record)
 		}
 	}
-	if err := l.Keep(tried); err != nil {
+	if err := list.Keep(tried); err != nil {
 		return nil, s.Wrong("fault", err)
 	}
 	if earlier != nil {
@@ -79,9 +79,9 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 		return nil, err
 	}
 	if len(names) == 0 {
-		chosen = slices.DeleteFunc(chosen, func(x strategies.Selection) bool { return !ofRealStores(x) })
+		chosen = slices.DeleteFunc(chosen, func(selection strategies.Selection) bool { return !ofRealStores(selection) })
 	}
-	files, err := l.Files(chosen)
+	files, err := list.Files(chosen)
 	if err != nil || earlier == nil {
 		return files, err
 	}
@@ -89,8 +89,8 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 }
 
 // ofRealStores reports whether a strategy needs Redis or PostgreSQL, and nothing else.
-func ofRealStores(x strategies.Selection) bool {
-	return len(x.Needs) > 0 && !slices.ContainsFunc(x.Needs, func(n strategies.Need) bool {
+func ofRealStores(selection strategies.Selection) bool {
+	return len(selection.Needs) > 0 && !slices.ContainsFunc(selection.Needs, func(n strategies.Need) bool {
 		kind, _, _ := strings.Cut(n.Store(), ".")
 		return stores.ClassOf(kind) == stores.ClassOther
 	})

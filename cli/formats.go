@@ -41,38 +41,38 @@ func formats() []reportFormat {
 		{formatSVG, "plots, one file each", false, func(r *rendering) ([]render.Output, []string, error) { return r.draw(formatSVG) }},
 		{formatPNG, "the same as bitmaps", false, func(r *rendering) ([]render.Output, []string, error) { return r.draw(formatPNG) }},
 	}
-	for _, e := range render.Exports() {
-		all = append(all, reportFormat{e.Name, e.Doc, true, func(r *rendering) ([]render.Output, []string, error) { return r.export(e) }})
+	for _, renderer := range render.Exports() {
+		all = append(all, reportFormat{renderer.Name, renderer.Doc, true, func(r *rendering) ([]render.Output, []string, error) { return r.export(renderer) }})
 	}
 	return all
 }
 
 func (r *rendering) text() ([]render.Output, []string, error) {
-	b, err := render.Text(r.bundles)
-	if err != nil || len(b) == 0 {
+	data, err := render.Text(r.bundles)
+	if err != nil || len(data) == 0 {
 		return nil, nil, err
 	}
-	return []render.Output{{Name: render.TextName, Bytes: b}}, nil, nil
+	return []render.Output{{Name: render.TextName, Bytes: data}}, nil, nil
 }
 
 func (r *rendering) page() ([]render.Output, []string, error) {
-	b, err := render.HTML(r.bundles)
+	data, err := render.HTML(r.bundles)
 	if err != nil {
 		return nil, nil, err
 	}
-	return []render.Output{{Name: render.HTMLName, Bytes: b}}, nil, nil
+	return []render.Output{{Name: render.HTMLName, Bytes: data}}, nil, nil
 }
 
 // export renders each bundle. If there are several, the names of their files begin with those of the bundles.
-func (r *rendering) export(as render.Renderer) (files []render.Output, notes []string, err error) {
+func (r *rendering) export(renderer render.Renderer) (files []render.Output, notes []string, err error) {
 	var names prefixes
-	for _, b := range r.bundles {
-		outputs, err := as.Render(b)
+	for _, bundle := range r.bundles {
+		outputs, err := renderer.Render(bundle)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(r.bundles) > 1 {
-			prefix := names.of(b.Name)
+			prefix := names.of(bundle.Name)
 			for i := range outputs {
 				outputs[i].Name = prefix + outputs[i].Name
 			}
@@ -84,12 +84,12 @@ func (r *rendering) export(as render.Renderer) (files []render.Output, notes []s
 
 // draw draws the plots. What the records lack for one is said in a note.
 func (r *rendering) draw(format string) (files []render.Output, notes []string, err error) {
-	for i, b := range r.drawable() {
+	for i, bundle := range r.drawable() {
 		for _, k := range r.plots {
 			if i > 0 && k.Files == nil { // series and schedules are in the first bundle
 				continue
 			}
-			images, missing, err := b.draw(k, format)
+			images, missing, err := bundle.draw(k, format)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -111,11 +111,11 @@ func (r *rendering) drawable() []drawableBundle {
 	all := render.Bundle{}
 	var names prefixes
 	var out []drawableBundle
-	for _, b := range r.bundles {
-		all.Series = append(all.Series, b.Series...)
-		all.Exploration = all.Exploration.With(b.Exploration)
-		if b.File != nil {
-			out = append(out, drawableBundle{&render.Bundle{File: b.File}, names.of(b.Name)})
+	for _, bundle := range r.bundles {
+		all.Series = append(all.Series, bundle.Series...)
+		all.Exploration = all.Exploration.With(bundle.Exploration)
+		if bundle.File != nil {
+			out = append(out, drawableBundle{&render.Bundle{File: bundle.File}, names.of(bundle.Name)})
 		}
 	}
 	if len(out) == 0 {
@@ -124,8 +124,8 @@ func (r *rendering) drawable() []drawableBundle {
 	if len(out) == 1 {
 		out[0].prefix = ""
 	}
-	for _, b := range out {
-		b.Exploration = all.Exploration
+	for _, bundle := range out {
+		bundle.Exploration = all.Exploration
 	}
 	out[0].Series = all.Series
 	return out

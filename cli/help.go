@@ -14,9 +14,9 @@ func helpCommand() *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return nil, settings.NoFiles
 			}
-			for _, c := range at.Commands() {
-				if c.IsAvailableCommand() {
-					out = append(out, cobra.CompletionWithDesc(c.Name(), c.Short))
+			for _, cmd := range at.Commands() {
+				if cmd.IsAvailableCommand() {
+					out = append(out, cobra.CompletionWithDesc(cmd.Name(), cmd.Short))
 				}
 			}
 			return out, settings.NoFiles

@@ -58,52 +58,52 @@ type judged struct {
 }
 
 func judgeFile(name, policy string) (judged, error) {
-	f, err := oracle.OpenHistory(name)
+	file, err := oracle.OpenHistory(name)
 	if err != nil {
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
 			err = format.Unreadable(name, err)
 		}
 		return judged{}, fail(ExitUsage, err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // it was only read
 	if policy != "" {
 		p, err := group.LookupPolicy(policy)
 		if err != nil {
 			return judged{}, usagef("--policy: %w", err)
 		}
-		f.Header.Policy = p
+		file.Header.Policy = p
 	}
-	run, err := harness.JudgeFile(f)
+	run, err := harness.JudgeFile(file)
 	if err != nil {
 		return judged{}, fail(ExitUsage, fmt.Errorf("%s: %w", name, err))
 	}
-	p := &run.Params
+	params := &run.Params
 	return judged{
-		File: name, Strategy: p.Label, Limit: p.Limit, Unit: p.Unit, Window: p.Window,
+		File: name, Strategy: params.Label, Limit: params.Limit, Unit: params.Unit, Window: params.Window,
 		Issued: run.Issued, Admitted: run.Admitted, Rejected: run.Rejected, Errors: run.Errors,
 		Leak: run.Leak, FalseRejects: run.FalseRejects,
 	}, nil
 }
 
 func judgedLines(page layout.Page, all []judged) []string {
-	g := layout.Grid{Columns: []layout.Column{
+	grid := layout.Grid{Columns: []layout.Column{
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"}, {Title: "admitted"},
 		{Title: "leaked units"}, {Title: "worst window"}, {Title: "leaked trials"}, {Title: "false rejects"},
 	}}
 	for _, j := range all {
-		g.Add(j.Strategy, format.Units(j.Limit, j.Unit)+", "+j.Window, format.Count(j.Issued), format.Count(j.Admitted),
+		grid.Add(j.Strategy, format.Units(j.Limit, j.Unit)+", "+j.Window, format.Count(j.Issued), format.Count(j.Admitted),
 			format.Range(j.Leak.Units, j.Leak.Possible), format.Count(j.Leak.WorstUnits),
 			fmt.Sprintf("%s of %s", format.Count(j.Leak.LeakedTrials), format.Count(j.Leak.Trials)),
 			falseRejects(&j.FalseRejects))
 	}
-	return page.Table(&g)
+	return page.Table(&grid)
 }
 
 // falseRejects are those that are certain, and those that are possible unless one
 // order of the requests explains all others.
-func falseRejects(f *results.FalseRejects) string {
-	if f.Explained {
-		return format.Count(f.Count)
+func falseRejects(rejects *results.FalseRejects) string {
+	if rejects.Explained {
+		return format.Count(rejects.Count)
 	}
-	return format.Range(f.Count, f.Possible)
+	return format.Range(rejects.Count, rejects.Possible)
 }

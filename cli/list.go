@@ -90,19 +90,19 @@ func writeJSON(out io.Writer, names []string) error {
 }
 
 func writeText(out io.Writer, page layout.Page, names []string) error {
-	var b bytes.Buffer
+	var buffer bytes.Buffer
 	for _, c := range catalogues {
 		if len(names) > 0 && c.name != names[0] {
 			continue
 		}
-		writeEntries(&b, page, c.name, c.list())
+		writeEntries(&buffer, page, c.name, c.list())
 		if c.name == "strategies" {
-			writeOptions(&b, page)
-			writeDeviations(&b, page)
-			writeElsewhere(&b, page)
+			writeOptions(&buffer, page)
+			writeDeviations(&buffer, page)
+			writeElsewhere(&buffer, page)
 		}
 	}
-	_, err := out.Write(b.Bytes())
+	_, err := out.Write(buffer.Bytes())
 	return err
 }
 
@@ -120,8 +120,8 @@ func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []e
 	}
 	fmt.Fprintln(out, page.Paint(layout.Strong, strings.ToUpper(title)))
 	var widths []int
-	for _, e := range entries {
-		for i, cell := range append([]string{e.Name}, e.Columns...) {
+	for _, entry := range entries {
+		for i, cell := range append([]string{entry.Name}, entry.Columns...) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -130,19 +130,19 @@ func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []e
 			}
 		}
 	}
-	for _, e := range entries {
+	for _, entry := range entries {
 		head := "  "
-		for i, cell := range append([]string{e.Name}, e.Columns...) {
+		for i, cell := range append([]string{entry.Name}, entry.Columns...) {
 			head += layout.Pad(cell, widths[i]) + "  "
 		}
 		if 2*layout.TextWidth(head) > page.Cells() {
-			for _, l := range page.Paragraph("  ", strings.TrimSpace(head)) {
-				fmt.Fprintln(out, l)
+			for _, text := range page.Paragraph("  ", strings.TrimSpace(head)) {
+				fmt.Fprintln(out, text)
 			}
 			head = "      "
 		}
-		for _, l := range page.Paragraph(head, e.Doc) {
-			fmt.Fprintln(out, l)
+		for _, text := range page.Paragraph(head, entry.Doc) {
+			fmt.Fprintln(out, text)
 		}
 	}
 }
@@ -150,11 +150,11 @@ func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []e
 // writeOptions lists the options of strategies, as they are typed.
 func writeOptions(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
-	for _, m := range strategies.All() {
-		for _, o := range m.Options {
-			values := cmp.Or(strings.Join(o.Values, "|"), "<"+cmp.Or(o.Type, "text")+">")
-			lines = append(lines, entry{Name: m.Name + ":" + o.Name + "=" + values, Doc: o.Doc,
-				Columns: []string{map[bool]string{true: "no default", false: "default " + o.Default}[o.Default == ""]}})
+	for _, meta := range strategies.All() {
+		for _, option := range meta.Options {
+			values := cmp.Or(strings.Join(option.Values, "|"), "<"+cmp.Or(option.Type, "text")+">")
+			lines = append(lines, entry{Name: meta.Name + ":" + option.Name + "=" + values, Doc: option.Doc,
+				Columns: []string{map[bool]string{true: "no default", false: "default " + option.Default}[option.Default == ""]}})
 		}
 	}
 	writeEntries(out, page, "options of strategies", lines)
@@ -163,9 +163,9 @@ func writeOptions(out *bytes.Buffer, page layout.Page) {
 // writeDeviations lists where strategies differ from their sources.
 func writeDeviations(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
-	for _, m := range strategies.All() {
-		for _, d := range m.Notes.Deviations {
-			lines = append(lines, entry{Name: m.Name, Doc: d})
+	for _, meta := range strategies.All() {
+		for _, text := range meta.Notes.Deviations {
+			lines = append(lines, entry{Name: meta.Name, Doc: text})
 		}
 	}
 	writeEntries(out, page, "where strategies differ from their sources", lines)
@@ -175,9 +175,9 @@ func writeDeviations(out *bytes.Buffer, page layout.Page) {
 // one that can.
 func writeElsewhere(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
-	for _, m := range strategies.All() {
-		if m.BuiltIn() != nil {
-			lines = append(lines, entry{Name: m.Name, Doc: m.Elsewhere})
+	for _, meta := range strategies.All() {
+		if meta.BuiltIn() != nil {
+			lines = append(lines, entry{Name: meta.Name, Doc: meta.Elsewhere})
 		}
 	}
 	writeEntries(out, page, "strategies that are not built into this program", lines)
@@ -185,23 +185,23 @@ func writeElsewhere(out *bytes.Buffer, page layout.Page) {
 
 func listStrategies() []entry {
 	var out []entry
-	for _, m := range strategies.All() {
-		needs := format.Strings(m.Needs)
+	for _, meta := range strategies.All() {
+		needs := format.Strings(meta.Needs)
 		modes := []strategies.Mode{}
 		for _, mode := range strategies.Modes() {
-			if _, not := m.Excludes(mode); !not {
+			if _, not := meta.Excludes(mode); !not {
 				modes = append(modes, mode)
 			}
 		}
 		out = append(out, entry{
-			Name: m.Name, Doc: m.Doc,
-			Columns: []string{string(m.Form), cmp.Or(m.Source, "-"), cmp.Or(strings.Join(needs, "+"), "-")},
+			Name: meta.Name, Doc: meta.Doc,
+			Columns: []string{string(meta.Form), cmp.Or(meta.Source, "-"), cmp.Or(strings.Join(needs, "+"), "-")},
 			More: map[string]any{
-				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
-				"reset": m.Reset, "options": listOptions(m.Options), "modes": modes, "excluded_modes": m.Excluded,
-				"guarantee": listClauses(m.Guarantee), "record_promises": listClauses(m.Record),
-				"how": orEmpty(m.Notes.How), "deviations": orEmpty(m.Notes.Deviations), "use": m.Notes.Use, "avoid": m.Notes.Avoid,
-				"built_in": m.BuiltIn() == nil, "elsewhere": m.Elsewhere,
+				"form": meta.Form, "source": meta.Source, "needs": needs, "windows": meta.Kinds, "counts": meta.Counts,
+				"reset": meta.Reset, "options": listOptions(meta.Options), "modes": modes, "excluded_modes": meta.Excluded,
+				"guarantee": listClauses(meta.Guarantee), "record_promises": listClauses(meta.Record),
+				"how": orEmpty(meta.Notes.How), "deviations": orEmpty(meta.Notes.Deviations), "use": meta.Notes.Use, "avoid": meta.Notes.Avoid,
+				"built_in": meta.BuiltIn() == nil, "elsewhere": meta.Elsewhere,
 			},
 		})
 	}
@@ -210,9 +210,9 @@ func listStrategies() []entry {
 
 func listClauses(declared []quota.Clause) []map[string]any {
 	clauses := []map[string]any{}
-	for _, c := range declared {
+	for _, clause := range declared {
 		clauses = append(clauses, map[string]any{
-			"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates), "source": c.Source,
+			"property": clause.Property, "at_most": clause.Formula, "windows": orEmpty(clause.Kinds), "tolerates": orEmpty(clause.Tolerates), "source": clause.Source,
 		})
 	}
 	return clauses
@@ -220,9 +220,9 @@ func listClauses(declared []quota.Clause) []map[string]any {
 
 func listOptions(declared []quota.Option) []map[string]any {
 	options := []map[string]any{}
-	for _, o := range declared {
+	for _, option := range declared {
 		options = append(options, map[string]any{
-			"name": o.Name, "doc": strings.ReplaceAll(o.Doc, "`", ""), "default": o.Default, "values": orEmpty(o.Values), "type": o.Type,
+			"name": option.Name, "doc": strings.ReplaceAll(option.Doc, "`", ""), "default": option.Default, "values": orEmpty(option.Values), "type": option.Type,
 		})
 	}
 	return options
@@ -230,26 +230,26 @@ func listOptions(declared []quota.Option) []map[string]any {
 
 func listWorkloads() []entry {
 	var out []entry
-	for _, m := range workloads.All() {
-		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"},
-			More: map[string]any{"loop": m.Loop, "options": listOptions(m.Options)}})
+	for _, meta := range workloads.All() {
+		out = append(out, entry{Name: meta.Name, Doc: meta.Doc, Columns: []string{string(meta.Loop) + " loop"},
+			More: map[string]any{"loop": meta.Loop, "options": listOptions(meta.Options)}})
 	}
 	return out
 }
 
 func listPolicies() []entry {
 	var out []entry
-	for _, p := range quota.Policies() {
+	for _, policy := range quota.Policies() {
 		serving := []string{}
-		for _, m := range strategies.All() {
-			if m.ServesPolicy(&p) == nil {
-				serving = append(serving, m.Name)
+		for _, meta := range strategies.All() {
+			if meta.ServesPolicy(&policy) == nil {
+				serving = append(serving, meta.Name)
 			}
 		}
 		out = append(out, entry{
-			Name: p.Name, Doc: p.Doc, Columns: []string{group.PolicyText(&p), cmp.Or(p.Source, "registered")},
-			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source,
-				"costs": orEmpty(p.Costs), "served_by": serving},
+			Name: policy.Name, Doc: policy.Doc, Columns: []string{group.PolicyText(&policy), cmp.Or(policy.Source, "registered")},
+			More: map[string]any{"limit": policy.Limit, "unit": policy.Unit, "window": policy.Window.Kind, "length_ns": policy.Window.Length, "record": policy.Source,
+				"costs": orEmpty(policy.Costs), "served_by": serving},
 		})
 	}
 	return out
@@ -257,18 +257,18 @@ func listPolicies() []entry {
 
 func listFormats() []entry {
 	var out []entry
-	for _, r := range slices.Concat(render.Renderers(), render.Exports()) {
-		out = append(out, entry{Name: r.Name, Doc: r.Doc, Columns: []string{r.Ext}, More: map[string]any{"extension": r.Ext}})
+	for _, renderer := range slices.Concat(render.Renderers(), render.Exports()) {
+		out = append(out, entry{Name: renderer.Name, Doc: renderer.Doc, Columns: []string{renderer.Ext}, More: map[string]any{"extension": renderer.Ext}})
 	}
 	return out
 }
 
 func listStores() []entry {
 	var out []entry
-	for _, d := range stores.Drivers() {
-		for _, c := range d.Choices {
-			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{d.Asked("")},
-				More: map[string]any{"flags": []string{d.Asked("")}, "store": d.Name}})
+	for _, driver := range stores.Drivers() {
+		for _, choice := range driver.Choices {
+			out = append(out, entry{Name: choice.Word, Doc: choice.Doc, Columns: []string{driver.Asked("")},
+				More: map[string]any{"flags": []string{driver.Asked("")}, "store": driver.Name}})
 		}
 	}
 	return out

@@ -40,9 +40,9 @@ func reportCommand() *cobra.Command {
 	})
 	cmd.Long += "\n\nFormats:"
 	var names []string
-	for _, f := range formats() {
-		names = append(names, f.name)
-		cmd.Long += fmt.Sprintf("\n  %-12s %s", f.name, f.doc)
+	for _, reportFormat := range formats() {
+		names = append(names, reportFormat.name)
+		cmd.Long += fmt.Sprintf("\n  %-12s %s", reportFormat.name, reportFormat.doc)
 	}
 	cmd.Long += "\n\nPlots:"
 	var plots []string
@@ -86,13 +86,13 @@ func (r *reporting) run() error {
 	}
 	var printed, files []render.Output
 	var notes []string
-	for _, f := range chosen {
-		outputs, missing, err := f.render(&rendering{bundles: bundles, plots: plots})
+	for _, reportFormat := range chosen {
+		outputs, missing, err := reportFormat.render(&rendering{bundles: bundles, plots: plots})
 		if err != nil {
 			return fail(ExitUsage, err)
 		}
 		notes = append(notes, missing...)
-		if f.printed && r.out == "" {
+		if reportFormat.printed && r.out == "" {
 			printed = append(printed, outputs...)
 		} else {
 			files = append(files, outputs...)
@@ -124,14 +124,14 @@ func (r *reporting) nothing() error {
 func (r *reporting) chosenFormats() (chosen []reportFormat, err error) {
 	asked := group.Items(r.formats)
 	var known, printed []string
-	for _, f := range formats() {
-		known = append(known, f.name)
-		if !slices.Contains(asked, f.name) {
+	for _, reportFormat := range formats() {
+		known = append(known, reportFormat.name)
+		if !slices.Contains(asked, reportFormat.name) {
 			continue
 		}
-		chosen = append(chosen, f)
-		if f.printed {
-			printed = append(printed, f.name)
+		chosen = append(chosen, reportFormat)
+		if reportFormat.printed {
+			printed = append(printed, reportFormat.name)
 		}
 	}
 	for _, name := range asked {
@@ -178,8 +178,8 @@ func (r *reporting) read() ([]*render.Bundle, error) {
 	}
 	var kept []*render.Bundle
 	var unknown error
-	for _, b := range bundles {
-		part, err := b.Only(r.strategy)
+	for _, bundle := range bundles {
+		part, err := bundle.Only(r.strategy)
 		if err != nil {
 			unknown = cmp.Or(unknown, err)
 			continue
@@ -201,11 +201,11 @@ func (r *reporting) free(files []render.Output) error {
 	if err := session.CanMake(r.set, "out", dir); err != nil {
 		return err
 	}
-	for _, o := range files {
-		_, err := os.Lstat(filepath.Join(dir, o.Name))
+	for _, output := range files {
+		_, err := os.Lstat(filepath.Join(dir, output.Name))
 		if err == nil {
 			return usagef("--out: %s already holds %s: name another directory by --out, or give --format text to print the tables alone",
-				dir, o.Name)
+				dir, output.Name)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return session.BadDir(r.set, "out", err)
@@ -222,9 +222,9 @@ func (r *reporting) print(chosen []reportFormat, bundles []*render.Bundle, print
 	if len(bundles) == 1 && bundles[0].File != nil && slices.ContainsFunc(chosen, asText) {
 		return session.Show(r.cmd, bundles[0].File, false)
 	}
-	for _, o := range printed {
-		if _, err := r.cmd.OutOrStdout().Write(o.Bytes); err != nil {
-			return fmt.Errorf("write %s: %w", o.Name, err)
+	for _, output := range printed {
+		if _, err := r.cmd.OutOrStdout().Write(output.Bytes); err != nil {
+			return fmt.Errorf("write %s: %w", output.Name, err)
 		}
 	}
 	return nil
@@ -240,11 +240,11 @@ func (r *reporting) write(outputs []render.Output) error {
 		return session.BadDir(r.set, "out", err)
 	}
 	var names []string
-	for _, o := range outputs {
-		if err := files.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
+	for _, output := range outputs {
+		if err := files.Write(filepath.Join(dir, output.Name), output.Bytes); err != nil {
 			return fail(ExitFailed, err)
 		}
-		names = append(names, o.Name)
+		names = append(names, output.Name)
 	}
 	fmt.Fprintf(r.cmd.ErrOrStderr(), "written to %s: %s\n", dir, strings.Join(names, ", "))
 	return nil
@@ -261,14 +261,14 @@ func isRecord(path string) bool {
 // reportBundles reads records, and those in directories and below them. Records of one
 // directory that belong together become one bundle. Each file is read once.
 func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
-	r := bundleReader{seen: map[string]bool{}}
+	reader := bundleReader{seen: map[string]bool{}}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
 			return nil, format.Unreadable(arg, err)
 		}
 		if !info.IsDir() {
-			if err := r.read(codec.Unpacked(arg)); err != nil {
+			if err := reader.read(codec.Unpacked(arg)); err != nil {
 				return nil, err
 			}
 			continue
@@ -283,7 +283,7 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 				return err
 			}
 			found = true
-			return r.read(record)
+			return reader.read(record)
 		})
 		if err != nil {
 			return nil, err
@@ -292,10 +292,10 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 			return nil, fmt.Errorf("%s holds no record: give a directory that run, sim or explore wrote to, or one above it", arg)
 		}
 	}
-	if len(r.bundles) == 1 {
-		r.bundles[0].Name = ""
+	if len(reader.bundles) == 1 {
+		reader.bundles[0].Name = ""
 	}
-	return r.bundles, nil
+	return reader.bundles, nil
 }
 
 // bundleReader puts records together.
@@ -313,15 +313,15 @@ func (r *bundleReader) read(path string) error {
 	}
 	r.seen[path] = true
 	if filepath.Base(path) == provenanceName {
-		b, err := settings.ReadBounded(path)
+		data, err := settings.ReadBounded(path)
 		if err != nil {
 			return err
 		}
-		var p results.Provenance
-		if err := json.Unmarshal(b, &p); err != nil {
+		var provenance results.Provenance
+		if err := json.Unmarshal(data, &provenance); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		r.beside(path, func(b *render.Bundle) bool { return b.Provenance != nil }).Provenance = &p
+		r.beside(path, func(bundle *render.Bundle) bool { return bundle.Provenance != nil }).Provenance = &provenance
 		return nil
 	}
 	rec, err := codec.ReadRecord(path)
@@ -330,11 +330,11 @@ func (r *bundleReader) read(path string) error {
 	}
 	switch {
 	case rec.File != nil:
-		r.beside(path, func(b *render.Bundle) bool { return b.File != nil }).File = rec.File
+		r.beside(path, func(bundle *render.Bundle) bool { return bundle.File != nil }).File = rec.File
 	case rec.Exploration != nil:
-		r.beside(path, func(b *render.Bundle) bool { return b.Exploration != nil }).Exploration = rec.Exploration
+		r.beside(path, func(bundle *render.Bundle) bool { return bundle.Exploration != nil }).Exploration = rec.Exploration
 	default:
-		r.beside(path, func(b *render.Bundle) bool { return b.Series != nil }).Series = rec.Series
+		r.beside(path, func(bundle *render.Bundle) bool { return bundle.Series != nil }).Series = rec.Series
 	}
 	return nil
 }
@@ -343,9 +343,9 @@ func (r *bundleReader) read(path string) error {
 // or a new one.
 func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *render.Bundle {
 	dir := filepath.Dir(path)
-	for i, b := range r.bundles {
-		if r.dirs[i] == dir && !has(b) {
-			return b
+	for i, bundle := range r.bundles {
+		if r.dirs[i] == dir && !has(bundle) {
+			return bundle
 		}
 	}
 	name := path

@@ -137,9 +137,9 @@ func (j *job) check(x *session.Session) (skipped map[string]string, err error) {
 		cfg := &j.points[i]
 		cfg.Stores = x.Stores
 		_, without := cfg.Split()
-		err := session.LeaveOut(x.Settings, &cfg.Plan, without, func(sel strategies.Selection, p *harness.Plan) error {
+		err := session.LeaveOut(x.Settings, &cfg.Plan, without, func(sel strategies.Selection, plan *harness.Plan) error {
 			other := *cfg
-			other.Plan = *p
+			other.Plan = *plan
 			return other.CannotRun(sel)
 		})
 		if err != nil {
@@ -242,29 +242,29 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
 }
 
-func decided(f results.File, runs []results.Run) bool {
-	f.Runs = runs
-	f.Summaries = nil
-	return !slices.ContainsFunc(ranking.Of(f), func(s ranking.Setting) bool { return !s.Decided() })
+func decided(file results.File, runs []results.Run) bool {
+	file.Runs = runs
+	file.Summaries = nil
+	return !slices.ContainsFunc(ranking.Of(file), func(setting ranking.Setting) bool { return !setting.Decided() })
 }
 
 // ended says when the measurement ended and why, if no number of rounds was given or there
 // was no time for it. The budget is that of the whole run.
-func ended(s *group.Settings, c *measure.Config, budget time.Duration, r *measure.Report, f *results.File) string {
+func ended(s *group.Settings, config *measure.Config, budget time.Duration, report *measure.Report, file *results.File) string {
 	rounds := 0
-	for i := range r.Runs {
-		rounds = max(rounds, r.Runs[i].Repetition-c.Earlier)
+	for i := range report.Runs {
+		rounds = max(rounds, report.Runs[i].Repetition-config.Earlier)
 	}
 	text := "stopped after " + format.Number(rounds, "round") + ": "
 	switch {
-	case r.Interrupted || !s.Looking && !r.OutOfTime:
+	case report.Interrupted || !s.Looking && !report.OutOfTime:
 		return ""
-	case r.OutOfTime && rounds < results.LeastRounds:
+	case report.OutOfTime && rounds < results.LeastRounds:
 		return fmt.Sprintf("%sthe budget of %g s is spent; intervals of timings need %d rounds, so give a longer --budget",
 			text, budget.Seconds(), results.LeastRounds)
-	case r.OutOfTime:
+	case report.OutOfTime:
 		return fmt.Sprintf("%sthe budget of %g s is spent", text, budget.Seconds())
-	case decided(*f, r.Runs):
+	case decided(*file, report.Runs):
 		return text + "order and verdicts are decided"
 	}
 	return format.Number(rounds, "round") + ", all that were planned: order or verdicts are not all decided"

@@ -27,30 +27,30 @@ const (
 )
 
 // mustName refuses what only makes sense for strategies that are named.
-func mustName(s *group.Settings) error {
+func mustName(settings *group.Settings) error {
 	switch {
-	case !s.Considers() && len(s.Survive) > 0:
-		return s.Wrong("survive", errors.New("it is for a run that names no strategy: leave the names out, or use --require"))
-	case s.Considers() && s.Sweeps():
-		return s.NoSweep("name the strategies whose setting varies, e.g. quotabench run incr-expire")
-	case s.Considers() && s.Against != "":
-		return s.Wrong("against", errors.New("name the strategies to compare, e.g. quotabench run incr-expire"))
+	case !settings.Considers() && len(settings.Survive) > 0:
+		return settings.Wrong("survive", errors.New("it is for a run that names no strategy: leave the names out, or use --require"))
+	case settings.Considers() && settings.Sweeps():
+		return settings.NoSweep("name the strategies whose setting varies, e.g. quotabench run incr-expire")
+	case settings.Considers() && settings.Against != "":
+		return settings.Wrong("against", errors.New("name the strategies to compare, e.g. quotabench run incr-expire"))
 	}
 	return nil
 }
 
 // considered is the shortlist of a run that names no strategy.
-func considered(s *group.Settings, cfg *measure.Config) (*shortlist.Shortlist, error) {
-	faults, err := s.Faults()
+func considered(settings *group.Settings, cfg *measure.Config) (*shortlist.Shortlist, error) {
+	faults, err := settings.Faults()
 	if err != nil {
 		return nil, err
 	}
-	policy, err := group.LookupPolicy(s.Policy)
+	policy, err := group.LookupPolicy(settings.Policy)
 	if err != nil {
-		return nil, s.Wrong("policy", err)
+		return nil, settings.Wrong("policy", err)
 	}
-	if s.Given("limit") {
-		policy.Limit = s.Limit
+	if settings.Given("limit") {
+		policy.Limit = settings.Limit
 	}
 	budget := stagesTime
 	if cfg.Budget > 0 {
@@ -128,15 +128,15 @@ func required(file *results.File, gates []compare.Gate) []compare.Row {
 		}
 	}
 	if recommended(file) {
-		rows = slices.DeleteFunc(rows, func(r compare.Row) bool { return r.Fails(false) })
+		rows = slices.DeleteFunc(rows, func(row compare.Row) bool { return row.Fails(false) })
 	}
 	return rows
 }
 
 // ruleOut marks a measured strategy that does not meet a condition.
 func ruleOut(file *results.File, row *compare.Row) {
-	at := slices.IndexFunc(file.Considered, func(c results.Considered) bool {
-		return c.Strategy == row.Strategy && c.Outcome == results.Taken
+	at := slices.IndexFunc(file.Considered, func(considered results.Considered) bool {
+		return considered.Strategy == row.Strategy && considered.Outcome == results.Taken
 	})
 	if at < 0 {
 		return // an earlier condition is not met either
@@ -157,7 +157,7 @@ func answered(file *results.File, err error) error {
 
 // recommended reports whether the record recommends a strategy.
 func recommended(file *results.File) bool {
-	return slices.ContainsFunc(ranking.Of(*file), func(s ranking.Setting) bool { return s.Cheapest() != nil })
+	return slices.ContainsFunc(ranking.Of(*file), func(setting ranking.Setting) bool { return setting.Cheapest() != nil })
 }
 
 // stagesProgress shows how far the stages have come. Its methods except status are called one at a time.

@@ -53,34 +53,34 @@ const simRounds = 12
 // unsaid reports whether nothing is said of a load.
 func (s *simSettings) unsaid() bool {
 	load := []string{settings.Load, settings.Time, settings.Trouble}
-	return !slices.ContainsFunc(s.All(), func(x settings.Setting) bool {
-		return s.Given(x.Name) && (slices.Contains(load, x.Title) || slices.Contains([]string{"workload", "trace", "preset"}, x.Name))
+	return !slices.ContainsFunc(s.All(), func(setting settings.Setting) bool {
+		return s.Given(setting.Name) && (slices.Contains(load, setting.Title) || slices.Contains([]string{"workload", "trace", "preset"}, setting.Name))
 	})
 }
 
 // virtual are the settings that only virtual time has.
 func (s *simSettings) virtual() []settings.Setting {
-	c := &s.asked
+	config := &s.asked
 	presets := []string{}
-	for _, p := range sim.Presets() {
-		presets = append(presets, p.Name)
+	for _, preset := range sim.Presets() {
+		presets = append(presets, preset.Name)
 	}
 	return []settings.Setting{
 		{Name: "preset", Common: true, Title: settings.What, Value: settings.Text(&s.preset, presets...), Complete: settings.Words(presets...),
 			Shorthand: true,
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
 		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true},
-		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&c.Topology.Regions)},
-		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&c.Topology.SharedRedis)},
+		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&config.Topology.Regions)},
+		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&config.Topology.SharedRedis)},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
-		{Name: "home", Title: settings.Time, Value: settings.Decimal(&c.Topology.Home, 1)},
-		{Name: "every", Title: settings.Time, Value: settings.Span(&c.Every, sim.MaxDuration), Computed: true},
-		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&c.Tracked, 0, sim.MaxTracked), Computed: true},
-		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&c.Parallel, 0, sim.MaxParallel)},
+		{Name: "home", Title: settings.Time, Value: settings.Decimal(&config.Topology.Home, 1)},
+		{Name: "every", Title: settings.Time, Value: settings.Span(&config.Every, sim.MaxDuration), Computed: true},
+		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&config.Tracked, 0, sim.MaxTracked), Computed: true},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&config.Parallel, 0, sim.MaxParallel)},
 		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
 				1<<(simLooks-1), simRounds)},
-		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&c.CPU)},
+		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&config.CPU)},
 	}
 }
 
@@ -111,8 +111,8 @@ func simCommand() *cobra.Command {
 		ValidArgsFunction: group.CompleteStrategies,
 	})
 	cmd.Long += "\n\nPresets:"
-	for _, p := range sim.Presets() {
-		lines := layout.Paragraph("  "+layout.Pad(p.Name, 18)+"  ", p.Doc, settings.HelpWidth)
+	for _, preset := range sim.Presets() {
+		lines := layout.Paragraph("  "+layout.Pad(preset.Name, 18)+"  ", preset.Doc, settings.HelpWidth)
 		cmd.Long += "\n" + strings.Join(lines, "\n")
 	}
 	s.register(cmd)
@@ -128,29 +128,29 @@ func (s *simSettings) register(cmd *cobra.Command) {
 
 // adopt has the settings that are not given say what a configuration does: that of a preset,
 // or what was worked out.
-func (s *simSettings) adopt(c *sim.Config) error {
-	adopt(s, "limit", &s.Limit, c.Policy.Limit)
-	adopt(s, "workers", &s.Workers, c.Workers)
-	adopt(s, "rate", &s.Rate, c.Load.PerSecond)
-	adopt(s, "requests", &s.Requests, c.Requests)
-	adopt(s, "duration", &s.Duration, c.Duration)
-	adopt(s, "instances", &s.Instances, c.Instances)
-	adopt(s, "life", &s.Life, c.Life)
-	adopt(s, "decision-timeout", &s.DecisionTimeout, c.DecisionTimeout)
-	adopt(s, "region", &s.asked.Topology.Regions, c.Topology.Regions)
-	adopt(s, "shared-redis", &s.asked.Topology.SharedRedis, c.Topology.SharedRedis)
-	adopt(s, "home", &s.asked.Topology.Home, c.Topology.Home)
-	adopt(s, "every", &s.asked.Every, c.Every)
-	adopt(s, "tracked", &s.asked.Tracked, c.Tracked)
+func (s *simSettings) adopt(config *sim.Config) error {
+	adopt(s, "limit", &s.Limit, config.Policy.Limit)
+	adopt(s, "workers", &s.Workers, config.Workers)
+	adopt(s, "rate", &s.Rate, config.Load.PerSecond)
+	adopt(s, "requests", &s.Requests, config.Requests)
+	adopt(s, "duration", &s.Duration, config.Duration)
+	adopt(s, "instances", &s.Instances, config.Instances)
+	adopt(s, "life", &s.Life, config.Life)
+	adopt(s, "decision-timeout", &s.DecisionTimeout, config.DecisionTimeout)
+	adopt(s, "region", &s.asked.Topology.Regions, config.Topology.Regions)
+	adopt(s, "shared-redis", &s.asked.Topology.SharedRedis, config.Topology.SharedRedis)
+	adopt(s, "home", &s.asked.Topology.Home, config.Topology.Home)
+	adopt(s, "every", &s.asked.Every, config.Every)
+	adopt(s, "tracked", &s.asked.Tracked, config.Tracked)
 	var rushes []string
-	for _, r := range c.Rushes {
-		rushes = append(rushes, r.String())
+	for _, rush := range config.Rushes {
+		rushes = append(rushes, rush.String())
 	}
 	adopt(s, "rush", &s.rushes, rushes)
-	if !c.Start.IsZero() {
-		adopt(s, "start", &s.start, c.Start.UTC().Format(time.RFC3339))
+	if !config.Start.IsZero() {
+		adopt(s, "start", &s.start, config.Start.UTC().Format(time.RFC3339))
 	}
-	return s.AdoptWorkload(c.Workload, c.Stream.Options)
+	return s.AdoptWorkload(config.Workload, config.Stream.Options)
 }
 
 func adopt[T any](s *simSettings, name string, to *T, v T) {
@@ -161,19 +161,19 @@ func adopt[T any](s *simSettings, name string, to *T, v T) {
 
 // fromPreset takes over what a preset says, except if something else is given.
 func (s *simSettings) fromPreset() error {
-	p, err := sim.LookupPreset(s.preset)
+	preset, err := sim.LookupPreset(s.preset)
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	c := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every, Tracked: s.asked.Tracked}
-	if err := p.Set(&c); err != nil {
+	config := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every, Tracked: s.asked.Tracked}
+	if err := preset.Set(&config); err != nil {
 		return fail(ExitUsage, err)
 	}
-	adopt(s, "policy", &s.Policy, c.Policy.Name)
-	if err := s.adopt(&c); err != nil {
+	adopt(s, "policy", &s.Policy, config.Policy.Name)
+	if err := s.adopt(&config); err != nil {
 		return err
 	}
-	return s.addTrouble(c.Trouble)
+	return s.addTrouble(config.Trouble)
 }
 
 // addTrouble adds that of a preset to what is given. A clock that is given, or an empty list, takes the place of its clocks.
@@ -186,13 +186,13 @@ func (s *simSettings) addTrouble(preset trouble.List) error {
 		preset = preset.Without(trouble.Skew)
 	}
 	instances := s.Instances * max(1, len(group.Items(s.asked.Topology.Regions)))
-	preset = slices.DeleteFunc(slices.Clone(preset), func(e trouble.Event) bool { return e.Where.Instance >= instances })
+	preset = slices.DeleteFunc(slices.Clone(preset), func(event trouble.Event) bool { return event.Where.Instance >= instances })
 	s.Troubles = append(preset.Strings(), s.Troubles...)
 	return nil
 }
 
 // configure turns the settings into a simulation.
-func (s *simSettings) configure() (c sim.Config, err error) {
+func (s *simSettings) configure() (config sim.Config, err error) {
 	s.Expand()
 	if s.unsaid() {
 		s.preset = presetOfItsOwn
@@ -200,52 +200,52 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 	}
 	if s.preset != "" {
 		if err := s.fromPreset(); err != nil {
-			return c, err
+			return config, err
 		}
 		if s.chose { // nobody asked for clocks that differ
 			s.Troubles = nil
 		}
 	}
 	if err := s.ReadClients(); err != nil {
-		return c, err
+		return config, err
 	}
-	c = s.asked
-	c.Topology.Regions = group.Items(c.Topology.Regions)
-	c.Plan, err = s.Plan()
+	config = s.asked
+	config.Topology.Regions = group.Items(config.Topology.Regions)
+	config.Plan, err = s.Plan()
 	if err != nil {
-		return c, err
+		return config, err
 	}
 	if i := slices.IndexFunc(s.Gates, compare.Gate.Timed); i >= 0 {
-		return c, s.Wrong("require", fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
+		return config, s.Wrong("require", fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
 	}
-	c.Load, err = s.Issued(c.Workload, c.Workload.Loop)
+	config.Load, err = s.Issued(config.Workload, config.Workload.Loop)
 	if err != nil {
-		return c, err
+		return config, err
 	}
-	if err := s.moments(&c); err != nil {
-		return c, err
+	if err := s.moments(&config); err != nil {
+		return config, err
 	}
-	if err := c.Complete(); err != nil {
-		return c, fail(ExitUsage, err)
+	if err := config.Complete(); err != nil {
+		return config, fail(ExitUsage, err)
 	}
-	info, err := s.Rehearse(&c.Plan)
+	info, err := s.Rehearse(&config.Plan)
 	if err != nil {
-		return c, err
+		return config, err
 	}
-	if err := c.CheckStream(info); err != nil {
-		return c, fail(ExitUsage, err)
+	if err := config.CheckStream(info); err != nil {
+		return config, fail(ExitUsage, err)
 	}
-	return c, s.sweeps(&c)
+	return config, s.sweeps(&config)
 }
 
 // sweeps reads what varies.
-func (s *simSettings) sweeps(c *sim.Config) (err error) {
+func (s *simSettings) sweeps(config *sim.Config) (err error) {
 	if len(s.Params) == 0 {
 		return nil
 	}
 	s.swept, err = sweep.ParseAll(s.Params)
 	if err == nil {
-		_, err = sweep.Simulations(*c, s.swept)
+		_, err = sweep.Simulations(*config, s.swept)
 	}
 	if err != nil {
 		return s.Wrong("param", err)
@@ -254,28 +254,28 @@ func (s *simSettings) sweeps(c *sim.Config) (err error) {
 }
 
 // moments reads what is given in virtual time.
-func (s *simSettings) moments(c *sim.Config) (err error) {
+func (s *simSettings) moments(config *sim.Config) (err error) {
 	if s.start != "" {
-		c.Start, err = time.Parse(time.RFC3339, s.start)
+		config.Start, err = time.Parse(time.RFC3339, s.start)
 		if err != nil {
 			return s.Wrong("start", fmt.Errorf("give a moment such as 2026-01-31T12:00:00Z, not %q", s.start))
 		}
 	}
-	for _, x := range group.Items(s.rushes) {
-		r, err := sim.ParseRush(x)
+	for _, text := range group.Items(s.rushes) {
+		rush, err := sim.ParseRush(text)
 		if err != nil {
 			return s.Wrong("rush", err)
 		}
-		c.Rushes = append(c.Rushes, r)
+		config.Rushes = append(config.Rushes, rush)
 	}
 	return nil
 }
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) {
 	selected, skipped := cfg.Split()
-	err = session.LeaveOut(s.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, p *harness.Plan) error {
+	err = session.LeaveOut(s.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, plan *harness.Plan) error {
 		other := *cfg
-		other.Plan = *p
+		other.Plan = *plan
 		return other.CannotRun(sel)
 	})
 	if err != nil {
@@ -320,8 +320,8 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	file.Runs = report.Runs
 	file.Interrupted = report.Interrupted
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
-	b := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
-	if err := x.WriteBundle(&b); err != nil {
+	bundle := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
+	if err := x.WriteBundle(&bundle); err != nil {
 		return err
 	}
 	return session.Gated(x.Stderr, session.Verdict(&file), compare.Check(&file, s.Gates))
@@ -338,9 +338,9 @@ func (s *simSettings) watched(x *session.Session, cfg *sim.Config, file *results
 	keep := &session.Keeper{Dir: x.Dir, File: file, Progress: x.Progress}
 	cfg.SoFar = func(runs []results.Run) {
 		keep.SoFar(runs)
-		if r := &runs[len(runs)-1]; s.Verbose {
-			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", r.Params.Label, r.Issued,
-				time.Duration(r.ElapsedNS).Round(time.Millisecond), time.Duration(clock.Nano()-began).Round(time.Millisecond))
+		if run := &runs[len(runs)-1]; s.Verbose {
+			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", run.Params.Label, run.Issued,
+				time.Duration(run.ElapsedNS).Round(time.Millisecond), time.Duration(clock.Nano()-began).Round(time.Millisecond))
 		}
 	}
 	cfg.Isolate = isolates

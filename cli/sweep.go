@@ -32,16 +32,16 @@ func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra
 	for _, name := range sweep.Parameters() {
 		out = append(out, name+"=")
 	}
-	for _, w := range workloads.All() {
-		for _, o := range w.Options {
-			if c := o.Name + "="; !slices.Contains(out, c) {
-				out = append(out, c)
+	for _, meta := range workloads.All() {
+		for _, option := range meta.Options {
+			if text := option.Name + "="; !slices.Contains(out, text) {
+				out = append(out, text)
 			}
 		}
 	}
-	for _, m := range strategies.All() {
-		for _, o := range m.Options {
-			out = append(out, m.Name+"."+o.Name+"=")
+	for _, meta := range strategies.All() {
+		for _, option := range meta.Options {
+			out = append(out, meta.Name+"."+option.Name+"=")
 		}
 	}
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
@@ -85,7 +85,7 @@ func (s *sweeping) job() (*job, error) {
 		base.Load = harness.Closed()
 	}
 	if search {
-		holds := func(x *results.Summary) bool { return until.At(x).Holds }
+		holds := func(summary *results.Summary) bool { return until.At(summary).Holds }
 		return s.search(&sweep.Search{Config: base, Low: low, High: high, Holds: holds})
 	}
 	points, err := sweep.Points(base, params)
@@ -122,7 +122,7 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 		return err
 	}
 	swept := func(name string) *results.Swept {
-		if i := slices.IndexFunc(params, func(p results.Swept) bool { return p.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(params, func(swept results.Swept) bool { return swept.Name == name }); i >= 0 {
 			return &params[i]
 		}
 		return nil
@@ -142,19 +142,19 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or --loop closed"))
 	case s.Loop == "" && s.Rate == 0 && !s.SpeaksOf("speed"):
 		s.Expand()
-		w, _, err := s.Chosen()
+		meta, _, err := s.Chosen()
 		if err != nil {
 			return err
 		}
-		if w.Loop != workloads.Open {
+		if meta.Loop != workloads.Open {
 			s.Loop = workloads.Closed
 		}
 	}
 	// One worker cannot serve two instances. If only the workers were given, there are as
 	// many instances as the fewest of them can serve.
 	if p := swept("workers"); p != nil && !s.Given("instances") && swept("instances") == nil {
-		for _, v := range p.Values {
-			if n, ok := results.SweepNumber(v); ok && n >= 1 {
+		for _, text := range p.Values {
+			if n, ok := results.SweepNumber(text); ok && n >= 1 {
 				s.Instances = min(s.Instances, int(n))
 			}
 		}
@@ -165,15 +165,15 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 // once reports a parameter whose flag is given, too. A value in a file, as --print-config writes one for each setting, gives way to
 // the values of the parameter.
 func once(s *group.Settings, params []results.Swept) error {
-	for _, p := range params {
-		if x := s.Lookup(p.Name); x != nil && s.Rank(p.Name) == settings.ByFlag {
-			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
+	for _, swept := range params {
+		if setting := s.Lookup(swept.Name); setting != nil && s.Rank(swept.Name) == settings.ByFlag {
+			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", swept.Name, swept.Name))
 		}
-		if s.Rank("client") == settings.ByFlag && s.ClientHas(p.Name) {
-			return s.Wrong("param", fmt.Errorf("%s is given by --client, too: give one of them", p.Name))
+		if s.Rank("client") == settings.ByFlag && s.ClientHas(swept.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --client, too: give one of them", swept.Name))
 		}
-		if s.Rank("workload") == settings.ByFlag && s.SpeaksOf(p.Name) {
-			return s.Wrong("param", fmt.Errorf("%s is given by --workload, too: give one of them", p.Name))
+		if s.Rank("workload") == settings.ByFlag && s.SpeaksOf(swept.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --workload, too: give one of them", swept.Name))
 		}
 	}
 	return nil
@@ -190,10 +190,10 @@ func (s *sweeping) search(hunt *sweep.Search) (*job, error) {
 	return &job{
 		points: bounds, sweep: &record,
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-			c := &hunt.Config
-			c.Stores = points[0].Stores
-			c.Observer = points[0].Observer
-			c.Live = points[0].Live
+			config := &hunt.Config
+			config.Stores = points[0].Stores
+			config.Observer = points[0].Observer
+			config.Live = points[0].Live
 			return hunt.Measure(ctx)
 		},
 	}, nil

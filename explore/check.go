@@ -18,10 +18,10 @@ import (
 const declared Property = ""
 
 // allow notes a false reject that a clause allows.
-func (s *search) allow(f *Finding, r *Result) {
-	r.AllowedUnits = max(r.AllowedUnits, f.Units)
-	r.AllowedBy = f.Detail
-	if f.Units == 0 {
+func (s *search) allow(finding *Finding, r *Result) {
+	r.AllowedUnits = max(r.AllowedUnits, finding.Units)
+	r.AllowedBy = finding.Detail
+	if finding.Units == 0 {
 		delete(s.wanted, FalseReject)
 	}
 }
@@ -48,26 +48,26 @@ type leftKey struct {
 // check finds what is broken at this moment.
 func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 	var out []Finding
-	t := &s.Run.Truth
+	truth := &s.Run.Truth
 	look := s.Look()
-	leak := t.Leak()
-	unit := t.Policy.Unit
-	limit := t.Policy.Limit
+	leak := truth.Leak()
+	unit := truth.Policy.Unit
+	limit := truth.Policy.Limit
 	if wanted[Leak] && leak > 0 {
-		detail := fmt.Sprintf("%s in use, the limit is %d", format.Units(t.Peak, unit), limit)
-		if t.Crossed {
+		detail := fmt.Sprintf("%s in use, the limit is %d", format.Units(truth.Peak, unit), limit)
+		if truth.Crossed {
 			detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
-		} else if t.Changed() {
-			detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed", format.Units(t.InUse, unit), leak)
+		} else if truth.Changed() {
+			detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed", format.Units(truth.InUse, unit), leak)
 		}
 		out = append(out, Finding{Property: Leak, Detail: detail, Units: leak})
 	}
 	if wanted[Stuck] && len(look.Stuck) > 0 {
 		out = append(out, Finding{Property: Stuck, Detail: strings.Join(look.Stuck, "; ")})
 	}
-	if wanted[Forgotten] && !t.Crossed && t.InUse >= limit && len(look.Forgot) > 0 {
+	if wanted[Forgotten] && !truth.Crossed && truth.InUse >= limit && len(look.Forgot) > 0 {
 		out = append(out, Finding{Property: Forgotten, Detail: fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
-			look.Forgot[0], t.InUse, format.Units(limit, unit))})
+			look.Forgot[0], truth.InUse, format.Units(limit, unit))})
 	}
 	if wanted[Guarantee] {
 		out = s.checkGuarantee(out, leak > 0, &look)
@@ -82,22 +82,22 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 	if !look.AtRest {
 		return out, nil
 	}
-	if wanted[FalseReject] && t.Rejections > 0 {
-		if v := t.Judge(); v.FalseRejects > 0 {
-			f := Finding{Property: FalseReject, Units: v.FalseRejectUnits}
-			f.Detail = format.Number(v.FalseRejects, "request") + " rejected although quota was free throughout"
-			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
-				f.Property = declared
-				f.Detail = c.Formula
-				if c.Bound == quota.Unbounded {
-					f.Units = 0
+	if wanted[FalseReject] && truth.Rejections > 0 {
+		if verdict := truth.Judge(); verdict.FalseRejects > 0 {
+			finding := Finding{Property: FalseReject, Units: verdict.FalseRejectUnits}
+			finding.Detail = format.Number(verdict.FalseRejects, "request") + " rejected although quota was free throughout"
+			if clause := s.allows(quota.PropertyFalseReject, leak > 0, &look); clause != nil {
+				finding.Property = declared
+				finding.Detail = clause.Formula
+				if clause.Bound == quota.Unbounded {
+					finding.Units = 0
 				}
 			}
-			out = append(out, f)
+			out = append(out, finding)
 		}
 	}
 	if wanted[Drift] || wanted[Stranded] {
-		return s.checkCounts(out, t, wanted)
+		return s.checkCounts(out, truth, wanted)
 	}
 	return out, nil
 }
@@ -109,25 +109,25 @@ func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engin
 	}
 	atRest := look.AtRest
 	short := wanted[TTL] && s.comparable(look)
-	for _, h := range held {
-		if wanted[TTL] && atRest && h.Forever && (h.Own || !s.normal.immortal[h.Name]) {
-			out = append(out, Finding{Property: TTL, Detail: h.Name + " never expires"})
+	for _, holding := range held {
+		if wanted[TTL] && atRest && holding.Forever && (holding.Own || !s.normal.immortal[holding.Name]) {
+			out = append(out, Finding{Property: TTL, Detail: holding.Name + " never expires"})
 		}
-		if short && h.Left > 0 {
-			if least, ok := s.normal.left[leftKey{h.Name, s.Run.Truth.InUse}]; ok && h.Left < least {
+		if short && holding.Left > 0 {
+			if least, ok := s.normal.left[leftKey{holding.Name, s.Run.Truth.InUse}]; ok && holding.Left < least {
 				out = append(out, Finding{Property: TTL, Detail: fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
-					"later", h.Name, h.Left, least)})
+					"later", holding.Name, holding.Left, least)})
 			}
 		}
-		if wanted[Negative] && !s.normal.negative && h.Negative != "" {
-			out = append(out, Finding{Property: Negative, Detail: fmt.Sprintf("%s holds %s", h.Name, h.Negative)})
+		if wanted[Negative] && !s.normal.negative && holding.Negative != "" {
+			out = append(out, Finding{Property: Negative, Detail: fmt.Sprintf("%s holds %s", holding.Name, holding.Negative)})
 		}
 	}
 	return out, nil
 }
 
 // checkCounts checks what the tiers say against what the oracle expects.
-func (s *search) checkCounts(out []Finding, t *engine.Truth, wanted map[Property]bool) ([]Finding, error) {
+func (s *search) checkCounts(out []Finding, truth *engine.Truth, wanted map[Property]bool) ([]Finding, error) {
 	counts := s.sel.Counts
 	if s.cfg.Counter != "" {
 		counts = quota.CountsAdmitted
@@ -139,22 +139,22 @@ func (s *search) checkCounts(out []Finding, t *engine.Truth, wanted map[Property
 	if !ok { // a strategy that cannot say is no schedule that drifts
 		return out, nil
 	}
-	want, ok, err := t.Expect(counts)
+	want, ok, err := truth.Expect(counts)
 	if err != nil || !ok {
 		return out, err
 	}
-	for _, r := range readings {
-		if !r.Known {
+	for _, reading := range readings {
+		if !reading.Known {
 			// A record that was never made, or has expired, stands for 0 if there
 			// was nothing to record.
 			continue
 		}
-		if d := want.Units.Distance(r.Units); wanted[Drift] && d != 0 {
-			detail := fmt.Sprintf("%s says %d, it must be %s", r.Tier, r.Units, intervalText(want.Units))
+		if d := want.Units.Distance(reading.Units); wanted[Drift] && d != 0 {
+			detail := fmt.Sprintf("%s says %d, it must be %s", reading.Tier, reading.Units, intervalText(want.Units))
 			out = append(out, Finding{Property: Drift, Detail: detail, Units: d})
 		}
-		if over := r.Units - r.Lapsing - want.Held.Hi; wanted[Stranded] && over > 0 {
-			detail := fmt.Sprintf("%s says %d, callers hold %s", r.Tier, r.Units, intervalText(want.Held))
+		if over := reading.Units - reading.Lapsing - want.Held.Hi; wanted[Stranded] && over > 0 {
+			detail := fmt.Sprintf("%s says %d, callers hold %s", reading.Tier, reading.Units, intervalText(want.Held))
 			out = append(out, Finding{Property: Stranded, Detail: detail, Units: over})
 		}
 	}
@@ -206,36 +206,36 @@ func (s *search) serially() error {
 
 // inTurn is that run. It returns what the callers were answered.
 func (s *search) inTurn(n *normal) (answers []string, err error) {
-	t := &s.Run.Timeline
-	t.Recording = true
+	timeline := &s.Run.Timeline
+	timeline.Recording = true
 	s.InTurn = true
 	defer func() {
-		t.Recording = false
+		timeline.Recording = false
 		s.InTurn = false
 	}()
 	steps := 0
-	err = s.drive(func() (c engine.Choice, ok bool) {
+	err = s.drive(func() (choice engine.Choice, ok bool) {
 		if steps++; steps > maxSerialSteps {
-			return c, false
+			return choice, false
 		}
-		c, ok = s.Serial()
+		choice, ok = s.Serial()
 		if !ok {
-			c, ok = s.ask()
+			choice, ok = s.ask()
 		}
-		return c, ok
+		return choice, ok
 	}, func(engine.Choice) error {
 		held, err := s.Holdings()
 		look := s.Look()
-		for _, h := range held {
-			n.immortal[h.Name] = n.immortal[h.Name] || look.AtRest && h.Forever
-			n.negative = n.negative || h.Negative != ""
+		for _, holding := range held {
+			n.immortal[holding.Name] = n.immortal[holding.Name] || look.AtRest && holding.Forever
+			n.negative = n.negative || holding.Negative != ""
 		}
 		n.periodic = look.PeriodicJobs
 		return err
 	})
-	for _, x := range t.Steps {
-		if x.Outcome != "" {
-			answers = append(answers, x.Actor+" "+x.Outcome)
+	for _, step := range timeline.Steps {
+		if step.Outcome != "" {
+			answers = append(answers, step.Actor+" "+step.Outcome)
 		}
 	}
 	return answers, err

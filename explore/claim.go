@@ -16,41 +16,41 @@ import (
 )
 
 // newResult is what was asked for.
-func newResult(sel strategies.Selection, c *Config) *Result {
-	r := &Result{
-		Strategy: sel.String(), Policy: c.Policy.Name, Limit: c.Policy.Limit, Unit: c.Policy.Unit,
-		Clients: c.Clients, Instances: c.Instances, Faults: c.Faults, Times: c.Times, Passes: c.Passes, FromNS: int64(c.From),
-		Properties: slices.Clone(c.Properties), Findings: []Finding{},
+func newResult(sel strategies.Selection, config *Config) *Result {
+	search := &Result{
+		Strategy: sel.String(), Policy: config.Policy.Name, Limit: config.Policy.Limit, Unit: config.Policy.Unit,
+		Clients: config.Clients, Instances: config.Instances, Faults: config.Faults, Times: config.Times, Passes: config.Passes, FromNS: int64(config.From),
+		Properties: slices.Clone(config.Properties), Findings: []Finding{},
 	}
-	if r.Faults == nil {
-		r.Faults = []quota.Fault{}
+	if search.Faults == nil {
+		search.Faults = []quota.Fault{}
 	}
 	if sel.Form == strategies.Library {
-		r.Window = windowText(&c.Policy)
+		search.Window = windowText(&config.Policy)
 	}
-	for _, x := range c.Scripts {
-		r.Scripts = append(r.Scripts, x.String())
+	for _, script := range config.Scripts {
+		search.Scripts = append(search.Scripts, script.String())
 	}
-	return r
+	return search
 }
 
 func (s *search) newResult() *Result {
-	t := s.Traits
-	c := &s.cfg
-	r := newResult(s.sel, c)
-	r.Service = redact.URLs(c.Service)
-	r.Store, r.Split = t.Store, t.Splits && s.Setup.Split()
-	if !t.Deadlines { // rows have none
-		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
+	traits := s.Traits
+	config := &s.cfg
+	r := newResult(s.sel, config)
+	r.Service = redact.URLs(config.Service)
+	r.Store, r.Split = traits.Store, traits.Splits && s.Setup.Split()
+	if !traits.Deadlines { // rows have none
+		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == TTL })
 	}
 	if s.sel.Form == strategies.Library && len(r.Properties) > 1 { // what its keys hold is its own business, e.g. a time before its epoch
-		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == Negative })
+		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == Negative })
 	}
 	if s.normal.periodic {
-		r.JobRounds = max(0, c.JobRounds)
+		r.JobRounds = max(0, config.JobRounds)
 	}
-	if t.State {
-		r.Asks = max(0, c.Asks)
+	if traits.State {
+		r.Asks = max(0, config.Asks)
 	}
 	return r
 }
@@ -60,13 +60,13 @@ func (s *search) conclude(r *Result) {
 	r.Withheld = withheld(s.Witness)
 	if w := s.Witness; s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
 		// Its time has not passed: what it did after a tick says nothing.
-		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-			return slices.ContainsFunc(f.Steps, func(x results.Step) bool { return x.Event == results.EventTick })
+		r.Findings = slices.DeleteFunc(r.Findings, func(finding Finding) bool {
+			return slices.ContainsFunc(finding.Steps, func(step results.Step) bool { return step.Event == results.EventTick })
 		})
 	}
-	for _, f := range s.cfg.Faults {
-		if !s.applied[f] {
-			r.Unmet = append(r.Unmet, f)
+	for _, fault := range s.cfg.Faults {
+		if !s.applied[fault] {
+			r.Unmet = append(r.Unmet, fault)
 		}
 	}
 	if len(r.Withheld) == 0 {
@@ -75,8 +75,8 @@ func (s *search) conclude(r *Result) {
 }
 
 func withheld(w *witness.Witness) (out []results.Withheld) {
-	for _, x := range w.Reasons() {
-		out = append(out, results.Withheld{Code: string(x.Code), Detail: x.Detail})
+	for _, reason := range w.Reasons() {
+		out = append(out, results.Withheld{Code: string(reason.Code), Detail: reason.Detail})
 	}
 	return out
 }
@@ -86,7 +86,7 @@ func unseen(reasons []results.Withheld) error {
 	if len(reasons) == 0 {
 		return nil
 	}
-	said := func(r results.Withheld) string { return fmt.Sprintf("%s (%s)", r.Detail, r.Code) }
+	said := func(withheld results.Withheld) string { return fmt.Sprintf("%s (%s)", withheld.Detail, withheld.Code) }
 	return fmt.Errorf("%w: %s", ErrUnseen, format.List(reasons, "; ", said))
 }
 
@@ -96,9 +96,9 @@ func (s *search) claim(r *Result) string {
 		return ""
 	}
 	var clean []string
-	for _, p := range r.Properties {
-		if r.Found(p) == nil && (p != FalseReject || r.AllowedBy == "") && (p != TTL || hasEnd(&s.cfg.Policy)) {
-			clean = append(clean, string(p))
+	for _, property := range r.Properties {
+		if r.Found(property) == nil && (property != FalseReject || r.AllowedBy == "") && (property != TTL || hasEnd(&s.cfg.Policy)) {
+			clean = append(clean, string(property))
 		}
 	}
 	if len(clean) == 0 {
@@ -110,13 +110,13 @@ func (s *search) claim(r *Result) string {
 			format.Number(r.Runs+r.LeftOut, "schedule"), r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
 	}
 	var names []string
-	for _, f := range r.Faults {
+	for _, fault := range r.Faults {
 		n := r.Times
-		if f == quota.FaultClock {
+		if fault == quota.FaultClock {
 			n++
 		}
-		if s.applied[f] {
-			names = append(names, fmt.Sprintf("%d x %s", n, f))
+		if s.applied[fault] {
+			names = append(names, fmt.Sprintf("%d x %s", n, fault))
 		}
 	}
 	faults := "no fault"
@@ -176,27 +176,27 @@ func (s *search) wholeCalls(otherwise string) string {
 
 // unmet names the faults that were asked for and that no schedule had, e.g. because the
 // strategy keeps nothing that a crash could take.
-func unmet(r *Result, verb string) string {
-	if len(r.Unmet) == 0 {
+func unmet(search *Result, verb string) string {
+	if len(search.Unmet) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s: %s)", strings.Join(format.Strings(r.Unmet), ", "), verb)
+	return fmt.Sprintf(" (%s: %s)", strings.Join(format.Strings(search.Unmet), ", "), verb)
 }
 
 // fewText is what may be said of schedules with few preemptions.
 func (s *search) fewText(r *Result) string {
-	b := r.Bounded
-	if b == nil {
+	bounded := r.Bounded
+	if bounded == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", b.Extent(), format.Count(b.Runs), b.Depth)
-	if b.Preemptions == nil {
+	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", bounded.Extent(), format.Count(bounded.Runs), bounded.Depth)
+	if bounded.Preemptions == nil {
 		return text
 	}
 	has := func(some ...quota.Fault) bool {
-		return slices.ContainsFunc(r.Faults, func(f quota.Fault) bool { return slices.Contains(some, f) })
+		return slices.ContainsFunc(r.Faults, func(fault quota.Fault) bool { return slices.Contains(some, fault) })
 	}
-	if b.Capped != "" {
+	if bounded.Capped != "" {
 		text += " and some with more"
 	}
 	if has(quota.FaultClock) {
@@ -216,4 +216,4 @@ func (s *search) fewText(r *Result) string {
 
 // hasEnd reports whether what is counted under the policy is forgotten one day:
 // then a key without a deadline is one that stays forever.
-func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
+func hasEnd(policy *quota.Policy) bool { return policy.Window.Kind != quota.Standing }

@@ -135,7 +135,7 @@ type Config struct {
 	// everyOrder has all steps tried, also if it is known what they lead to. audit, if not nil, has
 	// those tried that are asleep, and is told what they lead to.
 	everyOrder bool
-	audit      func(w *stateSearch, e *edge) error
+	audit      func(search *stateSearch, e *edge) error
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress
 }

@@ -38,18 +38,18 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		c.setServiceDefaults()
 	}
 	if c.Policy.Name == "" {
-		p, err := ownPolicy(sel.Meta)
+		policy, err := ownPolicy(sel.Meta)
 		if err != nil {
 			return c, err
 		}
-		c.Policy = p
+		c.Policy = policy
 	}
 	if c.Policy.Window.Timeline != (quota.Timeline{}) {
 		return c, fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
 	}
 	if err := sel.ServesPolicy(&c.Policy); err != nil {
-		if p, none := ExamplePolicy(sel.Meta); none == nil {
-			err = fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, sel.Name, p.Text())
+		if policy, none := ExamplePolicy(sel.Meta); none == nil {
+			err = fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, sel.Name, policy.Text())
 		}
 		return c, err
 	}
@@ -59,20 +59,20 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if err := c.fitBounds(); err != nil {
 		return c, err
 	}
-	for _, s := range c.Scripts {
-		if err := s.Validate(sel.Meta); err != nil {
+	for _, script := range c.Scripts {
+		if err := script.Validate(sel.Meta); err != nil {
 			return c, err
 		}
 	}
 	if err := c.fitLimits(); err != nil {
 		return c, err
 	}
-	for _, f := range c.Faults {
-		if !slices.Contains(engine.Faults, f) {
-			return c, fmt.Errorf("fault %q cannot be injected", f)
+	for _, fault := range c.Faults {
+		if !slices.Contains(engine.Faults, fault) {
+			return c, fmt.Errorf("fault %q cannot be injected", fault)
 		}
-		if c.Service == "" && engine.OfServices(f) {
-			return c, fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", f)
+		if c.Service == "" && engine.OfServices(fault) {
+			return c, fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", fault)
 		}
 	}
 	c.Limit = cmp.Or(c.Limit, c.roomForAllButOne())
@@ -226,7 +226,7 @@ func (c *Config) fitForeign(sel strategies.Selection) error {
 	case sel.ClockFixed && (c.Passes || slices.Contains(c.Faults, quota.FaultClock)):
 		return fmt.Errorf("strategy %s takes the time from where nothing can move it, and would be judged by another clock: "+
 			"leave the fault clock, and time that passes, out", sel.Name)
-	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+	case slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration != 0 }):
 		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
 	}
 	return nil

@@ -25,15 +25,15 @@ var (
 
 // ExamplePolicy is a policy that the strategy serves, of ten requests, in a minute if its
 // kind has a length. The error says why it serves none of its kinds.
-func ExamplePolicy(m *strategies.Meta) (quota.Policy, error) {
+func ExamplePolicy(meta *strategies.Meta) (quota.Policy, error) {
 	var why error
 	for _, kind := range exampleKinds {
-		p := example.As(kind)
-		err := m.ServesPolicy(&p)
+		policy := example.As(kind)
+		err := meta.ServesPolicy(&policy)
 		if err == nil {
-			return p, nil
+			return policy, nil
 		}
-		if why == nil || slices.Contains(m.Kinds, kind) {
+		if why == nil || slices.Contains(meta.Kinds, kind) {
 			why = err
 		}
 	}
@@ -42,34 +42,34 @@ func ExamplePolicy(m *strategies.Meta) (quota.Policy, error) {
 
 // ownPolicy is a policy that the strategy's own record names, or the first registered one that
 // it serves, or an example. The race of the racy control is one of requests, whatever its record counts.
-func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
+func ownPolicy(meta *strategies.Meta) (quota.Policy, error) {
 	var first *quota.Policy
-	for _, p := range quota.Policies() {
-		if m.ServesPolicy(&p) != nil {
+	for _, policy := range quota.Policies() {
+		if meta.ServesPolicy(&policy) != nil {
 			continue
 		}
-		own := p.Source != "" && strings.HasPrefix(m.Source, p.Source)
-		if m.Control == strategies.ControlRacy {
-			own = p.Unit == example.Unit
+		own := policy.Source != "" && strings.HasPrefix(meta.Source, policy.Source)
+		if meta.Control == strategies.ControlRacy {
+			own = policy.Unit == example.Unit
 		}
 		if own {
-			return p, nil
+			return policy, nil
 		}
 		if first == nil {
-			first = &p
+			first = &policy
 		}
 	}
 	if first == nil {
-		p, err := ExamplePolicy(m)
+		policy, err := ExamplePolicy(meta)
 		if err != nil {
 			like := example
-			if len(m.Kinds) > 0 {
-				like = example.As(m.Kinds[0])
+			if len(meta.Kinds) > 0 {
+				like = example.As(meta.Kinds[0])
 			}
 			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, with other figures than in "+
-				"quotabench explore %s --policy %q", m.Name, err, m.Name, like.Text())
+				"quotabench explore %s --policy %q", meta.Name, err, meta.Name, like.Text())
 		}
-		return p, err
+		return policy, err
 	}
 	return *first, nil
 }
@@ -79,16 +79,16 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 // that is what the policy is about. The others take two if the policy's requests differ
 // in what they cost. The race of the racy control is between takes of one unit, and
 // nothing is put in its way.
-func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
+func defaultScripts(meta *strategies.Meta, policy *quota.Policy, limit int64) []Script {
 	first := Script{{Kind: Take, Units: 1}}
 	others := Script{{Kind: Take, Units: 1}}
-	if m.Control == strategies.ControlRacy {
+	if meta.Control == strategies.ControlRacy {
 		return []Script{others}
 	}
-	if m.GivesBack && p.Window.Kind == quota.Standing {
+	if meta.GivesBack && policy.Window.Kind == quota.Standing {
 		first = append(first, Action{Kind: Refund})
 	}
-	if len(p.Costs) > 0 && slices.Min(p.Costs) < slices.Max(p.Costs) && limit != 1 && m.ServesUnits(p, 2) {
+	if len(policy.Costs) > 0 && slices.Min(policy.Costs) < slices.Max(policy.Costs) && limit != 1 && meta.ServesUnits(policy, 2) {
 		others[0].Units = 2
 	}
 	if slices.Equal(first, others) {
@@ -102,13 +102,13 @@ func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
 func (c *Config) roomForAllButOne() int64 {
 	var asked, least int64
 	for i := range c.Clients {
-		for _, a := range c.setup().Script(i) {
-			if a.Kind != Take {
+		for _, action := range c.setup().Script(i) {
+			if action.Kind != Take {
 				continue
 			}
-			asked += a.Units
-			if least == 0 || a.Units < least {
-				least = a.Units
+			asked += action.Units
+			if least == 0 || action.Units < least {
+				least = action.Units
 			}
 		}
 	}
@@ -219,11 +219,11 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 		cfg.Instances = 1
 	}
 	out := cfg.Placed(sel)
-	add := func(c Config) {
-		if _, err := c.Complete(sel); err == nil && !slices.ContainsFunc(c.Scripts, func(s Script) bool {
-			return slices.ContainsFunc(s, func(a Action) bool { return a.Units > 1 && !sel.ServesUnits(&c.Policy, a.Units) })
+	add := func(config Config) {
+		if _, err := config.Complete(sel); err == nil && !slices.ContainsFunc(config.Scripts, func(script Script) bool {
+			return slices.ContainsFunc(script, func(action Action) bool { return action.Units > 1 && !sel.ServesUnits(&config.Policy, action.Units) })
 		}) {
-			out = append(out, c)
+			out = append(out, config)
 		}
 	}
 	three := cfg
@@ -235,11 +235,11 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	}
 	for _, kind := range kinds {
 		seen := map[string]bool{} // a calendar, and a policy that is given, have one length
-		for _, p := range passings[kind] {
-			c := p.config(cfg)
-			if key := fmt.Sprintf("%s %d %s %v", c.Policy.Name, p.limit, p.scripts, p.from); !seen[key] {
+		for _, passing := range passings[kind] {
+			config := passing.config(cfg)
+			if key := fmt.Sprintf("%s %d %s %v", config.Policy.Name, passing.limit, passing.scripts, passing.from); !seen[key] {
 				seen[key] = true
-				add(c)
+				add(config)
 			}
 		}
 	}
@@ -247,13 +247,13 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 		return out
 	}
 	for _, faults := range faulty {
-		c := cfg
-		c.Faults = faults
-		c.Properties = slices.DeleteFunc(chosen(cfg.Properties), func(p Property) bool {
-			return p != Guarantee && p != TTL && p != Stuck
+		config := cfg
+		config.Faults = faults
+		config.Properties = slices.DeleteFunc(chosen(cfg.Properties), func(property Property) bool {
+			return property != Guarantee && property != TTL && property != Stuck
 		})
-		if len(c.Properties) > 0 {
-			add(c)
+		if len(config.Properties) > 0 {
+			add(config)
 		}
 	}
 	return out
@@ -272,10 +272,10 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	take := Action{Kind: Take, Units: 1}
 	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
 	out := c.Placed(sel)
-	add := func(p Property, s Config) {
-		s.Properties = []Property{p}
-		if _, err := s.Complete(sel); err == nil && slices.Contains(chosen(c.Properties), p) {
-			out = append(out, s)
+	add := func(property Property, config Config) {
+		config.Properties = []Property{property}
+		if _, err := config.Complete(sel); err == nil && slices.Contains(chosen(c.Properties), property) {
+			out = append(out, config)
 		}
 	}
 	add(TTL, killed)
@@ -328,15 +328,15 @@ func (p *passing) config(cfg Config) Config {
 	cfg.Instances = min(cfg.Instances, cfg.Clients)
 	cfg.Passes = true
 	cfg.From = p.from
-	if w := cfg.Policy.Window; p.from == dayEnds && w.Kind.Tumbling() { // its own end is nearer, or later
-		cfg.From = w.At(engine.Start).End.Sub(engine.Start) + dayEnds%time.Second - time.Second
+	if window := cfg.Policy.Window; p.from == dayEnds && window.Kind.Tumbling() { // its own end is nearer, or later
+		cfg.From = window.At(engine.Start).End.Sub(engine.Start) + dayEnds%time.Second - time.Second
 	}
 	return cfg
 }
 
 // windowText is when units of a policy are free again, in words.
-func windowText(p *quota.Policy) string {
-	some := *p
+func windowText(policy *quota.Policy) string {
+	some := *policy
 	some.Limit = 2 // whose unit is a plural
-	return strings.TrimSpace(strings.TrimPrefix(some.String(), "2 "+p.Unit))
+	return strings.TrimSpace(strings.TrimPrefix(some.String(), "2 "+policy.Unit))
 }

@@ -34,24 +34,24 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 		return enumerateInChild(ctx, sel, &cfg)
 	}
 	cfg.First, cfg.began = false, clock.Nano()
-	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
+	census, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
 	if err != nil {
 		return cfg.sofar.partialCensus(ctx, sel, cfg, err), err
 	}
-	return c, unseen(c.Withheld)
+	return census, unseen(census.Withheld)
 }
 
 func (s *search) enumerate(ctx context.Context) (*Census, error) {
-	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
-	c.Store = s.Traits.Store
-	c.Service = redact.URLs(s.cfg.Service)
-	s.cfg.sofar.note(nil, c, nil)
+	census := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
+	census.Store = s.Traits.Store
+	census.Service = redact.URLs(s.cfg.Service)
+	s.cfg.sofar.note(nil, census, nil)
 	var shortest *breakage
 	var err error
 	if s.Traits.State {
-		shortest, err = s.everySchedule(ctx, c)
+		shortest, err = s.everySchedule(ctx, census)
 	} else {
-		shortest, err = s.everyEnd(ctx, c)
+		shortest, err = s.everyEnd(ctx, census)
 	}
 	if err != nil {
 		return nil, err
@@ -60,26 +60,26 @@ func (s *search) enumerate(ctx context.Context) (*Census, error) {
 		if err := s.repeat(shortest); err != nil {
 			return nil, err
 		}
-		c.Shortest = &shortest.Finding
+		census.Shortest = &shortest.Finding
 	}
-	c.Withheld = withheld(s.Witness)
-	return c, nil
+	census.Withheld = withheld(s.Witness)
+	return census, nil
 }
 
 // everyEnd counts over an engine that has no state.
-func (s *search) everyEnd(ctx context.Context, c *Census) (shortest *breakage, err error) {
+func (s *search) everyEnd(ctx context.Context, census *Census) (shortest *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	w := s.newStatelessSearch()
-	w.wanted[Leak], w.census = true, c
-	if err := w.walkAndControl(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
+	statelessSearch := s.newStatelessSearch()
+	statelessSearch.wanted[Leak], statelessSearch.census = true, census
+	if err := statelessSearch.walkAndControl(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err
 	}
-	c.Complete = w.capped == ""
-	c.Aborts, err = w.repeatAborts()
-	if b, ok := w.found[Leak]; ok {
-		shortest = &b
+	census.Complete = statelessSearch.capped == ""
+	census.Aborts, err = statelessSearch.repeatAborts()
+	if breakage, ok := statelessSearch.found[Leak]; ok {
+		shortest = &breakage
 	}
 	return shortest, err
 }
@@ -90,17 +90,17 @@ func (s *search) everyEnd(ctx context.Context, c *Census) (shortest *breakage, e
 const chunk, perBatch = 1024, 16
 
 // everySchedule counts depth first. What it counts is the same with any number of workers.
-func (s *search) everySchedule(ctx context.Context, c *Census) (_ *breakage, err error) {
+func (s *search) everySchedule(ctx context.Context, census *Census) (_ *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	k := &counting{s: s, ctx: ctx, census: c, parts: []*part{{tree: new(sched.Tree)}}}
+	k := &counting{s: s, ctx: ctx, census: census, parts: []*part{{tree: new(sched.Tree)}}}
 	crew := s.newWorkers(ctx)
 	defer func() { err = errors.Join(err, crew.end()) }()
-	for over := ""; over == "" && len(k.parts) > 0 && c.Schedules < s.cfg.MaxSchedules; {
+	for over := ""; over == "" && len(k.parts) > 0 && census.Schedules < s.cfg.MaxSchedules; {
 		b := &counts{counting: k, parts: k.parts[:1], alone: true, most: k.left()}
 		switch {
-		case crew.size > 1 && c.Schedules < workersFrom: // opening further engines takes longer
+		case crew.size > 1 && census.Schedules < workersFrom: // opening further engines takes longer
 			b.most = min(b.most, workersFrom)
 		case crew.size > 1:
 			b.parts = k.undone(perBatch * crew.size)
@@ -119,10 +119,10 @@ func (s *search) everySchedule(ctx context.Context, c *Census) (_ *breakage, err
 			return nil, err
 		}
 	}
-	c.Complete = len(k.parts) == 0
+	census.Complete = len(k.parts) == 0
 	if k.left() > 0 { // it was ended early, and all that was counted counts
-		for _, p := range k.parts {
-			p.into(c, &k.shortest)
+		for _, part := range k.parts {
+			part.into(census, &k.shortest)
 		}
 	}
 	return k.shortest, nil
@@ -204,22 +204,22 @@ func (b *counts) count(s *search, p *part) {
 
 // told says how far it has come in a part.
 func (k *counting) told(p *part, share float64) {
-	c := *k.census
+	census := *k.census
 	l := k.shortest
-	p.into(&c, &l)
+	p.into(&census, &l)
 	var broken []breakage
 	if l != nil {
 		broken = []breakage{*l}
 	}
-	k.s.cfg.sofar.note(nil, &c, broken)
-	k.s.cfg.Progress.set(Sofar{Runs: c.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
+	k.s.cfg.sofar.note(nil, &census, broken)
+	k.s.cfg.Progress.set(Sofar{Runs: census.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
 }
 
 // undone are the first parts that have not been counted, so many at most.
 func (k *counting) undone(most int) (out []*part) {
-	for _, p := range k.parts {
-		if !p.done && len(out) < most {
-			out = append(out, p)
+	for _, part := range k.parts {
+		if !part.done && len(out) < most {
+			out = append(out, part)
 		}
 	}
 	return out
@@ -241,25 +241,25 @@ func (k *counting) take(b *counts, broke error) (over string, err error) {
 		}
 		if p.more {
 			var rest []*part
-			for _, t := range p.tree.Rest() {
-				rest = append(rest, &part{tree: t})
+			for _, tree := range p.tree.Rest() {
+				rest = append(rest, &part{tree: tree})
 			}
 			k.parts = slices.Insert(k.parts, slices.Index(k.parts, p)+1, rest...)
 		}
 	}
 	share := 1.0
 	for len(k.parts) > 0 && k.parts[0].done && k.left() > 0 {
-		p := k.parts[0]
-		if p.schedules > k.left() {
-			p, err = k.beginning(p)
+		part := k.parts[0]
+		if part.schedules > k.left() {
+			part, err = k.beginning(part)
 			if err != nil {
 				return "", err
 			}
 		} else {
 			k.parts = k.parts[1:]
 		}
-		p.into(k.census, &k.shortest)
-		k.deepest = max(k.deepest, p.deepest)
+		part.into(k.census, &k.shortest)
+		k.deepest = max(k.deepest, part.deepest)
 	}
 	if len(k.parts) > 0 {
 		share = k.parts[0].tree.Share()
@@ -281,10 +281,10 @@ func (k *counting) beginning(p *part) (*part, error) {
 }
 
 // into adds what was counted to what came before it.
-func (p *part) into(c *Census, shortest **breakage) {
-	c.Schedules += p.schedules
-	c.Leaking += p.leaking
-	c.Worst = max(c.Worst, p.worst)
+func (p *part) into(census *Census, shortest **breakage) {
+	census.Schedules += p.schedules
+	census.Leaking += p.leaking
+	census.Worst = max(census.Worst, p.worst)
 	if p.shortest != nil && (*shortest == nil || len(p.shortest.path) < len((*shortest).path)) {
 		*shortest = p.shortest
 	}
@@ -294,14 +294,14 @@ func (p *part) into(c *Census, shortest **breakage) {
 func (s *search) count(p *part) error {
 	p.path = p.path[:0]
 	var leak int64
-	err := s.drive(func() (c engine.Choice, ok bool) {
+	err := s.drive(func() (choice engine.Choice, ok bool) {
 		p.next = s.Enabled(p.next[:0], false)
 		if len(p.next) == 0 {
-			return c, false
+			return choice, false
 		}
 		return p.next[p.tree.Choose(len(p.next))], true
-	}, func(c engine.Choice) error {
-		p.path = append(p.path, c)
+	}, func(choice engine.Choice) error {
+		p.path = append(p.path, choice)
 		now := s.Run.Truth.Leak()
 		if now > 0 && leak == 0 && (p.shortest == nil || len(p.path) < len(p.shortest.path)) {
 			detail := fmt.Sprintf("%s over the limit of %d", format.Units(now, "units"), s.cfg.Policy.Limit)

@@ -74,12 +74,12 @@ func (o *open) bytes() int64 {
 }
 
 // number of a choice.
-func (g *graph) number(c engine.Choice) uint32 {
-	n, ok := g.numbers[c]
+func (g *graph) number(choice engine.Choice) uint32 {
+	n, ok := g.numbers[choice]
 	if !ok {
 		n = uint32(len(g.choices))
-		g.choices = append(g.choices, c)
-		g.numbers[c] = n
+		g.choices = append(g.choices, choice)
+		g.numbers[choice] = n
 	}
 	return n
 }
@@ -90,8 +90,8 @@ func (g *graph) add(preemptions, depth int, o open, next []engine.Choice) {
 		return
 	}
 	o.next = make([]uint32, len(next))
-	for i, c := range next {
-		o.next[i] = g.number(c)
+	for i, choice := range next {
+		o.next[i] = g.number(choice)
 	}
 	g.levels.add(preemptions, depth, o)
 	g.waiting++
@@ -156,12 +156,12 @@ func (s *search) goesOn(ctx context.Context, capped string) bool {
 
 // inFlight is the actor that a further step would preempt if it is not its own, after a
 // step; -1 for none. Time and the store are no actors: who was in flight before stays so.
-func inFlight(w *engine.World, step engine.Choice, before int32) int32 {
+func inFlight(world *engine.World, step engine.Choice, before int32) int32 {
 	actor := before
 	if id, ok := step.Actor(); ok {
 		actor = int32(id)
 	}
-	if actor < 0 || !w.Flight(int(actor)).InFlight() {
+	if actor < 0 || !world.Flight(int(actor)).InFlight() {
 		return -1
 	}
 	return actor
@@ -178,21 +178,21 @@ type priced [pauseCost + 1][]engine.Choice
 // prices parts the steps that come next by how many preemptions they need, when an actor
 // is in flight, or -1 for none. fused leaves out what would come between a command and its
 // reply.
-func prices(w *engine.World, actor int32, next []engine.Choice, fused bool) (out priced) {
-	atRest := w.Look().AtRest
-	answering := actor >= 0 && w.Flight(int(actor)) == engine.Answering
-	for _, c := range next {
-		id, own := c.Actor()
+func prices(world *engine.World, actor int32, next []engine.Choice, fused bool) (out priced) {
+	atRest := world.Look().AtRest
+	answering := actor >= 0 && world.Flight(int(actor)) == engine.Answering
+	for _, choice := range next {
+		id, own := choice.Actor()
 		own = own && id == int(actor)
 		switch {
-		case c.Kind == engine.TickClock && c.ID != engine.TickWaiter && !atRest:
+		case choice.Kind == engine.TickClock && choice.ID != engine.TickWaiter && !atRest:
 			if !fused || !answering {
-				out[pauseCost] = append(out[pauseCost], c)
+				out[pauseCost] = append(out[pauseCost], choice)
 			}
 		case actor < 0 || own:
-			out[0] = append(out[0], c)
+			out[0] = append(out[0], choice)
 		case !fused || !answering:
-			out[1] = append(out[1], c)
+			out[1] = append(out[1], choice)
 		}
 	}
 	return out

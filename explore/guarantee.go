@@ -14,40 +14,40 @@ import (
 
 // checkGuarantee finds the clauses that are broken.
 func (s *search) checkGuarantee(out []Finding, leaks bool, look *engine.Look) []Finding {
-	for _, c := range s.clauses(leaks, look) {
-		if c.Verdict == results.Broken {
-			out = append(out, Finding{Property: Guarantee, Units: c.Certain - c.Bound, Detail: fmt.Sprintf(
-				"%s of %s, and the guarantee allows %d (%s)", c.Property, format.Units(c.Certain, "units"), c.Bound, c.Formula)})
+	for _, clause := range s.clauses(leaks, look) {
+		if clause.Verdict == results.Broken {
+			out = append(out, Finding{Property: Guarantee, Units: clause.Certain - clause.Bound, Detail: fmt.Sprintf(
+				"%s of %s, and the guarantee allows %d (%s)", clause.Property, format.Units(clause.Certain, "units"), clause.Bound, clause.Formula)})
 		}
 	}
 	return out
 }
 
 // allows is a clause that allows what has happened; nil for none.
-func (s *search) allows(p quota.Property, leaks bool, look *engine.Look) (by *results.Clause) {
+func (s *search) allows(property quota.Property, leaks bool, look *engine.Look) (clause *results.Clause) {
 	for _, c := range s.clauses(leaks, look) {
-		if c.Property == string(p) && c.Verdict == results.Broken {
+		if c.Property == string(property) && c.Verdict == results.Broken {
 			return nil
 		}
-		if c.Property == string(p) && c.Bound > 0 {
-			by = &c
+		if c.Property == string(property) && c.Bound > 0 {
+			clause = &c
 		}
 	}
-	return by
+	return clause
 }
 
 // clauses holds the strategy to the clauses that speak about this policy
 // and about what has happened. leaks says that the policy's limit was exceeded.
 func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
-	t := &s.Run.Truth
-	rolling := t.Crossed && s.promisesRolling()
-	rejected := look.AtRest && t.Rejections > 0
+	truth := &s.Run.Truth
+	rolling := truth.Crossed && s.promisesRolling()
+	rejected := look.AtRest && truth.Rejections > 0
 	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
 		return nil
 	}
-	v := t.Judge()
-	params := verdict.Params(t.Policy, &v)
-	params.Limit = t.HighestLimit()
+	v := truth.Judge()
+	params := verdict.Params(truth.Policy, &v)
+	params.Limit = truth.HighestLimit()
 	params.Instances = int64(s.cfg.Instances)
 	params.SyncPeriod = look.SyncPeriod
 	params.Pause = s.Run.Paused
@@ -55,13 +55,13 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	params.Skew = verdict.MaxSkew(s.cfg.Skew, s.cfg.Instances)
 	own := &v
 	happened := look.Faults
-	if t.Changed() {
+	if truth.Changed() {
 		happened = append(slices.Clone(happened), quota.FaultLimit)
 	}
 	if params.Skew > 0 {
-		events := t.Events()
+		events := truth.Events()
 		verdict.ByOwnClocks(events, s.cfg.Skew, nil)
-		shifted := oracle.Judge(t.Config(), events)
+		shifted := oracle.Judge(truth.Config(), events)
 		own = &shifted
 		if !slices.Contains(happened, quota.FaultClock) {
 			happened = append(slices.Clone(happened), quota.FaultClock)
@@ -69,20 +69,20 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	}
 	var asRolling *oracle.Verdict
 	if rolling {
-		cfg := t.Config()
+		cfg := truth.Config()
 		cfg.Window = verdict.RollingWindow(cfg.Window, cfg.Epoch)
-		r := oracle.Judge(cfg, t.Events())
+		r := oracle.Judge(cfg, truth.Events())
 		asRolling = &r
 	}
-	by := verdict.Verdicts{Own: own, Stores: &v, Rolling: asRolling}
-	return verdict.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, by)
+	verdicts := verdict.Verdicts{Own: own, Stores: &v, Rolling: asRolling}
+	return verdict.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, verdicts)
 }
 
 // promisesRolling reports whether a clause speaks about rolling windows although
 // the policy's own are tumbling.
 func (s *search) promisesRolling() bool {
 	kind := s.cfg.Policy.Window.Kind
-	return kind.Tumbling() && slices.ContainsFunc(s.sel.Guarantee, func(c quota.Clause) bool {
-		return !c.Applies(kind) && c.Applies(quota.Rolling)
+	return kind.Tumbling() && slices.ContainsFunc(s.sel.Guarantee, func(clause quota.Clause) bool {
+		return !clause.Applies(kind) && clause.Applies(quota.Rolling)
 	})
 }

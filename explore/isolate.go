@@ -65,10 +65,10 @@ func doTask(ctx context.Context, t *task, tell func(any) error) (a answer, err e
 		n := news{Sofar: cfg.Progress.Read()}
 		var broken []breakage
 		n.Search, n.Census, broken = cfg.sofar.read()
-		for _, b := range broken {
-			f := b.unshown(sel, &cfg)
-			f.Token = tokenOf(sel, &cfg, b.path, f.Property)
-			n.Found = append(n.Found, f)
+		for _, breakage := range broken {
+			finding := breakage.unshown(sel, &cfg)
+			finding.Token = tokenOf(sel, &cfg, breakage.path, finding.Property)
+			n.Found = append(n.Found, finding)
 		}
 		return tell(&n)
 	}
@@ -111,40 +111,40 @@ func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task)
 
 // runInChild is [Run] in a process of its own.
 func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Result, error) {
-	a, err := inChild(ctx, sel, cfg, task{})
+	answer, err := inChild(ctx, sel, cfg, task{})
 	died, ok := errors.AsType[*DiedError](err)
 	if !ok {
-		return a.Search, err
+		return answer.Search, err
 	}
-	r := cfg.sofar.partial(ctx, sel, *cfg, err)
-	if r == nil { // nothing has been run
-		r = newResult(sel, cfg)
-		r.Capped, r.Withheld = endedByStrategy, withheldBy(err)
+	search := cfg.sofar.partial(ctx, sel, *cfg, err)
+	if search == nil { // nothing has been run
+		search = newResult(sel, cfg)
+		search.Capped, search.Withheld = endedByStrategy, withheldBy(err)
 	}
-	f, err := panicFinding(ctx, sel, cfg, died)
-	r.Findings = slices.Insert(r.Findings, 0, f)
-	return r, err
+	finding, err := panicFinding(ctx, sel, cfg, died)
+	search.Findings = slices.Insert(search.Findings, 0, finding)
+	return search, err
 }
 
 // enumerateInChild is [Enumerate] in a process of its own.
 func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Census, error) {
-	a, err := inChild(ctx, sel, cfg, task{Enumerates: true})
+	answer, err := inChild(ctx, sel, cfg, task{Enumerates: true})
 	if errors.As(err, new(*DiedError)) {
 		return cfg.sofar.partialCensus(ctx, sel, *cfg, err), err
 	}
-	return a.Census, err
+	return answer.Census, err
 }
 
 // replayInChild is [ReplayOf] in a process of its own.
 func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket, token string) (*Replayed, error) {
-	a, err := inChild(ctx, sel, cfg, task{Token: token})
+	answer, err := inChild(ctx, sel, cfg, task{Token: token})
 	died, ok := errors.AsType[*DiedError](err)
 	if t.Property != Panicked || !ok {
-		return a.Replayed, err
+		return answer.Replayed, err
 	}
-	f, err := panicFinding(ctx, sel, cfg, died)
+	finding, err := panicFinding(ctx, sel, cfg, died)
 	return &Replayed{
-		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &f, Broken: true, Store: embedded, Same: true,
+		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &finding, Broken: true, Store: embedded, Same: true,
 	}, err
 }
 
@@ -165,8 +165,8 @@ func told(err error) *toldError {
 		return nil
 	}
 	t := &toldError{Text: err.Error(), Unfit: errors.As(err, new(*UnfitError))}
-	if p, ok := errors.AsType[*PanicError](err); ok {
-		t.Panic = &PanicError{Where: p.Where, Value: fmt.Sprint(p.Value), Stack: p.Stack}
+	if panicError, ok := errors.AsType[*PanicError](err); ok {
+		t.Panic = &PanicError{Where: panicError.Where, Value: fmt.Sprint(panicError.Value), Stack: panicError.Stack}
 	}
 	errors.As(err, &t.Hung)
 	for i, known := range distinct {
@@ -222,21 +222,21 @@ func (e *trailed) Begin() error {
 }
 
 // Step implements [engine.Engine].
-func (e *trailed) Step(c engine.Choice) error {
-	e.text = append(append(e.text, ' '), c.String()...)
+func (e *trailed) Step(choice engine.Choice) error {
+	e.text = append(append(e.text, ' '), choice.String()...)
 	if err := e.trail.Set(e.text); err != nil {
 		return err
 	}
-	return e.Engine.Step(c)
+	return e.Engine.Step(choice)
 }
 
 // Pass implements [engine.Local]. No token holds what follows.
-func (e *trailed) Pass(d time.Duration) error {
+func (e *trailed) Pass(duration time.Duration) error {
 	e.text = append(e.text[:0], doingProbe...)
 	if err := e.trail.Set(e.text); err != nil {
 		return err
 	}
-	return e.Engine.Pass(d)
+	return e.Engine.Pass(duration)
 }
 
 // End implements [engine.Engine].
@@ -253,78 +253,78 @@ func (e *trailed) End() error {
 // panicFinding is the schedule that a child has died of. Its steps are those of another
 // child, which stops before the last of them, and then what ends the process.
 func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, died *DiedError) (Finding, error) {
-	f := breakage{Finding: Finding{Property: Panicked}}.unshown(sel, cfg)
+	finding := breakage{Finding: Finding{Property: Panicked}}.unshown(sel, cfg)
 	doing, schedule, _ := strings.Cut(died.Trail(), " ")
 	path, err := parsePath(schedule)
 	if err != nil {
-		return f, fmt.Errorf("the schedule that ended a process: %w", err)
+		return finding, fmt.Errorf("the schedule that ended a process: %w", err)
 	}
-	f.Detail = "a goroutine of the strategy's ends the program: " + died.Reason()
+	finding.Detail = "a goroutine of the strategy's ends the program: " + died.Reason()
 	switch doing {
 	case doingSteps:
 	case doingClose:
-		f.Detail += ", as the instances are closed"
+		finding.Detail += ", as the instances are closed"
 	case doingProbe:
-		f.Detail += ", after a rejection and several windows at rest"
-		return f, nil
+		finding.Detail += ", after a rejection and several windows at rest"
+		return finding, nil
 	default:
-		return f, nil
+		return finding, nil
 	}
-	f.Token = tokenOf(sel, cfg, path, Panicked)
+	finding.Token = tokenOf(sel, cfg, path, Panicked)
 	last := lastStep(doing, path, cfg.Clients)
 	if doing == doingSteps && len(path) > 0 {
 		path = path[:len(path)-1]
 	}
 	if len(path) > 0 {
-		a, err := inChild(ctx, sel, cfg, task{Token: tokenOf(sel, cfg, path, Panicked)})
-		if err != nil || a.Replayed == nil { // it dies of that, too
-			return f, nil
+		answer, err := inChild(ctx, sel, cfg, task{Token: tokenOf(sel, cfg, path, Panicked)})
+		if err != nil || answer.Replayed == nil { // it dies of that, too
+			return finding, nil
 		}
-		f.Steps = a.Replayed.Finding.Steps
-		f.Columns = a.Replayed.Finding.Columns
-		f.Faults = a.Replayed.Finding.Faults
-		before := f.Steps[len(f.Steps)-1]
+		finding.Steps = answer.Replayed.Finding.Steps
+		finding.Columns = answer.Replayed.Finding.Columns
+		finding.Faults = answer.Replayed.Finding.Faults
+		before := finding.Steps[len(finding.Steps)-1]
 		last.At = before.At
 		last.InUse = before.InUse
 	}
-	if last.Column >= len(f.Columns) {
+	if last.Column >= len(finding.Columns) {
 		for i := range cfg.Clients {
-			f.Columns = append(f.Columns, results.Column{Name: engine.ClientName(i), Role: results.RoleClient})
+			finding.Columns = append(finding.Columns, results.Column{Name: engine.ClientName(i), Role: results.RoleClient})
 		}
 	}
-	last.Number = len(f.Steps) + 1
+	last.Number = len(finding.Steps) + 1
 	last.Limit = cfg.Policy.Limit
 	last.Command += ", and the program ends: " + died.What
-	f.Steps = append(f.Steps, last)
-	return f, nil
+	finding.Steps = append(finding.Steps, last)
+	return finding, nil
 }
 
 // lastStep is what a process was doing when it died.
 func lastStep(doing string, path []engine.Choice, clients int) results.Step {
-	s := results.Step{Actor: "instance 0", Role: results.RoleInstance, Column: -1, Event: results.EventResume}
+	step := results.Step{Actor: "instance 0", Role: results.RoleInstance, Column: -1, Event: results.EventResume}
 	if doing == doingClose {
-		s.Command = "is closed"
-		return s
+		step.Command = "is closed"
+		return step
 	}
 	if len(path) == 0 {
-		s.Command = "is opened"
-		return s
+		step.Command = "is opened"
+		return step
 	}
-	switch c := path[len(path)-1]; {
-	case c.Kind == engine.TickClock:
+	switch choice := path[len(path)-1]; {
+	case choice.Kind == engine.TickClock:
 		return results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick, Command: "time passes"}
-	case c.Kind == engine.EvictKey:
-		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction, Command: "evicts " + c.Key}
-	case c.Kind == engine.CrashHost:
-		s.Event = results.EventCrash
-		s.Command = "ends and starts anew"
-	case c.ID < clients:
-		s.Actor = engine.ClientName(c.ID)
-		s.Role = results.RoleClient
-		s.Column = c.ID
-		s.Command = "goes on"
+	case choice.Kind == engine.EvictKey:
+		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction, Command: "evicts " + choice.Key}
+	case choice.Kind == engine.CrashHost:
+		step.Event = results.EventCrash
+		step.Command = "ends and starts anew"
+	case choice.ID < clients:
+		step.Actor = engine.ClientName(choice.ID)
+		step.Role = results.RoleClient
+		step.Column = choice.ID
+		step.Command = "goes on"
 	default:
-		s.Command = "a goroutine of its own goes on"
+		step.Command = "a goroutine of its own goes on"
 	}
-	return s
+	return step
 }

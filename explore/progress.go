@@ -43,12 +43,12 @@ func (p *Progress) Read() Sofar {
 	return p.sofar
 }
 
-func (p *Progress) set(s Sofar) {
+func (p *Progress) set(sofar Sofar) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
-	p.sofar = s
+	p.sofar = sofar
 	p.mu.Unlock()
 }
 
@@ -90,15 +90,15 @@ func (p *progress) read() (*Result, *Census, []breakage) {
 // told takes in what a child has read.
 func (p *progress) told(n *news) {
 	var broken []breakage
-	for _, f := range n.Found {
-		_, path, _ := parseToken(f.Token) // which the child has made
-		broken = append(broken, breakage{f, path})
+	for _, finding := range n.Found {
+		_, path, _ := parseToken(finding.Token) // which the child has made
+		broken = append(broken, breakage{finding, path})
 	}
 	p.note(n.Search, n.Census, broken)
 }
 
 // note notes how far a search or an enumeration has come, nil for none, and what is broken. On nil it does nothing.
-func (p *progress) note(res *Result, c *Census, broken []breakage) {
+func (p *progress) note(res *Result, census *Census, broken []breakage) {
 	if p == nil {
 		return
 	}
@@ -106,8 +106,8 @@ func (p *progress) note(res *Result, c *Census, broken []breakage) {
 	if res != nil {
 		p.res = *res
 	}
-	if c != nil {
-		p.census = *c
+	if census != nil {
+		p.census = *census
 	}
 	changed := !slices.EqualFunc(broken, p.broken, func(a, b breakage) bool { // another path replaces one
 		return len(a.path) == len(b.path) && (len(a.path) == 0 || &a.path[0] == &b.path[0])
@@ -127,16 +127,16 @@ const endedByStrategy = "the strategy ended it"
 // withheldBy is why nothing may be claimed of a strategy that has ended its search: by a
 // panic, with its process, or by a call that did not return. It is nil for other errors.
 func withheldBy(err error) []results.Withheld {
-	var p *PanicError
-	var d *DiedError
-	var h *HungError
+	var panicError *PanicError
+	var death *DiedError
+	var hungError *HungError
 	switch {
-	case errors.As(err, &p):
-		return []results.Withheld{{Code: harness.CodePanicked, Detail: p.Error()}}
-	case errors.As(err, &d):
-		return []results.Withheld{{Code: harness.CodePanicked, Detail: d.Error()}}
-	case errors.As(err, &h):
-		return []results.Withheld{{Code: harness.CodeHung, Detail: h.Error()}}
+	case errors.As(err, &panicError):
+		return []results.Withheld{{Code: harness.CodePanicked, Detail: panicError.Error()}}
+	case errors.As(err, &death):
+		return []results.Withheld{{Code: harness.CodePanicked, Detail: death.Error()}}
+	case errors.As(err, &hungError):
+		return []results.Withheld{{Code: harness.CodeHung, Detail: hungError.Error()}}
 	}
 	return nil
 }
@@ -153,8 +153,8 @@ func (p *progress) partial(ctx context.Context, sel strategies.Selection, cfg Co
 	res.Withheld = reasons
 	res.Findings = []Finding{}
 	slices.SortStableFunc(broken, byProperty)
-	for _, b := range broken {
-		res.Findings = append(res.Findings, b.shown(ctx, sel, cfg))
+	for _, breakage := range broken {
+		res.Findings = append(res.Findings, breakage.shown(ctx, sel, cfg))
 	}
 	return res
 }
@@ -162,19 +162,19 @@ func (p *progress) partial(ctx context.Context, sel strategies.Selection, cfg Co
 // partialCensus is that of an enumeration.
 func (p *progress) partialCensus(ctx context.Context, sel strategies.Selection, cfg Config, err error) *Census {
 	reasons := withheldBy(err)
-	_, c, broken := p.read()
-	if reasons == nil || c.Schedules == 0 {
+	_, census, broken := p.read()
+	if reasons == nil || census.Schedules == 0 {
 		return nil
 	}
-	c.Complete = false
-	c.Withheld = reasons
-	for _, b := range broken {
-		if b.Property == Leak {
-			f := b.shown(ctx, sel, cfg)
-			c.Shortest = &f
+	census.Complete = false
+	census.Withheld = reasons
+	for _, breakage := range broken {
+		if breakage.Property == Leak {
+			finding := breakage.shown(ctx, sel, cfg)
+			census.Shortest = &finding
 		}
 	}
-	return c
+	return census
 }
 
 // shown is a finding with its steps, from an engine or a process of its own: the one that
@@ -182,14 +182,14 @@ func (p *progress) partialCensus(ctx context.Context, sel strategies.Selection, 
 // ends that, too.
 func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Config) Finding {
 	if cfg.isolates(sel) {
-		f := b.unshown(sel, &cfg)
-		f.Token = tokenOf(sel, &cfg, b.path, b.Property)
-		if a, err := inChild(ctx, sel, &cfg, task{Token: f.Token}); err == nil {
-			f.Steps = a.Replayed.Finding.Steps
-			f.Columns = a.Replayed.Finding.Columns
-			f.Faults = a.Replayed.Finding.Faults
+		finding := b.unshown(sel, &cfg)
+		finding.Token = tokenOf(sel, &cfg, b.path, b.Property)
+		if answer, err := inChild(ctx, sel, &cfg, task{Token: finding.Token}); err == nil {
+			finding.Steps = answer.Replayed.Finding.Steps
+			finding.Columns = answer.Replayed.Finding.Columns
+			finding.Faults = answer.Replayed.Finding.Faults
 		}
-		return f
+		return finding
 	}
 	f, err := explored(ctx, sel, cfg, func(s *search) (Finding, error) {
 		again := b
@@ -205,10 +205,10 @@ func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Confi
 
 // unshown is a finding without its steps.
 func (b breakage) unshown(sel strategies.Selection, cfg *Config) Finding {
-	f := b.Finding
-	f.Strategy = sel.String()
-	f.Policy = cfg.Policy.Name
-	f.Steps = []results.Step{}
-	f.Columns = []results.Column{}
-	return f
+	finding := b.Finding
+	finding.Strategy = sel.String()
+	finding.Policy = cfg.Policy.Name
+	finding.Steps = []results.Step{}
+	finding.Columns = []results.Column{}
+	return finding
 }

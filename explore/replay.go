@@ -50,31 +50,31 @@ const embedded = "the embedded Redis"
 
 // Replay repeats the schedule of a token that was issued for a registered
 // strategy.
-func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
+func Replay(ctx context.Context, token string, target Target) (*Replayed, error) {
 	sel, err := TokenStrategy(token)
 	if err != nil {
 		return nil, err
 	}
-	return ReplayOf(ctx, sel, token, on)
+	return ReplayOf(ctx, sel, token, target)
 }
 
 // ReplayOf repeats the schedule of a token that was issued for this strategy,
 // registered or not.
-func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Target) (*Replayed, error) {
-	t, path, err := parseToken(token)
+func ReplayOf(ctx context.Context, sel strategies.Selection, token string, target Target) (*Replayed, error) {
+	ticket, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
 	}
-	if t.Strategy != sel.String() {
-		return nil, fmt.Errorf("replay: the token was issued for %s, not for %s", t.Strategy, sel)
+	if ticket.Strategy != sel.String() {
+		return nil, fmt.Errorf("replay: the token was issued for %s, not for %s", ticket.Strategy, sel)
 	}
-	cfg, err := t.config(sel, &on)
+	cfg, err := ticket.config(sel, &target)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	cfg.Isolate = on.Isolate && on.Redis == nil
+	cfg.Isolate = target.Isolate && target.Redis == nil
 	if cfg.isolates(sel) {
-		return replayInChild(ctx, sel, &cfg, &t, token)
+		return replayInChild(ctx, sel, &cfg, &ticket, token)
 	}
 	var here *Replayed
 	var found *normal
@@ -82,14 +82,14 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 		if err := s.serially(); err != nil {
 			return nil, err
 		}
-		if t.Property == TTL {
+		if ticket.Property == TTL {
 			if err := s.orders(); err != nil {
 				return nil, err
 			}
 		}
 		found = s.normal
 		cfg.shares = s.Setup.Shares
-		here, err = s.replay(path, t.Property)
+		here, err = s.replay(path, ticket.Property)
 		if errors.Is(err, engine.ErrMisfit) {
 			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)
 		}
@@ -101,17 +101,17 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	case OnPostgres(sel) || cfg.Service != "":
 		here.Same = true
 		return here, nil
-	case on.Redis != nil && sel.Foreign:
+	case target.Redis != nil && sel.Foreign:
 		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: "+
 			"leave the server out", sel.Name)}
-	case on.Redis == nil:
+	case target.Redis == nil:
 		here.Store = embedded
 		here.Same = true
 		return here, nil
 	}
-	there, err := replayLive(ctx, sel, cfg, on, func(s *search) (*Replayed, error) {
+	there, err := replayLive(ctx, sel, cfg, target, func(s *search) (*Replayed, error) {
 		s.normal = found
-		return s.replay(path, t.Property)
+		return s.replay(path, ticket.Property)
 	})
 	if err != nil {
 		return nil, err
@@ -125,13 +125,13 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	return there, nil
 }
 
-func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target,
+func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, target Target,
 	again func(*search) (*Replayed, error)) (_ *Replayed, err error) {
-	client, ok := on.Redis.(*redis.Client)
+	client, ok := target.Redis.(*redis.Client)
 	if !ok {
-		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", on.Redis)}
+		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", target.Redis)}
 	}
-	name := on.Name
+	name := target.Name
 	if name == "" {
 		name, err = inproc.ServerName(ctx, client)
 		if err != nil {
@@ -139,13 +139,13 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 		}
 	}
 	scope := exploreScope()
-	if on.RedisStore != nil {
-		if err := stores.Lease(ctx, on.RedisStore, scope); err != nil {
+	if target.RedisStore != nil {
+		if err := stores.Lease(ctx, target.RedisStore, scope); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, on.RedisStore.Wipe(context.WithoutCancel(ctx), scope)) }()
+		defer func() { err = errors.Join(err, target.RedisStore.Wipe(context.WithoutCancel(ctx), scope)) }()
 	}
-	r, err := watched(ctx, &cfg, func(setup *engine.Setup) (*Replayed, error) {
+	replay, err := watched(ctx, &cfg, func(setup *engine.Setup) (*Replayed, error) {
 		e := inproc.Live(ctx, sel, *setup, client, scope.Prefix())
 		r, err := again(newSearch(e, sel, cfg))
 		return r, errors.Join(err, e.Close())
@@ -154,13 +154,13 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts "+
 			"ask for TIME", name)
 	}
-	if r != nil {
-		r.Store = name
-		if slices.ContainsFunc(r.Finding.Steps, func(s results.Step) bool { return s.Event == results.EventTick }) {
-			r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
+	if replay != nil {
+		replay.Store = name
+		if slices.ContainsFunc(replay.Finding.Steps, func(step results.Step) bool { return step.Event == results.EventTick }) {
+			replay.Notes = append(replay.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
 		}
 	}
-	return r, err
+	return replay, err
 }
 
 // exploreScope is what one replay keeps its keys under.
@@ -169,23 +169,23 @@ func exploreScope() stores.Scope {
 }
 
 // replay runs a schedule twice and judges it.
-func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
-	b := breakage{Finding{Property: p}, path}
+func (s *search) replay(path []engine.Choice, property Property) (*Replayed, error) {
+	b := breakage{Finding{Property: property}, path}
 	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	r := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: p, Finding: &b.Finding, Store: s.Traits.Store}
-	return r, s.at(path, func() error {
-		r.Leak = s.Run.Truth.Leak()
-		found, err := s.check(map[Property]bool{p: true})
+	replay := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: property, Finding: &b.Finding, Store: s.Traits.Store}
+	return replay, s.at(path, func() error {
+		replay.Leak = s.Run.Truth.Leak()
+		found, err := s.check(map[Property]bool{property: true})
 		for kind := range s.Run.Aborts {
 			found = append(found, Finding{Property: kind, Detail: abortDetail})
 		}
-		for _, x := range found {
-			if x.Property == p && !r.Broken {
-				r.Broken = true
-				r.Finding.Detail = x.Detail
-				r.Finding.Units = x.Units
+		for _, finding := range found {
+			if finding.Property == property && !replay.Broken {
+				replay.Broken = true
+				replay.Finding.Detail = finding.Detail
+				replay.Finding.Units = finding.Units
 			}
 		}
 		return errors.Join(err, s.finish())
@@ -194,9 +194,9 @@ func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
 
 // TokenStrategy is the registered strategy that a token was issued for.
 func TokenStrategy(token string) (sel strategies.Selection, err error) {
-	t, _, err := parseToken(token)
+	ticket, _, err := parseToken(token)
 	if err != nil {
 		return sel, err
 	}
-	return t.selection()
+	return ticket.selection()
 }

@@ -26,25 +26,25 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 	for i := range res.Findings {
 		wanted[res.Findings[i].Property] = true
 	}
-	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
+	random := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
 	met := map[Property]int{}
 	rare := maps.Clone(wanted)
 	run := 0
 	for ; run < s.cfg.Samples && len(rare) > 0 && s.over(ctx) == ""; run++ {
-		broken, err := s.wander(r, wanted)
+		broken, err := s.wander(random, wanted)
 		if err != nil {
 			return err
 		}
-		for p := range broken {
-			if met[p]++; met[p] >= metEnough {
-				delete(rare, p)
+		for property := range broken {
+			if met[property]++; met[property] >= metEnough {
+				delete(rare, property)
 			}
 		}
 	}
 	for i := range res.Findings {
-		f := &res.Findings[i]
-		f.Sampled = run
-		f.Met = met[f.Property]
+		finding := &res.Findings[i]
+		finding.Sampled = run
+		finding.Met = met[finding.Property]
 	}
 	return nil
 }
@@ -58,38 +58,38 @@ func (s *search) doubt(ctx context.Context, res *Result) error {
 	if s.sel.Form != strategies.Library || len(res.Findings) > 0 || res.Capped != "" || res.Pruned == 0 {
 		return nil
 	}
-	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
+	random := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
 	for range doubts {
 		if s.over(ctx) != "" {
 			break
 		}
-		broken, err := s.wander(r, s.wanted)
+		broken, err := s.wander(random, s.wanted)
 		if err != nil {
 			return err
 		}
-		for p := range broken {
+		for property := range broken {
 			return fmt.Errorf("%w: a schedule at random breaks a property (%s), and no state that was told apart by the memory of its "+
-				"instances does: it keeps something outside of these, e.g. in a variable of its package", ErrNotDeterministic, p)
+				"instances does: it keeps something outside of these, e.g. in a variable of its package", ErrNotDeterministic, property)
 		}
 	}
 	return nil
 }
 
 // wander runs one schedule at random, and returns what it breaks.
-func (s *search) wander(r *rand.Rand, wanted map[Property]bool) (map[Property]bool, error) {
+func (s *search) wander(random *rand.Rand, wanted map[Property]bool) (map[Property]bool, error) {
 	broken := map[Property]bool{}
 	var next []engine.Choice
-	return broken, s.drive(func() (c engine.Choice, ok bool) {
+	return broken, s.drive(func() (choice engine.Choice, ok bool) {
 		next = s.Enabled(next[:0], false)
 		if len(next) == 0 || len(broken) == len(wanted) {
-			return c, false
+			return choice, false
 		}
-		return next[r.IntN(len(next))], true
+		return next[random.IntN(len(next))], true
 	}, func(engine.Choice) error {
 		found, err := s.check(wanted)
-		for _, b := range found {
-			if wanted[b.Property] {
-				broken[b.Property] = true
+		for _, finding := range found {
+			if wanted[finding.Property] {
+				broken[finding.Property] = true
 			}
 		}
 		return err

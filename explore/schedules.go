@@ -76,15 +76,15 @@ func (b *schedules) run(s *search) {
 		if i > 0 && (b.ctx.Err() != nil || b.w.timeUp() != "") {
 			return
 		}
-		a := &b.all[i]
+		attempt := &b.all[i]
 		for range attempts {
-			a.err = b.w.schedule(s, a)
-			if !errors.Is(a.err, engine.ErrMisfit) {
+			attempt.err = b.w.schedule(s, attempt)
+			if !errors.Is(attempt.err, engine.ErrMisfit) {
 				break
 			}
 		}
-		a.done = true
-		if a.err != nil && !errors.Is(a.err, engine.ErrMisfit) || b.w.cfg.First && len(a.found) > 0 {
+		attempt.done = true
+		if attempt.err != nil && !errors.Is(attempt.err, engine.ErrMisfit) || b.w.cfg.First && len(attempt.found) > 0 {
 			b.drop()
 		}
 	}
@@ -96,11 +96,11 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 	path := slices.Clone(a.beginning)
 	actor := int32(-1)
 	preemptions := 0
-	err := s.drive(func() (c engine.Choice, ok bool) {
+	err := s.drive(func() (choice engine.Choice, ok bool) {
 		next := s.Enabled(nil, s.symmetric)
 		at := len(a.path)
 		if len(next) == 0 {
-			return c, false
+			return choice, false
 		}
 		by := priced{next}
 		if w.before != nil {
@@ -109,11 +109,11 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 		if at >= len(a.beginning) {
 			path, a.more = by.choose(path, a.more, preemptions)
 		}
-		preemptions += max(0, slices.IndexFunc(by[:], func(x []engine.Choice) bool { return slices.Contains(x, path[at]) }))
+		preemptions += max(0, slices.IndexFunc(by[:], func(choices []engine.Choice) bool { return slices.Contains(choices, path[at]) }))
 		return path[at], true
-	}, func(c engine.Choice) error {
+	}, func(choice engine.Choice) error {
 		if w.before != nil {
-			actor = inFlight(s.World, c, actor)
+			actor = inFlight(s.World, choice, actor)
 		}
 		a.path = path[:len(a.path)+1]
 		a.leak = max(a.leak, s.Run.Truth.Leak())
@@ -138,11 +138,11 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 // check adds what is broken at this moment, and was not before.
 func (a *attempt) check(s *search) error {
 	breaches, err := s.check(s.wanted)
-	for _, b := range breaches {
-		if b.Property == declared {
-			a.declared = append(a.declared, b)
-		} else if !slices.ContainsFunc(a.found, func(f breakage) bool { return f.Property == b.Property }) {
-			a.found = append(a.found, breakage{b, a.path})
+	for _, finding := range breaches {
+		if finding.Property == declared {
+			a.declared = append(a.declared, finding)
+		} else if !slices.ContainsFunc(a.found, func(f breakage) bool { return f.Property == finding.Property }) {
+			a.found = append(a.found, breakage{finding, a.path})
 		}
 	}
 	return err
@@ -151,17 +151,17 @@ func (a *attempt) check(s *search) error {
 // again leaves out what a second run does not show too: the end of a window by the wall clock is no part of a schedule.
 func (a *attempt) again(s *search) error {
 	var out []breakage
-	for _, b := range a.found {
+	for _, breakage := range a.found {
 		var breaches []Finding
-		err := s.at(b.path, func() (err error) {
-			breaches, err = s.check(map[Property]bool{b.Property: true})
+		err := s.at(breakage.path, func() (err error) {
+			breaches, err = s.check(map[Property]bool{breakage.Property: true})
 			return errors.Join(err, s.finish())
 		})
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(breaches, func(x Finding) bool { return x.Property == b.Property }) {
-			out = append(out, b)
+		if slices.ContainsFunc(breaches, func(finding Finding) bool { return finding.Property == breakage.Property }) {
+			out = append(out, breakage)
 		}
 	}
 	a.unrepeated = len(a.found) - len(out)
@@ -172,8 +172,8 @@ func (a *attempt) again(s *search) error {
 // take takes in what a schedule has shown.
 func (w *statelessSearch) take(ctx context.Context, a *attempt) error {
 	w.queued--
-	for _, c := range a.path {
-		w.applied[c.Fault()] = true
+	for _, choice := range a.path {
+		w.applied[choice.Fault()] = true
 	}
 	for i := range a.declared {
 		w.allow(&a.declared[i], w.res)
@@ -199,18 +199,18 @@ func (w *statelessSearch) take(ctx context.Context, a *attempt) error {
 // told says how far the walk has come.
 func (w *statelessSearch) told() {
 	res := w.res
-	c := w.census
-	if c != nil {
-		c.Schedules = w.runs
-		c.Waited = w.waiting
-		c.Leaking = w.leaking
-		c.Worst = w.worst
+	census := w.census
+	if census != nil {
+		census.Schedules = w.runs
+		census.Waited = w.waiting
+		census.Leaking = w.leaking
+		census.Worst = w.worst
 	} else {
 		now := *res
 		w.into(&now)
 		res = &now
 	}
-	w.cfg.sofar.note(res, c, slices.SortedFunc(maps.Values(w.found), byProperty))
+	w.cfg.sofar.note(res, census, slices.SortedFunc(maps.Values(w.found), byProperty))
 	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.states), Waiting: int64(w.queued), Depth: int64(w.depth),
 		Counting: w.before != nil, Preemptions: int64(w.preemptions)})
 }

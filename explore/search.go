@@ -97,8 +97,8 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 		})
 	}
 	if !OnPostgres(sel) {
-		return watched(ctx, &cfg, func(s *engine.Setup) (T, error) {
-			return inproc.Search(sel, *s, func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+		return watched(ctx, &cfg, func(setup *engine.Setup) (T, error) {
+			return inproc.Search(sel, *setup, func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
 		})
 	}
 	return opened(postgres.Open(ctx, sel, *cfg.setup(), cfg.Postgres))
@@ -183,11 +183,11 @@ func (t *tally) into(res *Result) {
 
 // bounded is what the second part has counted, which has tried all schedules of so many preemptions; none if that is negative.
 func (t *tally) bounded(preemptions int) *results.Bounded {
-	b := &results.Bounded{States: t.states, Runs: t.runs, Depth: t.depth, Capped: t.capped}
+	bounded := &results.Bounded{States: t.states, Runs: t.runs, Depth: t.depth, Capped: t.capped}
 	if preemptions >= 0 {
-		b.Preemptions = &preemptions
+		bounded.Preemptions = &preemptions
 	}
-	return b
+	return bounded
 }
 
 // show repeats what is broken, the weightiest first, and puts it into the result.
@@ -215,8 +215,8 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	res := s.newResult()
-	for _, p := range res.Properties {
-		s.wanted[p] = p != TTL || hasEnd(&s.cfg.Policy)
+	for _, property := range res.Properties {
+		s.wanted[property] = property != TTL || hasEnd(&s.cfg.Policy)
 	}
 	var err error
 	s.cfg.sofar.note(res, nil, nil)
@@ -244,8 +244,8 @@ func (s *search) goTo(path []engine.Choice) error {
 	if err := s.Begin(); err != nil {
 		return err
 	}
-	for _, c := range path {
-		if err := s.Step(c); err != nil {
+	for _, choice := range path {
+		if err := s.Step(choice); err != nil {
 			return err
 		}
 	}
@@ -265,13 +265,13 @@ func (s *search) at(path []engine.Choice, f func() error) error {
 func (s *search) drive(next func() (engine.Choice, bool), look func(engine.Choice) error) error {
 	err := s.Begin()
 	for err == nil {
-		c, ok := next()
+		choice, ok := next()
 		if !ok {
 			break
 		}
-		err = s.Step(c)
+		err = s.Step(choice)
 		if err == nil {
-			err = look(c)
+			err = look(choice)
 		}
 	}
 	return errors.Join(err, s.End())
@@ -280,15 +280,15 @@ func (s *search) drive(next func() (engine.Choice, bool), look func(engine.Choic
 // retrace runs a schedule whose last step alone is looked at. trail is what the actors
 // remembered before that. several has other steps taken instead of the last one after it.
 func (s *search) retrace(path []engine.Choice, trail []engine.Digest, several bool) error {
-	if b, ok := s.Engine.(engine.Brancher); ok {
-		return b.Branch(path, trail, several)
+	if brancher, ok := s.Engine.(engine.Brancher); ok {
+		return brancher.Branch(path, trail, several)
 	}
 	return s.goTo(path)
 }
 
 func (s *search) trail() []engine.Digest {
-	if b, ok := s.Engine.(engine.Brancher); ok {
-		return b.Trail()
+	if brancher, ok := s.Engine.(engine.Brancher); ok {
+		return brancher.Trail()
 	}
 	return nil
 }
@@ -328,12 +328,12 @@ func (s *search) alike(a, b results.Step) bool {
 
 // record runs a schedule and returns its timeline.
 func (s *search) record(b *breakage) (steps []results.Step, err error) {
-	t := &s.Run.Timeline
-	t.Recording = true
-	defer func() { t.Recording = false }()
+	timeline := &s.Run.Timeline
+	timeline.Recording = true
+	defer func() { timeline.Recording = false }()
 	err = s.at(b.path, func() error {
-		t.Recording = false
-		steps, b.Columns, b.Faults = t.Steps, t.Columns, s.Look().Faults
+		timeline.Recording = false
+		steps, b.Columns, b.Faults = timeline.Steps, timeline.Columns, s.Look().Faults
 		if s.short {
 			return nil
 		}

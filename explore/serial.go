@@ -29,11 +29,11 @@ func (s *search) probe() error {
 			return nil
 		}
 	}
-	p, ok := s.Engine.(engine.Local)
+	local, ok := s.Engine.(engine.Local)
 	if !ok {
 		return nil
 	}
-	admitted, conclusive, err := s.askLater(p)
+	admitted, conclusive, err := s.askLater(local)
 	if err != nil {
 		return err
 	}
@@ -46,18 +46,18 @@ func (s *search) probe() error {
 
 // askLater runs the clients one after the other, lets several windows pass at rest, and has one more client ask. conclusive is
 // false if no request was rejected before that, or the client was not answered.
-func (s *search) askLater(p engine.Local) (admitted, conclusive bool, err error) {
+func (s *search) askLater(local engine.Local) (admitted, conclusive bool, err error) {
 	defer func() { err = errors.Join(err, s.End()) }()
 	err = s.Begin()
 	if err == nil {
 		err = s.settle()
 	}
-	t := &s.Run.Truth
-	if err != nil || t.Rejections == 0 || !s.Look().AtRest {
+	truth := &s.Run.Truth
+	if err != nil || truth.Rejections == 0 || !s.Look().AtRest {
 		return false, false, err
 	}
 	for range probedWindows {
-		err = p.Pass(s.untilRenewed() + time.Second)
+		err = local.Pass(s.untilRenewed() + time.Second)
 		if err == nil {
 			err = s.settle()
 		}
@@ -65,8 +65,8 @@ func (s *search) askLater(p engine.Local) (admitted, conclusive bool, err error)
 			return false, false, err
 		}
 	}
-	inUse := t.InUse
-	rejections := t.Rejections
+	inUse := truth.InUse
+	rejections := truth.Rejections
 	instance := (s.cfg.Clients - 1) % s.cfg.Instances
 	if !s.MayAsk(instance) {
 		return false, false, nil
@@ -75,32 +75,32 @@ func (s *search) askLater(p engine.Local) (admitted, conclusive bool, err error)
 	if err == nil {
 		err = s.settle()
 	}
-	admitted = t.InUse > inUse
-	return admitted, admitted || t.Rejections > rejections, err
+	admitted = truth.InUse > inUse
+	return admitted, admitted || truth.Rejections > rejections, err
 }
 
 // untilRenewed is how long it takes until all that is used now is free again by the clocks of all instances.
-func (s *search) untilRenewed() (d time.Duration) {
+func (s *search) untilRenewed() (duration time.Duration) {
 	now := s.Snapshot().Now
 	for i := range s.cfg.Instances {
 		own := now.Add(s.Setup.SkewOf(i))
-		d = max(d, s.Setup.Renewed(own).Sub(own))
+		duration = max(duration, s.Setup.Renewed(own).Sub(own))
 	}
-	return d
+	return duration
 }
 
 // settle takes serial steps until nothing is left to do, and lets sleeps of clients end.
 func (s *search) settle() error {
 	for range maxSerialSteps {
-		c, ok := s.Serial()
+		choice, ok := s.Serial()
 		if !ok {
-			c = engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}
+			choice = engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}
 			ok = s.sleeps()
 		}
 		if !ok {
 			return nil
 		}
-		if err := s.Step(c); err != nil {
+		if err := s.Step(choice); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (s *search) settle() error {
 // sleeps reports whether a client sleeps, and something can wake it.
 func (s *search) sleeps() bool {
 	at := s.Snapshot()
-	return len(at.Stuck) == 0 && slices.ContainsFunc(at.Actors, func(a engine.Actor) bool { return a.Client != nil && a.Sleeps })
+	return len(at.Stuck) == 0 && slices.ContainsFunc(at.Actors, func(actor engine.Actor) bool { return actor.Client != nil && actor.Sleeps })
 }
 
 // mostOrders bounds the beginnings of sequential orders that are tried.
@@ -159,7 +159,7 @@ func (s *search) alone(tree *sched.Tree, left map[leftKey]time.Duration) (order 
 		return nil, err
 	}
 	for len(order) < mostOrders {
-		first := slices.DeleteFunc(s.Enabled(nil, s.symmetric), func(c engine.Choice) bool { return c.Kind != engine.StepActor })
+		first := slices.DeleteFunc(s.Enabled(nil, s.symmetric), func(choice engine.Choice) bool { return choice.Kind != engine.StepActor })
 		if len(first) == 0 {
 			return order, s.noteLeft(left)
 		}
@@ -182,10 +182,10 @@ func (s *search) noteLeft(left map[leftKey]time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range held {
-		k := leftKey{h.Name, s.Run.Truth.InUse}
-		if old, ok := left[k]; h.Left > 0 && (!ok || h.Left < old) {
-			left[k] = h.Left
+	for _, holding := range held {
+		k := leftKey{holding.Name, s.Run.Truth.InUse}
+		if old, ok := left[k]; holding.Left > 0 && (!ok || holding.Left < old) {
+			left[k] = holding.Left
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ const otherThanOrder = "it depends on more than the order of its commands, e.g. 
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
 // ofServiceFaults are the faults that can befall a service.
-var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults), func(f quota.Fault) bool { return f == quota.FaultRetry })
+var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults), func(fault quota.Fault) bool { return fault == quota.FaultRetry })
 
 // ofSharedFaults are those of them that can befall an instance with several clients.
 var ofSharedFaults = []quota.Fault{quota.FaultCrash, quota.FaultEviction, engine.FaultScriptFlush}
@@ -41,9 +41,9 @@ func (c *Config) fitService(sel strategies.Selection) error {
 		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault clock and time that passes")
 	case c.setup().Ticks() && c.Policy.Name == "":
 		return errors.New("what is right once time has passed depends on the window of the service: name it by --policy")
-	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration != 0 }):
 		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by --service-clock")
-	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d%time.Second != 0 }):
+	case slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration%time.Second != 0 }):
 		return errors.New("the clocks of a service are set to seconds: give a skew of whole seconds")
 	case slices.ContainsFunc(c.Scripts, Script.Operates):
 		return errors.New("a service keeps its limit by itself: leave limit out of the script")
@@ -66,17 +66,17 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	if _, ok := c.Redis.(*redis.Client); !ok && c.Redis != nil {
 		return errors.New("a service is explored on one Redis server: give a URL of one by --redis")
 	}
-	for _, f := range c.Faults {
-		if !slices.Contains(ofServiceFaults, f) {
-			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", f)
+	for _, fault := range c.Faults {
+		if !slices.Contains(ofServiceFaults, fault) {
+			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", fault)
 		}
-		if c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2) && !slices.Contains(ofSharedFaults, f) {
-			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the instances out", f)
+		if c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2) && !slices.Contains(ofSharedFaults, fault) {
+			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the instances out", fault)
 		}
 	}
-	for _, p := range c.Properties {
-		if !slices.Contains(ofServices, p) && p != Drift && len(c.Properties) < len(properties) {
-			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", p, ofServices)
+	for _, property := range c.Properties {
+		if !slices.Contains(ofServices, property) && property != Drift && len(c.Properties) < len(properties) {
+			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", property, ofServices)
 		}
 	}
 	return nil
@@ -126,9 +126,9 @@ func (c *Config) clock() (time.Time, error) {
 }
 
 func (c *Config) command() service.Command {
-	r, _ := c.Redis.(*redis.Client)
+	client, _ := c.Redis.(*redis.Client)
 	at, _ := c.clock()
-	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: r}
+	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: client}
 }
 
 // serviceFlags are those that say what the service is, without the passwords of URLs; empty for none.

@@ -47,12 +47,12 @@ const rowBytes, listBytes, asleepBytes, footBytes = 8, 24, 12, 128
 
 // newSleepSets is nil if the engine does not tell footprints, or is not to.
 func (w *stateSearch) newSleepSets() *sleepSets {
-	b, ok := w.Engine.(engine.Brancher)
+	brancher, ok := w.Engine.(engine.Brancher)
 	if !ok {
 		return nil
 	}
 	w.traced = !w.cfg.everyOrder && !w.counts
-	if b.Trace(w.traced); !w.traced {
+	if brancher.Trace(w.traced); !w.traced {
 		return nil
 	}
 	return &sleepSets{numbers: map[engine.Footprint]uint32{}}
@@ -121,19 +121,19 @@ func (s *sleepSets) row(g *graph, at int, o *open) []reached {
 func (s *sleepSets) propagate(g *graph, at int, o *open, next []open) (left int64) {
 	row := s.row(g, at, o)
 	for i := range o.asleep {
-		if a := &o.asleep[i]; a.of >= 0 {
-			row[i] = reached{s.rows[a.of][a.number].to, a.foot}
+		if asleep := &o.asleep[i]; asleep.of >= 0 {
+			row[i] = reached{s.rows[asleep.of][asleep.number].to, asleep.foot}
 			left++
 		}
 	}
 	for j := range row {
 		for i := range j {
-			a := row[i]
+			reached := row[i]
 			b := row[j]
-			if a.to < 0 || b.to < 0 || !s.feet[a.foot].Apart(&s.feet[b.foot]) {
+			if reached.to < 0 || b.to < 0 || !s.feet[reached.foot].Apart(&s.feet[b.foot]) {
 				continue
 			}
-			s.putToSleep(g, next, taken{o.next[i], a}, taken{o.next[j], b})
+			s.putToSleep(g, next, taken{o.next[i], reached}, taken{o.next[j], b})
 		}
 	}
 	return left

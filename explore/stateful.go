@@ -101,8 +101,8 @@ func (w *stateSearch) checked() map[Property]bool {
 		return w.wanted
 	}
 	all := maps.Clone(w.wanted)
-	for p := range w.milder {
-		all[p] = true
+	for property := range w.milder {
+		all[property] = true
 	}
 	return all
 }
@@ -176,18 +176,18 @@ func (w *stateSearch) try(ctx context.Context, batch []edge, states []open, stat
 		if broke != nil && !w.workers.visited(at-begin) {
 			return broke
 		}
-		e := &batch[at]
-		if e.err != nil {
-			return e.err
+		edge := &batch[at]
+		if edge.err != nil {
+			return edge.err
 		}
-		for ; state < e.at; state++ { // of which all steps are asleep
+		for ; state < edge.at; state++ { // of which all steps are asleep
 			w.expanded(states, state, depth)
 		}
-		if err := w.take(e, depth); err != nil || w.capped != "" {
-			w.left += e.of.asleepBefore(e.number)
+		if err := w.take(edge, depth); err != nil || w.capped != "" {
+			w.left += edge.of.asleepBefore(edge.number)
 			return err
 		}
-		if at == len(batch)-1 || batch[at+1].at != e.at {
+		if at == len(batch)-1 || batch[at+1].at != edge.at {
 			w.expanded(states, state, depth)
 			state++
 			if w.over() {
@@ -211,55 +211,55 @@ func (w *stateSearch) expanded(states []open, at, depth int) {
 
 // take takes in what a step has led to.
 func (w *stateSearch) take(e *edge, depth int) error {
-	g := w.graph
+	graph := w.graph
 	choice := e.of.next[e.number]
 	if !e.of.awake(e.number) {
 		return w.cfg.audit(w, e)
 	}
 	w.runs++
-	w.applied[g.choices[choice].Fault()] = true
+	w.applied[graph.choices[choice].Fault()] = true
 	w.depth = max(w.depth, depth+1)
-	for _, b := range e.found {
-		at, again := w.milder[b.Property]
+	for _, finding := range e.found {
+		at, again := w.milder[finding.Property]
 		switch {
-		case b.Property == declared:
-			w.allow(&b, w.res)
+		case finding.Property == declared:
+			w.allow(&finding, w.res)
 			continue
-		case w.wanted[b.Property]:
-			delete(w.wanted, b.Property)
+		case w.wanted[finding.Property]:
+			delete(w.wanted, finding.Property)
 			at = len(w.broken)
 			w.broken = append(w.broken, breakage{})
 		case !again || e.paused >= w.broken[at].Paused:
 			continue
 		}
-		b.Paused = e.paused
+		finding.Paused = e.paused
 		if n := w.preemptions; w.counts {
-			b.Preemptions = &n
+			finding.Preemptions = &n
 		}
-		w.broken[at] = breakage{b, append(g.pathTo(e.of.node, nil), g.choices[choice])}
-		if delete(w.milder, b.Property); e.paused > 0 {
-			w.milder[b.Property] = at
+		w.broken[at] = breakage{finding, append(graph.pathTo(e.of.node, nil), graph.choices[choice])}
+		if delete(w.milder, finding.Property); e.paused > 0 {
+			w.milder[finding.Property] = at
 		}
 	}
-	_, old := g.seen[e.hash]
+	_, old := graph.seen[e.hash]
 	if old {
 		w.pruned++
 	} else {
-		g.seen[e.hash] = struct{}{}
-		o := open{node: int32(len(g.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
-		g.nodes = append(g.nodes, node{parent: e.of.node, choice: choice})
+		graph.seen[e.hash] = struct{}{}
+		o := open{node: int32(len(graph.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
+		graph.nodes = append(graph.nodes, node{parent: e.of.node, choice: choice})
 		for more, next := range e.next {
-			g.add(w.preemptions+more, depth+1, o, next)
+			graph.add(w.preemptions+more, depth+1, o, next)
 		}
 	}
 	if w.sleep != nil {
-		w.sleep.learn(g, e, int32(len(g.at(w.preemptions, depth+1))-1), !old && len(e.next[0]) > 0)
+		w.sleep.learn(graph, e, int32(len(graph.at(w.preemptions, depth+1))-1), !old && len(e.next[0]) > 0)
 	}
 	switch {
 	case w.cfg.First && len(w.broken) > 0 && len(w.wanted) > 0:
 		w.capped = firstFound
 	default:
-		w.capped = g.full(&w.cfg)
+		w.capped = graph.full(&w.cfg)
 	}
 	w.told(true)
 	return nil

@@ -50,8 +50,8 @@ func (s *search) newStatelessSearch() *statelessSearch {
 
 // allToTheirEnds searches an engine that has no state.
 func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
-	w := s.newStatelessSearch()
-	w.res = res
+	statelessSearch := s.newStatelessSearch()
+	statelessSearch.res = res
 	s.halves = s.bounds() > 0
 	maxPoints := s.cfg.MaxStates
 	maxRuns := int64(math.MaxInt64)
@@ -59,55 +59,55 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
 		maxPoints = math.MaxInt
 		maxRuns = int64(s.cfg.MaxStates)
 	}
-	if err := w.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
+	if err := statelessSearch.walkAndControl(ctx, maxPoints, maxRuns); err != nil {
 		return err
 	}
 	s.halves = false
-	found := w.found
-	for p := range found {
-		delete(w.wanted, p)
+	found := statelessSearch.found
+	for property := range found {
+		delete(statelessSearch.wanted, property)
 	}
-	if w.queued > 0 && s.goesOn(ctx, w.capped) {
+	if statelessSearch.queued > 0 && s.goesOn(ctx, statelessSearch.capped) {
 		var err error
-		found, err = w.withFewPreemptions(ctx, maxRuns)
+		found, err = statelessSearch.withFewPreemptions(ctx, maxRuns)
 		if err != nil {
 			return err
 		}
 	}
-	w.into(res)
+	statelessSearch.into(res)
 	if err := s.show(res, slices.Collect(maps.Values(found))); err != nil {
 		return err
 	}
 	var err error
-	res.Aborts, err = w.repeatAborts()
+	res.Aborts, err = statelessSearch.repeatAborts()
 	return err
 }
 
 // withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
 func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]breakage, error) {
-	x := w.newStatelessSearch()
-	x.res = w.res
-	x.before = w.found
-	x.found = maps.Clone(w.found)
-	if err := x.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
+	search := w.newStatelessSearch()
+	search.res = w.res
+	search.before = w.found
+	search.found = maps.Clone(w.found)
+	if err := search.walkAndControl(ctx, math.MaxInt, maxRuns); err != nil {
 		return nil, err
 	}
 	whole := w.bounds()
-	if x.capped != "" {
-		whole = x.preemptions - 1
+	if search.capped != "" {
+		whole = search.preemptions - 1
 	}
-	w.res.Bounded = x.bounded(whole)
-	return x.found, nil
+	w.res.Bounded = search.bounded(whole)
+	return search.found, nil
 }
 
 // repeatAborts lists the aborts, with their shortest schedules run again.
 func (w *statelessSearch) repeatAborts() (out []results.Abort, err error) {
 	for _, kind := range []Property{Deadlock, SerializationFailure} {
-		if a := w.aborts[kind]; a != nil {
-			if err := w.repeat(a.shortest); err != nil {
+		if abort := w.aborts[kind]; abort != nil {
+			if err := w.repeat(abort.shortest); err != nil {
 				return nil, err
 			}
-			out = append(out, results.Abort{Kind: kind, Schedules: a.schedules, Shortest: &a.shortest.Finding})
+			out = append(out, results.Abort{Kind: kind, Schedules: abort.schedules, Shortest: &abort.shortest.Finding})
 		}
 	}
 	return out, nil
@@ -187,8 +187,8 @@ func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int6
 
 // complete reports whether no schedule that is longer can be a shorter find.
 func (w *statelessSearch) complete(length int) bool {
-	for p := range w.wanted {
-		if b, ok := w.found[p]; !ok || len(b.path) > length && w.before == nil {
+	for property := range w.wanted {
+		if breakage, ok := w.found[property]; !ok || len(breakage.path) > length && w.before == nil {
 			return false
 		}
 	}
@@ -205,11 +205,11 @@ type branch struct {
 func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([]engine.Choice, []branch) {
 	at := len(path)
 	for price, choices := range p {
-		for _, c := range choices {
+		for _, choice := range choices {
 			if at == len(path) {
-				path = append(path, c)
+				path = append(path, choice)
 			} else {
-				more = append(more, branch{at, preemptions + price, c})
+				more = append(more, branch{at, preemptions + price, choice})
 			}
 		}
 	}
@@ -218,9 +218,9 @@ func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([
 
 // add queues the branches of a path.
 func (w *statelessSearch) add(path []engine.Choice, more []branch) {
-	for _, m := range more {
-		if m.preemptions <= w.bounds() {
-			w.queue.add(m.preemptions, m.at+1, append(slices.Clone(path[:m.at]), m.to))
+	for _, branch := range more {
+		if branch.preemptions <= w.bounds() {
+			w.queue.add(branch.preemptions, branch.at+1, append(slices.Clone(path[:branch.at]), branch.to))
 			w.queued++
 		}
 	}
@@ -254,10 +254,10 @@ func (w *statelessSearch) count(a *attempt) {
 
 // keep keeps those that are shorter than what was found before.
 func (w *statelessSearch) keep(found []breakage) {
-	for _, b := range found {
-		b.path = slices.Clone(b.path)
-		if old, ok := w.found[b.Property]; w.wanted[b.Property] && (!ok || before(b.path, old.path)) {
-			w.found[b.Property] = b
+	for _, breakage := range found {
+		breakage.path = slices.Clone(breakage.path)
+		if old, ok := w.found[breakage.Property]; w.wanted[breakage.Property] && (!ok || before(breakage.path, old.path)) {
+			w.found[breakage.Property] = breakage
 		}
 	}
 }

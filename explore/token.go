@@ -59,11 +59,11 @@ const familiar = `","f":["crash","lost-reply","retry","clock","eviction","outage
 	`"l":1,"c":3,"i":3,"a":["take"],"l":1,"c":2,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0 s1 s0 s1 s2 s1 s0 s2`
 
 // tokenOf is the token of a schedule that breaks a property.
-func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, p Property) string {
+func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, property Property) string {
 	t := ticket{
 		Strategy: sel.String(), Policy: cfg.Policy.Name, Limit: cfg.Policy.Limit, Used: cfg.Used,
 		Clients: cfg.Clients, Instances: cfg.Instances, Skew: cfg.Skew, Faults: cfg.Faults,
-		Times: cfg.Times, Passes: cfg.Passes, From: cfg.From, Jobs: cfg.JobRounds, Property: p,
+		Times: cfg.Times, Passes: cfg.Passes, From: cfg.From, Jobs: cfg.JobRounds, Property: property,
 	}
 	if cfg.Seed != 1 {
 		t.Seed = cfg.Seed
@@ -71,8 +71,8 @@ func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, p Prop
 	if cfg.Asks != DefaultAsks {
 		t.Asks = cfg.Asks
 	}
-	for _, x := range cfg.Scripts {
-		t.Scripts = append(t.Scripts, x.String())
+	for _, script := range cfg.Scripts {
+		t.Scripts = append(t.Scripts, script.String())
 	}
 	if known, err := quota.LookupPolicy(cfg.Policy.Name); err != nil || !samePolicy(&known, &cfg.Policy) {
 		t.Own = packPolicy(&cfg.Policy)
@@ -84,11 +84,11 @@ func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, p Prop
 // parsePath reads what [pathText] writes.
 func parsePath(text string) (path []engine.Choice, err error) {
 	for _, word := range strings.Fields(text) {
-		c, err := engine.ParseChoice(word)
+		choice, err := engine.ParseChoice(word)
 		if err != nil {
 			return nil, err
 		}
-		path = append(path, c)
+		path = append(path, choice)
 	}
 	return path, nil
 }
@@ -104,15 +104,15 @@ func (t *ticket) encode() string {
 	if err != nil {
 		panic(err) // strings and numbers always have a form
 	}
-	var b bytes.Buffer
-	z, err := flate.NewWriterDict(&b, flate.BestCompression, []byte(familiar))
+	var buffer bytes.Buffer
+	writer, err := flate.NewWriterDict(&buffer, flate.BestCompression, []byte(familiar))
 	if err != nil {
 		panic(err) // the level is valid
 	}
-	_, _ = z.Write(plain) // a buffer takes everything
-	_ = z.Close()
-	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b.Bytes()))
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum, b.Bytes()...))
+	_, _ = writer.Write(plain) // a buffer takes everything
+	_ = writer.Close()
+	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(buffer.Bytes()))
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum, buffer.Bytes()...))
 }
 
 // ErrToken says that a text is no token: not one of ours, cut short, or changed.
@@ -177,12 +177,12 @@ func (t *ticket) selection() (sel strategies.Selection, err error) {
 }
 
 // config is what the ticket was issued for.
-func (t *ticket) config(sel strategies.Selection, on *Target) (cfg Config, err error) {
-	var p quota.Policy
+func (t *ticket) config(sel strategies.Selection, target *Target) (cfg Config, err error) {
+	var policy quota.Policy
 	if t.Own != nil {
-		p, err = t.Own.unpack(t.Policy)
+		policy, err = t.Own.unpack(t.Policy)
 	} else {
-		p, err = quota.LookupPolicy(t.Policy)
+		policy, err = quota.LookupPolicy(t.Policy)
 	}
 	if err != nil {
 		return cfg, err
@@ -192,13 +192,13 @@ func (t *ticket) config(sel strategies.Selection, on *Target) (cfg Config, err e
 		return cfg, err
 	}
 	cfg = Config{
-		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
+		Policy: policy, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
 		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs,
-		Asks: t.Asks, Postgres: on.Postgres, Service: on.Service, Request: on.Request,
-		Counter: on.Counter, ServiceClock: on.ServiceClock, Environment: on.Environment,
+		Asks: t.Asks, Postgres: target.Postgres, Service: target.Service, Request: target.Request,
+		Counter: target.Counter, ServiceClock: target.ServiceClock, Environment: target.Environment,
 	}
 	if cfg.Service != "" {
-		cfg.Redis = on.Redis
+		cfg.Redis = target.Redis
 	}
 	return cfg.Complete(sel)
 }
@@ -213,27 +213,27 @@ type ownPolicyTicket struct {
 	Location string        `json:"z,omitempty"`
 }
 
-func packPolicy(p *quota.Policy) *ownPolicyTicket {
-	o := &ownPolicyTicket{Unit: p.Unit, Kind: p.Window.Kind, Length: p.Window.Length, Refill: p.Window.Refill}
-	if p.Window.Location != nil {
-		o.Location = p.Window.Location.String()
+func packPolicy(policy *quota.Policy) *ownPolicyTicket {
+	ticket := &ownPolicyTicket{Unit: policy.Unit, Kind: policy.Window.Kind, Length: policy.Window.Length, Refill: policy.Window.Refill}
+	if policy.Window.Location != nil {
+		ticket.Location = policy.Window.Location.String()
 	}
-	return o
+	return ticket
 }
 
 func (o *ownPolicyTicket) unpack(name string) (quota.Policy, error) {
-	p := quota.Policy{Name: name, Unit: o.Unit, Window: quota.Window{Kind: o.Kind, Length: o.Length, Refill: o.Refill}}
+	policy := quota.Policy{Name: name, Unit: o.Unit, Window: quota.Window{Kind: o.Kind, Length: o.Length, Refill: o.Refill}}
 	if o.Location != "" {
 		loc, err := time.LoadLocation(o.Location)
 		if err != nil {
-			return p, fmt.Errorf("%w: its policy's time zone: %w", ErrToken, err)
+			return policy, fmt.Errorf("%w: its policy's time zone: %w", ErrToken, err)
 		}
-		p.Window.Location = loc
+		policy.Window.Location = loc
 	}
 	if name == "" || o.Kind.HasLength() && o.Length < time.Millisecond || o.Kind == quota.Bucket && o.Refill < 1 {
-		return p, fmt.Errorf("%w: its policy has no name, or a window without a length or a refill", ErrToken)
+		return policy, fmt.Errorf("%w: its policy has no name, or a window without a length or a refill", ErrToken)
 	}
-	return p, nil
+	return policy, nil
 }
 
 // samePolicy reports whether two policies differ in nothing but their limits.

@@ -37,11 +37,11 @@ func (s *search) acquit(ctx context.Context) {
 	innocent := false
 	bubble.Run(func() {
 		time.Sleep(otherWall.Sub(clock.Runtime{}.Now()))
-		_, err := inproc.Search(s.sel, *cfg.setup(), func(e *inproc.Engine) (*Result, error) {
-			r, err := newSearch(e, s.sel, cfg).run(bubble.Asked{Context: ctx})
-			innocent = err == nil && ctx.Err() == nil && !e.Witness.Noted(witness.WallClock) &&
-				e.Witness.Seen() >= w.NotedAfter(witness.WallClock)
-			return r, err
+		_, err := inproc.Search(s.sel, *cfg.setup(), func(engine *inproc.Engine) (*Result, error) {
+			search, err := newSearch(engine, s.sel, cfg).run(bubble.Asked{Context: ctx})
+			innocent = err == nil && ctx.Err() == nil && !engine.Witness.Noted(witness.WallClock) &&
+				engine.Witness.Seen() >= w.NotedAfter(witness.WallClock)
+			return search, err
 		})
 		innocent = innocent && err == nil
 	})

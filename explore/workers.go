@@ -95,8 +95,8 @@ func (c *workers) batch(states int) int {
 }
 
 // visit tries steps. If a worker has ended with an error, some of them are not [visited].
-func (c *workers) visit(w *stateSearch, edges []edge) error {
-	j := &job{pass: w, edges: edges, finished: make([]atomic.Bool, len(edges))}
+func (c *workers) visit(search *stateSearch, edges []edge) error {
+	j := &job{pass: search, edges: edges, finished: make([]atomic.Bool, len(edges))}
 	for i := range edges {
 		if i == 0 || edges[i].of != edges[i-1].of {
 			j.groups = append(j.groups, i)
@@ -135,9 +135,9 @@ func (c *workers) share(j batch) error {
 // replied waits for a reply of each worker, and returns the first error.
 func (c *workers) replied() (first error) {
 	for range c.work {
-		if r := <-c.replies; r.ended {
+		if reply := <-c.replies; reply.ended {
 			c.gone++
-			first = cmp.Or(first, r.err, errEnded)
+			first = cmp.Or(first, reply.err, errEnded)
 		}
 	}
 	return first
@@ -183,8 +183,8 @@ func (c *workers) worker(work <-chan batch) {
 func (s *search) beside(ctx context.Context, left func(error), f func(own *search) error) {
 	err := errEnded
 	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
+		if value := recover(); value != nil {
+			err = &PanicError{Where: "a step", Value: value, Stack: debug.Stack()}
 		}
 		left(err)
 	}()
@@ -196,8 +196,8 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 		own := *s
 		own.Engine, own.World = e, e.Common()
 		// Its runs must begin with the scripts that the search's begin with.
-		if b, ok := e.(engine.Brancher); ok {
-			b.Trace(s.traced)
+		if brancher, ok := e.(engine.Brancher); ok {
+			brancher.Trace(s.traced)
 		}
 		err = own.serially()
 		if err == nil {
@@ -231,35 +231,35 @@ func (j *job) group(s *search, from, to int) {
 // last ones come first: the first instance is asked what is in use, which ends a run if
 // an actor of it has gone on, and these are mostly among the first.
 func (j *job) together(s *search, from, to int, several bool) (n int) {
-	g := j.pass.graph
-	path := append(g.pathTo(j.edges[from].of.node, nil), engine.Choice{})
-	b, ok := s.Engine.(engine.Brancher)
+	graph := j.pass.graph
+	path := append(graph.pathTo(j.edges[from].of.node, nil), engine.Choice{})
+	brancher, ok := s.Engine.(engine.Brancher)
 	several = several && ok
 	for i := to - 1; i >= from; i-- {
 		if j.finished[i].Load() {
 			continue
 		}
-		e := &j.edges[i]
-		path[len(path)-1] = g.choices[e.of.next[e.number]]
+		edge := &j.edges[i]
+		path[len(path)-1] = graph.choices[edge.of.next[edge.number]]
 		if n == 0 {
-			e.outcome = s.look(j.pass, path, e, s.retrace(path, e.of.trail, several))
+			edge.outcome = s.look(j.pass, path, edge, s.retrace(path, edge.of.trail, several))
 		} else {
-			ok, err := b.Again(path[len(path)-1])
+			ok, err := brancher.Again(path[len(path)-1])
 			if !ok && err == nil {
 				continue
 			}
-			o := s.look(j.pass, path, e, err)
-			if o.err != nil {
+			outcome := s.look(j.pass, path, edge, err)
+			if outcome.err != nil {
 				return n // it is tried in a run of its own, which tells whether that is so
 			}
-			if !b.Sound() {
+			if !brancher.Sound() {
 				continue
 			}
-			e.outcome = o
+			edge.outcome = outcome
 		}
 		n++
 		j.finished[i].Store(true)
-		if e.err != nil {
+		if edge.err != nil {
 			return n
 		}
 		if !several {
@@ -278,9 +278,9 @@ func (c *workers) end() (first error) {
 		close(ch)
 	}
 	for c.gone < len(c.work) { // those that were at work reply to their batch first
-		if r := <-c.replies; r.ended {
+		if reply := <-c.replies; reply.ended {
 			c.gone++
-			first = cmp.Or(first, r.err)
+			first = cmp.Or(first, reply.err)
 		}
 	}
 	return first

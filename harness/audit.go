@@ -42,38 +42,38 @@ func (j *judgement) audit() {
 // leaveToPeers is audit for a process that saw some of the requests alone. Whether its clauses were kept follows from the
 // histories of all.
 func (j *judgement) leaveToPeers() {
-	r := j.run
-	for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
+	run := j.run
+	for _, clauses := range [][]results.Clause{run.Guarantee, run.Record} {
 		for i := range clauses {
-			if c := &clauses[i]; c.Verdict != results.NoPromise {
-				c.Certain = 0
-				c.Possible = 0
-				c.Verdict = results.Undecided
+			if clause := &clauses[i]; clause.Verdict != results.NoPromise {
+				clause.Certain = 0
+				clause.Possible = 0
+				clause.Verdict = results.Undecided
 			}
 		}
 	}
-	r.Drift = nil
+	run.Drift = nil
 	j.auditCounts()
 	j.auditErrors()
-	j.Plan.Peers.Judged(r, j.Facts)
+	j.Plan.Peers.Judged(run, j.Facts)
 }
 
 // auditCounts compares independent counts of the same things.
 func (j *judgement) auditCounts() {
-	r := j.run
-	v := j.verdict
-	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected ||
-		v.Failed.Requests != r.Errors || v.Malformed > 0 {
+	run := j.run
+	verdict := j.verdict
+	if verdict.Issued.Requests != run.Issued || verdict.Admitted.Requests != run.Admitted || verdict.Rejected.Requests != run.Rejected ||
+		verdict.Failed.Requests != run.Errors || verdict.Malformed > 0 {
 		j.discard("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds "+
 			"%d, %d, %d, %d and %d malformed",
-			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests, v.Malformed)
+			run.Issued, run.Admitted, run.Rejected, run.Errors, verdict.Issued.Requests, verdict.Admitted.Requests, verdict.Rejected.Requests, verdict.Failed.Requests, verdict.Malformed)
 	}
 	if j.Cells != nil {
-		if err := oracle.Agree(*v, j.cfg, j.Cells); err != nil {
+		if err := oracle.Agree(*verdict, j.cfg, j.Cells); err != nil {
 			j.discard("oracles-disagree", "%v", err)
 		}
 	}
-	if r.Issued == 0 && !r.Partial {
+	if run.Issued == 0 && !run.Partial {
 		j.discard("nothing-issued", "no request was issued")
 	}
 }
@@ -81,19 +81,19 @@ func (j *judgement) auditCounts() {
 // auditErrors asks whether the errors of takes are explained. Those of commits and
 // refunds are counted apart.
 func (j *judgement) auditErrors() {
-	r := j.run
+	run := j.run
 	prescribed := j.Counts.Prescribed.Total()
-	first := r.FirstError
+	first := run.FirstError
 	if err := j.Counts.Suspect; err != nil {
 		first = err.Error()
 	}
-	if share := float64(r.Errors-j.results()-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
+	if share := float64(run.Errors-j.results()-j.planned) / float64(max(run.Issued, 1)); share > maxErrorShare {
 		j.discard("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
 	}
 	if j.planned > 0 {
 		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during a planned outage or restart")
 	}
-	if n, replies := r.LostRequests, r.LostReplies; n+replies > 0 {
+	if n, replies := run.LostRequests, run.LostReplies; n+replies > 0 {
 		j.note("network-lost", fmt.Sprintf("the network lost %s to a store before it had arrived, and %s of others after they took "+
 			"effect, as planned", format.Number(n, "request"), format.Plural(replies, "reply", "replies")))
 	}
@@ -102,10 +102,10 @@ func (j *judgement) auditErrors() {
 	case strategies.IsCrossSlot(j.Counts.FirstError):
 		j.note("prescribed-errors",
 			fmt.Sprintf("%s failed: the strategy's source names keys of several slots in one command, "+
-				"which a Redis Cluster refuses: %s", format.Number(prescribed, "request"), r.FirstError))
+				"which a Redis Cluster refuses: %s", format.Number(prescribed, "request"), run.FirstError))
 	default:
 		j.note("prescribed-errors", fmt.Sprintf("%s ended in an error that the strategy's source asks for: %s",
-			format.Number(prescribed, "request"), r.FirstError))
+			format.Number(prescribed, "request"), run.FirstError))
 	}
 }
 
@@ -129,10 +129,10 @@ const CodeNeverCrossed = "limit-never-crossed"
 
 // auditWorkload asks whether the requests were what the workload promises.
 func (j *judgement) auditWorkload() {
-	if w := j.Plan.Workload; !j.run.Partial {
-		switch r := j.run; {
-		case !w.Crosses || j.verdict.Crossings > 0:
-		case r.Issued > 0 && j.Counts.Prescribed.Total() == r.Issued:
+	if meta := j.Plan.Workload; !j.run.Partial {
+		switch run := j.run; {
+		case !meta.Crosses || j.verdict.Crossings > 0:
+		case run.Issued > 0 && j.Counts.Prescribed.Total() == run.Issued:
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: "+
 				"nothing was admitted, so the leak of 0 says nothing")
 		case j.asked > j.Policy.Limit && j.results() > 0:
@@ -144,7 +144,7 @@ func (j *judgement) auditWorkload() {
 				"give a smaller --limit or a longer --duration",
 				format.Units(j.Policy.Limit, j.Policy.Unit))
 		}
-		if w.Boundary && !j.leftFirstWindow() {
+		if meta.Boundary && !j.leftFirstWindow() {
 			j.discard("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer --duration")
 		}
 	}
@@ -157,23 +157,23 @@ func (j *judgement) auditWorkload() {
 // window than the one that the run began in.
 func (j *judgement) leftFirstWindow() bool {
 	first := j.Policy.Window.At(j.Epoch).Index
-	t := &j.verdict.Touched
-	return t.Windows > 0 && (t.First != first || t.Last != first || t.Crossed)
+	touched := &j.verdict.Touched
+	return touched.Windows > 0 && (touched.First != first || touched.Last != first || touched.Crossed)
 }
 
 // auditControl asks whether strategies behave that are known to behave in a
 // certain way whatever the machine does.
 func (j *judgement) auditControl() {
-	v := j.verdict
+	verdict := j.verdict
 	switch j.Selection.Control {
 	case strategies.ControlExact:
-		if v.LeakUnits > 0 || v.FalseRejects > 0 {
+		if verdict.LeakUnits > 0 || verdict.FalseRejects > 0 {
 			j.discard("control-failed", "the exact control leaked %s and rejected %s wrongly: "+
 				"the instrument is wrong",
-				format.Units(v.LeakUnits, "units"), format.Units(v.FalseRejects, "requests"))
+				format.Units(verdict.LeakUnits, "units"), format.Units(verdict.FalseRejects, "requests"))
 		}
-		if d := j.run.Drift; d != nil && d.Units != 0 {
-			j.discard("control-failed", "the exact control drifted by %s: the instrument is wrong", format.Units(d.Units, "units"))
+		if drift := j.run.Drift; drift != nil && drift.Units != 0 {
+			j.discard("control-failed", "the exact control drifted by %s: the instrument is wrong", format.Units(drift.Units, "units"))
 		}
 	case strategies.ControlOpen:
 		if j.run.Rejected > 0 {

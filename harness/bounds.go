@@ -37,9 +37,9 @@ const (
 
 // CheckSkew reports the first clock that is further off than [MaxClockSkew].
 func CheckSkew(skew []time.Duration) error {
-	for i, d := range skew {
-		if d > MaxClockSkew || d < -MaxClockSkew {
-			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, d, -MaxClockSkew, MaxClockSkew)
+	for i, duration := range skew {
+		if duration > MaxClockSkew || duration < -MaxClockSkew {
+			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -MaxClockSkew, MaxClockSkew)
 		}
 	}
 	return nil

@@ -19,58 +19,58 @@ type driftFinder struct {
 	tiers [][]results.TierDrift
 }
 
-func newDrift(f *Facts, cfg oracle.Config) *driftFinder {
-	d := &driftFinder{facts: f, cfg: cfg, limit: cfg.Limit, tiers: make([][]results.TierDrift, len(f.Readings))}
+func newDrift(facts *Facts, cfg oracle.Config) *driftFinder {
+	finder := &driftFinder{facts: facts, cfg: cfg, limit: cfg.Limit, tiers: make([][]results.TierDrift, len(facts.Readings))}
 	if n := len(cfg.Changes); n > 0 {
-		d.limit = cfg.Changes[n-1].Limit
+		finder.limit = cfg.Changes[n-1].Limit
 	}
-	for _, r := range f.Readings {
+	for _, readings := range facts.Readings {
 		m := map[uint32][]Reading{}
-		for _, x := range r.List {
-			m[x.Subject] = append(m[x.Subject], x)
+		for _, reading := range readings.List {
+			m[reading.Subject] = append(m[reading.Subject], reading)
 		}
-		d.by = append(d.by, m)
+		finder.by = append(finder.by, m)
 	}
-	return d
+	return finder
 }
 
 // subject judges the readings of the subject that the events are about.
 func (d *driftFinder) subject(events []oracle.Event) error {
 	for pass, by := range d.by {
-		for _, r := range by[events[0].Subject] {
-			want, ok, err := oracle.Expect(d.cfg, r.Subject, events, oracle.Reading{Call: r.Call, Reply: r.Reply}, d.facts.Selection.Counts)
+		for _, reading := range by[events[0].Subject] {
+			want, ok, err := oracle.Expect(d.cfg, reading.Subject, events, oracle.Reading{Call: reading.Call, Reply: reading.Reply}, d.facts.Selection.Counts)
 			if err != nil {
 				return fmt.Errorf("hold a counter against the truth: %w", err)
 			}
 			if ok {
-				d.add(pass, r, want)
+				d.add(pass, reading, want)
 			}
 		}
 	}
 	return nil
 }
 
-func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
-	none := results.TierDrift{Tier: r.Tier, At: d.facts.Readings[pass].At, SettledNS: d.facts.Readings[pass].SettledNS}
-	t, _ := collect.In(&d.tiers[pass], none, func(t results.TierDrift) bool { return t.Tier == r.Tier })
-	t.Readings++
-	t.Surplus += want.Surplus.Lo
-	if r.Known {
-		t.Stranded += max(0, r.Units-want.Held.Hi)
+func (d *driftFinder) add(pass int, reading Reading, want oracle.Expectation) {
+	none := results.TierDrift{Tier: reading.Tier, At: d.facts.Readings[pass].At, SettledNS: d.facts.Readings[pass].SettledNS}
+	tierDrift, _ := collect.In(&d.tiers[pass], none, func(drift results.TierDrift) bool { return drift.Tier == reading.Tier })
+	tierDrift.Readings++
+	tierDrift.Surplus += want.Surplus.Lo
+	if reading.Known {
+		tierDrift.Stranded += max(0, reading.Units-want.Held.Hi)
 	}
-	drift := want.Units.Distance(r.Units)
+	drift := want.Units.Distance(reading.Units)
 	switch {
-	case !r.Known:
-		t.Unknown++
+	case !reading.Known:
+		tierDrift.Unknown++
 	case drift != 0:
-		t.Drifting++
-		t.Total += abs(drift)
-		t.Lost += max(0, -drift)
-		if abs(drift) > abs(t.Units) {
-			t.Units, t.Width, t.PctOfUsage = drift, want.Units.Width(), 0
-			t.PctOfLimit = 100 * float64(drift) / float64(d.limit)
+		tierDrift.Drifting++
+		tierDrift.Total += abs(drift)
+		tierDrift.Lost += max(0, -drift)
+		if abs(drift) > abs(tierDrift.Units) {
+			tierDrift.Units, tierDrift.Width, tierDrift.PctOfUsage = drift, want.Units.Width(), 0
+			tierDrift.PctOfLimit = 100 * float64(drift) / float64(d.limit)
 			if usage := want.Units.Lo - want.Surplus.Lo; usage > 0 {
-				t.PctOfUsage = 100 * float64(drift) / float64(usage)
+				tierDrift.PctOfUsage = 100 * float64(drift) / float64(usage)
 			}
 		}
 	}
@@ -85,11 +85,11 @@ func (d *driftFinder) result() *results.Drift {
 	for _, list := range d.tiers {
 		out.Tiers = append(out.Tiers, list...)
 	}
-	for _, t := range out.Tiers {
-		if t.At == AtRest && abs(t.Units) >= abs(out.Units) {
-			out.Units = t.Units
-			out.PctOfLimit = t.PctOfLimit
-			out.PctOfUsage = t.PctOfUsage
+	for _, drift := range out.Tiers {
+		if drift.At == AtRest && abs(drift.Units) >= abs(out.Units) {
+			out.Units = drift.Units
+			out.PctOfLimit = drift.PctOfLimit
+			out.PctOfUsage = drift.PctOfUsage
 		}
 	}
 	return out

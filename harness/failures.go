@@ -38,11 +38,11 @@ func (f *Failures) Count(err error) {
 	}
 }
 
-// Add counts those of o too.
-func (f *Failures) Add(o Failures) {
-	f.Errors.Add(o.Errors)
-	f.Prescribed.Add(o.Prescribed)
-	f.Suspect = cmp.Or(f.Suspect, o.Suspect)
+// Add counts those of failures too.
+func (f *Failures) Add(failures Failures) {
+	f.Errors.Add(failures.Errors)
+	f.Prescribed.Add(failures.Prescribed)
+	f.Suspect = cmp.Or(f.Suspect, failures.Suspect)
 }
 
 // errorKilled is the kind of [results.ErrorKinds.Killed].
@@ -92,13 +92,13 @@ func (c *Counts) Told(dec *quota.Decision, err error) oracle.Outcome {
 	return oracle.Rejected
 }
 
-// Add counts those of o too.
-func (c *Counts) Add(o Counts) {
-	c.Admitted = c.Admitted + o.Admitted
-	c.Rejected = c.Rejected + o.Rejected
-	c.Degraded = c.Degraded + o.Degraded
-	c.DegradedAdmitted = c.DegradedAdmitted + o.DegradedAdmitted
-	c.Failures.Add(o.Failures)
+// Add counts those of counts too.
+func (c *Counts) Add(counts Counts) {
+	c.Admitted = c.Admitted + counts.Admitted
+	c.Rejected = c.Rejected + counts.Rejected
+	c.Degraded = c.Degraded + counts.Degraded
+	c.DegradedAdmitted = c.DegradedAdmitted + counts.DegradedAdmitted
+	c.Failures.Add(counts.Failures)
 }
 
 // record sets the run's counts.
@@ -122,9 +122,9 @@ const (
 )
 
 // CheckDecisionTimeout reports a time-out of decisions that is out of bounds.
-func CheckDecisionTimeout(d time.Duration) error {
-	if d < MinDecisionTimeout || d > MaxDecisionTimeout {
-		return fmt.Errorf("a time-out of decisions of %v: give %v to %v", d, MinDecisionTimeout, MaxDecisionTimeout)
+func CheckDecisionTimeout(duration time.Duration) error {
+	if duration < MinDecisionTimeout || duration > MaxDecisionTimeout {
+		return fmt.Errorf("a time-out of decisions of %v: give %v to %v", duration, MinDecisionTimeout, MaxDecisionTimeout)
 	}
 	return nil
 }
@@ -143,13 +143,13 @@ const (
 // DiscardFailed adds the finding that an error has ended a run.
 func DiscardFailed(run *results.Run, err error) {
 	discard := func(code, detail string) { run.Audit.Discard(code, results.DiscardsCorrectness, detail) }
-	var p *guard.PanicError
-	var h *guard.HungError
-	var d *guard.DiedError
+	var panicError *guard.PanicError
+	var hungError *guard.HungError
+	var death *guard.DiedError
 	switch {
-	case errors.As(err, &p), errors.As(err, &d):
+	case errors.As(err, &panicError), errors.As(err, &death):
 		discard(CodePanicked, err.Error())
-	case errors.As(err, &h):
+	case errors.As(err, &hungError):
 		discard(CodeHung, err.Error())
 		run.DidNotReturn = max(run.DidNotReturn, 1)
 	case stores.ErrorKind(err) == quota.ErrorStore:

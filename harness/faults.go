@@ -19,14 +19,14 @@ import (
 // NetworkSpans are when the network loses requests, or with all set when anything is wrong with it for a part of the run, in
 // nanoseconds since its beginning and until its end.
 func (p *Plan) NetworkSpans(all bool, end int64) (out []results.Span) {
-	for _, e := range p.Trouble.Of(trouble.Network) {
-		from, to := e.When.Within(p.Duration)
-		until := min(int64(to), end)
-		if e.When.To == 1 { // as long as the run takes
+	for _, event := range p.Trouble.Of(trouble.Network) {
+		from, duration := event.When.Within(p.Duration)
+		until := min(int64(duration), end)
+		if event.When.To == 1 { // as long as the run takes
 			until = end
 		}
-		if loses := len(e.Faults()) > 0; !all && loses || all && e.When != trouble.Always {
-			out = append(out, results.Span{Store: e.Where.Name, Network: e.String(), FromNS: int64(from), ToNS: until})
+		if loses := len(event.Faults()) > 0; !all && loses || all && event.When != trouble.Always {
+			out = append(out, results.Span{Store: event.Where.Name, Network: event.String(), FromNS: int64(from), ToNS: until})
 		}
 	}
 	return out
@@ -34,35 +34,35 @@ func (p *Plan) NetworkSpans(all bool, end int64) (out []results.Span) {
 
 // explains reports whether the error of a take may be the doing of the outage s. grace
 // is how long connections that broke may still be found.
-func explains(s results.Span, e *oracle.Event, grace int64) bool {
-	return e.Reply >= s.FromNS && e.Call <= s.ToNS+grace
+func explains(span results.Span, event *oracle.Event, grace int64) bool {
+	return event.Reply >= span.FromNS && event.Call <= span.ToNS+grace
 }
 
 // away counts the answer to a take that began and ended in an outage, and looks for the first one after it that the
 // store decided.
-func (j *judgement) away(k int, e *oracle.Event) {
-	s := &j.Outages[k]
-	kind, _, _ := strings.Cut(s.Store, ".")
-	byStore := (e.Outcome == oracle.Admitted || e.Outcome == oracle.Rejected) && int(e.Tier) < len(j.Tiers) && j.Tiers[e.Tier] == kind
-	if after := e.Reply - s.ToNS; byStore && s.Network == "" && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
+func (j *judgement) away(k int, event *oracle.Event) {
+	span := &j.Outages[k]
+	kind, _, _ := strings.Cut(span.Store, ".")
+	byStore := (event.Outcome == oracle.Admitted || event.Outcome == oracle.Rejected) && int(event.Tier) < len(j.Tiers) && j.Tiers[event.Tier] == kind
+	if after := event.Reply - span.ToNS; byStore && span.Network == "" && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
 		j.recovered[k] = after
 	}
-	if e.Call < s.FromNS || e.Reply > s.ToNS {
+	if event.Call < span.FromNS || event.Reply > span.ToNS {
 		return
 	}
-	byStore = byStore && e.Call >= s.Away[0] && e.Reply <= s.Away[1]
-	switch e.Outcome {
+	byStore = byStore && event.Call >= span.Away[0] && event.Reply <= span.Away[1]
+	switch event.Outcome {
 	case oracle.Admitted:
-		s.Admitted++
+		span.Admitted++
 		if byStore {
-			s.AdmittedByStore++
+			span.AdmittedByStore++
 		}
 	case oracle.Failed:
-		s.Errors++
+		span.Errors++
 	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
-		s.Rejected++
+		span.Rejected++
 		if byStore {
-			s.RejectedByStore++
+			span.RejectedByStore++
 		}
 	}
 }
@@ -71,8 +71,8 @@ func (j *judgement) away(k int, e *oracle.Event) {
 // if its request saw the limit change.
 func (p *Plan) LowestLimit() int64 {
 	lowest := p.Policy.Limit
-	for _, e := range p.Trouble.Of(trouble.Change) {
-		lowest = min(lowest, e.What.Units)
+	for _, event := range p.Trouble.Of(trouble.Change) {
+		lowest = min(lowest, event.What.Units)
 	}
 	return lowest
 }
@@ -93,17 +93,17 @@ func (s *Session) LimitedSubjects(stream workloads.Stream, n int) []quota.Subjec
 // setAtOnce is how many subjects' limits are set by one call.
 const setAtOnce = 10_000
 
-// SetLimit has the strategy change the limit of subjects to that of p, through each of
+// SetLimit has the strategy change the limit of subjects to that of policy, through each of
 // the given instances, if it keeps limits at all.
-func (s *Session) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject, instances ...int) error {
+func (s *Session) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject, instances ...int) error {
 	for _, i := range instances {
-		l, ok := s.Instances[i].(strategies.LimitSetter)
+		setter, ok := s.Instances[i].(strategies.LimitSetter)
 		if !ok {
 			return nil
 		}
 		for some := range slices.Chunk(subjects, setAtOnce) {
-			if err := l.SetLimit(ctx, p, some); err != nil {
-				return fmt.Errorf("set the limit of %d subjects to %d: %w", len(subjects), p.Limit, err)
+			if err := setter.SetLimit(ctx, policy, some); err != nil {
+				return fmt.Errorf("set the limit of %d subjects to %d: %w", len(subjects), policy.Limit, err)
 			}
 		}
 	}
@@ -126,16 +126,16 @@ func (p *Plan) Kills(i int64) int {
 }
 
 // cannotKill is why callers of a strategy cannot be killed, or its counters be overwritten, as planned, or nil.
-func (p *Plan) cannotKill(s strategies.Selection, mode strategies.Mode) error {
+func (p *Plan) cannotKill(selection strategies.Selection, mode strategies.Mode) error {
 	switch {
-	case len(p.Trouble.Of(trouble.Tamper)) > 0 && len(s.RedisNeeds()) == 0:
+	case len(p.Trouble.Of(trouble.Tamper)) > 0 && len(selection.RedisNeeds()) == 0:
 		return errors.New("it has no counter in a Redis that could be overwritten")
 	case !p.Trouble.Has(trouble.Killed):
-	case len(s.RedisNeeds()) == 0:
+	case len(selection.RedisNeeds()) == 0:
 		return errors.New("its callers send no command to a Redis after which they could be killed")
-	case s.Client == strategies.AutoPipeline:
+	case selection.Client == strategies.AutoPipeline:
 		return errors.New("its client sends the commands of several callers together, so that none can be killed after its own")
-	case s.Foreign && mode == strategies.ModeSimulate:
+	case selection.Foreign && mode == strategies.ModeSimulate:
 		return errors.New("callers of foreign code cannot be killed in virtual time: measure it")
 	}
 	return nil

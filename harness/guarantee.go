@@ -17,16 +17,16 @@ import (
 
 // notPromised are the faults that happened and under which no clause bounds the leak.
 func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Fault) (out []string) {
-	leak := slices.DeleteFunc(slices.Clone(declared), func(c quota.Clause) bool {
-		return c.Property != quota.PropertyLeak || !c.Applies(kind)
+	leak := slices.DeleteFunc(slices.Clone(declared), func(clause quota.Clause) bool {
+		return clause.Property != quota.PropertyLeak || !clause.Applies(kind)
 	})
 	if len(leak) == 0 {
 		return nil
 	}
-	for _, f := range happened {
-		tolerated := slices.ContainsFunc(leak, func(c quota.Clause) bool { return slices.Contains(c.Tolerates, f) })
-		if !tolerated && !slices.Contains(out, string(f)) {
-			out = append(out, string(f))
+	for _, fault := range happened {
+		tolerated := slices.ContainsFunc(leak, func(clause quota.Clause) bool { return slices.Contains(clause.Tolerates, fault) })
+		if !tolerated && !slices.Contains(out, string(fault)) {
+			out = append(out, string(fault))
 		}
 	}
 	return out
@@ -40,7 +40,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		if len(j.Selection.Guarantee) > 0 {
 			j.note("guarantee-not-judged", "what it declares is about one store, and here each region counts in its own")
 		}
-		if slices.ContainsFunc(j.Selection.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyLeak }) {
+		if slices.ContainsFunc(j.Selection.Guarantee, func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak }) {
 			j.run.NotPromised = []string{results.SeveralRegions}
 		}
 		return
@@ -57,8 +57,8 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	}
 	var happened []quota.Fault
 	outages := j.Plan.Trouble.Of(trouble.Outage)
-	for _, e := range append(outages, j.Plan.Trouble.Of(trouble.Network)...) {
-		happened = append(happened, e.Faults()...)
+	for _, event := range append(outages, j.Plan.Trouble.Of(trouble.Network)...) {
+		happened = append(happened, event.Faults()...)
 	}
 	// The connections that an outage ends may have carried a command whose reply is then lost.
 	if j.run.Params.Retries > 0 && (len(outages) > 0 || slices.Contains(happened, quota.FaultLostReply)) {
@@ -74,8 +74,8 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		happened = append(happened, quota.FaultCrash)
 	}
 	params := verdict.Params(j.Policy, j.verdict)
-	for _, c := range j.LimitChanges {
-		params.Limit = max(params.Limit, c.Limit)
+	for _, change := range j.LimitChanges {
+		params.Limit = max(params.Limit, change.Limit)
 	}
 	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, max(j.skew(), j.Apart)
 	params.Options = j.Selection.Options
@@ -117,8 +117,8 @@ func (j *judgement) noticed(happened []quota.Fault, clauses func([]quota.Fault) 
 		happened = append(happened, n.Fault)
 	}
 	left := clauses(happened)
-	for i, c := range promised {
-		if !slices.ContainsFunc(left, func(x results.Clause) bool { return reflect.DeepEqual(x, c) }) {
+	for i, clause := range promised {
+		if !slices.ContainsFunc(left, func(x results.Clause) bool { return reflect.DeepEqual(x, clause) }) {
 			promised[i].Verdict = results.Undecided
 		}
 	}

@@ -36,8 +36,8 @@ type rounds struct {
 }
 
 // jobsOf are the jobs that an instance runs: singletons belong to the first.
-func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) (out []*Job) {
-	jobber, ok := in.(strategies.Jobber)
+func jobsOf(strategy strategies.Strategy, instance int, clock quota.Clock) (out []*Job) {
+	jobber, ok := strategy.(strategies.Jobber)
 	if !ok {
 		return nil
 	}
@@ -87,20 +87,20 @@ func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)
 
 // AchievedPeriod is the longest time from the start of a successful round of any periodic
 // job, or from the beginning, to the end of the next one, or until now; 0 if none succeeded.
-func (s *Session) AchievedPeriod() (d time.Duration) {
+func (s *Session) AchievedPeriod() (duration time.Duration) {
 	var open time.Duration
 	for _, j := range s.Jobs {
 		j.mu.Lock()
-		d = max(d, j.longest)
+		duration = max(duration, j.longest)
 		if j.Every > 0 && !j.since.IsZero() {
 			open = max(open, j.clock.Now().Sub(j.since))
 		}
 		j.mu.Unlock()
 	}
-	if d == 0 {
+	if duration == 0 {
 		return 0
 	}
-	return max(d, open)
+	return max(duration, open)
 }
 
 // FailedRounds is how many rounds of jobs ended in an error, and the first one.

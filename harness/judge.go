@@ -126,7 +126,7 @@ var ErrNotJudged = errors.New("the run was not judged")
 // It is given up with [ErrNotJudged] when ctx is done: the run is
 // then partial, has an audit that says so, and is otherwise as it was. The judgement
 // goes on by itself, with what visitors look at, and closes the history in the end.
-func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
+func Judge(ctx context.Context, run *results.Run, facts *Facts, visitors ...visitor) (oracle.Verdict, error) {
 	type judged struct {
 		verdict oracle.Verdict
 		run     results.Run
@@ -136,10 +136,10 @@ func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor)
 	own.Guarantee = slices.Clone(run.Guarantee)
 	given := make(chan bool, 1) // whether it was given up
 	j, err := cancel.Call(ctx, func() (judged, error) {
-		v, err := judge(&own, f, ctx.Err, visitors)
+		v, err := judge(&own, facts, ctx.Err, visitors)
 		go func() {
-			if c, ok := f.History.(io.Closer); ok && <-given {
-				_ = c.Close() // its file is of no use to anyone
+			if closer, ok := facts.History.(io.Closer); ok && <-given {
+				_ = closer.Close() // its file is of no use to anyone
 			}
 		}()
 		return judged{v, own}, err
@@ -147,7 +147,7 @@ func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor)
 	up := ctx.Err() != nil && errors.Is(err, ctx.Err())
 	given <- up
 	if up {
-		f.Counts.record(run)
+		facts.Counts.record(run)
 		run.Partial = true
 		run.Audit.Discard("not-judged", results.DiscardsCorrectness, fmt.Sprintf(
 			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
@@ -177,28 +177,28 @@ func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // judge is what [Judge] does. It asks before each subject whether to go on.
-func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch,
-		Changes: f.LimitChanges, Brief: f.Cells == nil, Span: 2 * f.SyncPeriod}
-	if f.Plan.Second != nil {
+func judge(run *results.Run, facts *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
+	cfg := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial, Epoch: facts.Epoch,
+		Changes: facts.LimitChanges, Brief: facts.Cells == nil, Span: 2 * facts.SyncPeriod}
+	if facts.Plan.Second != nil {
 		cfg.Below = secondFrom
 	}
-	f.Counts.record(run)
-	run.Partial = f.Partial
-	if err := f.Counts.FirstError; err != nil {
+	facts.Counts.record(run)
+	run.Partial = facts.Partial
+	if err := facts.Counts.FirstError; err != nil {
 		run.FirstError = format.OneLine(err.Error())
 	}
-	j := judgement{Facts: f, run: run, cfg: cfg, recovered: make([]int64, len(f.Outages))}
-	drift := newDrift(f, cfg)
+	j := judgement{Facts: facts, run: run, cfg: cfg, recovered: make([]int64, len(facts.Outages))}
+	drift := newDrift(facts, cfg)
 	initial := map[uint32]int64{} // of subjects with events, for the archive
-	if f.Plan.Archive != "" && f.Initial != nil {
+	if facts.Plan.Archive != "" && facts.Initial != nil {
 		visitors = append(slices.Clip(visitors), func(events []oracle.Event) {
-			if s := events[0].Subject; f.Initial(s) != 0 {
-				initial[s] = f.Initial(s)
+			if s := events[0].Subject; facts.Initial(s) != 0 {
+				initial[s] = facts.Initial(s)
 			}
 		})
 	}
-	v, err := f.History.Judge(cfg, func(events []oracle.Event) error {
+	v, err := facts.History.Judge(cfg, func(events []oracle.Event) error {
 		if err := goOn(); err != nil {
 			return err
 		}
@@ -210,8 +210,8 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 	j.verdict = &v
 	run.Outages = j.Outages
 	run.RecoveredNS = slices.Max(append(j.recovered, 0))
-	correctness(run, &v, f.Policy)
-	byTier(run, &v, f.Tiers)
+	correctness(run, &v, facts.Policy)
+	byTier(run, &v, facts.Tiers)
 	run.Drift = drift.result()
 	rolling, err := j.rolling()
 	if err != nil {
@@ -222,7 +222,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (o
 		return v, err
 	}
 	j.guarantee(own, rolling)
-	if f.Plan.Peers != nil {
+	if facts.Plan.Peers != nil {
 		j.leaveToPeers()
 	} else {
 		if err := j.second(); err != nil {
@@ -250,39 +250,39 @@ type judgement struct {
 }
 
 // correctness sets the run's leak and false rejects.
-func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
-	l := &run.Leak
-	f := &run.FalseRejects
-	l.Units = v.LeakUnits
-	l.Possible = v.LeakPossible
-	l.WorstUnits = v.LeakWorst
-	l.Subjects = v.LeakSubjects
-	l.LeakedTrials = v.LeakWindows
-	l.Excursions = v.Standing.Excursions
-	l.UnitSeconds = v.Standing.UnitSeconds
-	l.Trials = v.Crossings
-	l.OverQuotaUnits = v.OverOffered
-	l.Requests = v.LeakedRequests
+func correctness(run *results.Run, v *oracle.Verdict, policy *quota.Policy) {
+	leak := &run.Leak
+	rejects := &run.FalseRejects
+	leak.Units = v.LeakUnits
+	leak.Possible = v.LeakPossible
+	leak.WorstUnits = v.LeakWorst
+	leak.Subjects = v.LeakSubjects
+	leak.LeakedTrials = v.LeakWindows
+	leak.Excursions = v.Standing.Excursions
+	leak.UnitSeconds = v.Standing.UnitSeconds
+	leak.Trials = v.Crossings
+	leak.OverQuotaUnits = v.OverOffered
+	leak.Requests = v.LeakedRequests
 	if v.Crossings > 0 {
-		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(p.Limit) * float64(v.Crossings))
-		l.MedianUnits = stat.Median(v.CrossingLeaks)
+		leak.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(policy.Limit) * float64(v.Crossings))
+		leak.MedianUnits = stat.Median(v.CrossingLeaks)
 	}
 	if v.OverOffered > 0 {
-		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
+		leak.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
 	}
-	f.Count = v.FalseRejects
-	f.Possible = v.FalseRejectsPossible
-	f.Units = v.FalseRejectUnits
-	f.LongestNS = v.LongestWrong
+	rejects.Count = v.FalseRejects
+	rejects.Possible = v.FalseRejectsPossible
+	rejects.Units = v.FalseRejectUnits
+	rejects.LongestNS = v.LongestWrong
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
+		rejects.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
-	f.Explained = v.Explained()
-	if p.Window.Kind.Tumbling() || p.Window.Kind == quota.Rolling {
-		f.NeverGiven = new(v.NeverGiven)
+	rejects.Explained = v.Explained()
+	if policy.Window.Kind.Tumbling() || policy.Window.Kind == quota.Rolling {
+		rejects.NeverGiven = new(v.NeverGiven)
 	}
-	if s := run.Settlement; s != nil {
-		s.OverrunUnits = v.Overrun
+	if settlement := run.Settlement; settlement != nil {
+		settlement.OverrunUnits = v.Overrun
 	}
 }
 
@@ -303,15 +303,15 @@ func byTier(run *results.Run, v *oracle.Verdict, names []string) {
 func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []visitor) error {
 	asked := int64(0)
 	for i := range events {
-		e := &events[i]
-		if e.Kind != oracle.Take {
+		event := &events[i]
+		if event.Kind != oracle.Take {
 			continue
 		}
-		asked += e.Units
+		asked += event.Units
 		for k := range j.Outages {
-			j.away(k, e)
+			j.away(k, event)
 		}
-		if e.Outcome == oracle.Failed && j.explained(e) {
+		if event.Outcome == oracle.Failed && j.explained(event) {
 			j.planned++
 		}
 	}
@@ -325,8 +325,8 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 	return nil
 }
 
-func (j *judgement) explained(e *oracle.Event) bool {
-	return slices.ContainsFunc(j.Outages, func(s results.Span) bool { return explains(s, e, j.Grace) }) || slices.Contains(j.Restarts, e.Reply)
+func (j *judgement) explained(event *oracle.Event) bool {
+	return slices.ContainsFunc(j.Outages, func(span results.Span) bool { return explains(span, event, j.Grace) }) || slices.Contains(j.Restarts, event.Reply)
 }
 
 // rolling judges the run once more, as if its windows were rolling ones of the

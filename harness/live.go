@@ -32,10 +32,10 @@ func (l *LiveLatency) Add(ns int64) {
 }
 
 // Merge adds what another one counted.
-func (l *LiveLatency) Merge(o *LiveLatency) {
+func (l *LiveLatency) Merge(latency *LiveLatency) {
 	for i := range l.UpTo {
-		l.UpTo[i] += o.UpTo[i]
+		l.UpTo[i] += latency.UpTo[i]
 	}
-	l.Count += o.Count
-	l.SumNS += o.SumNS
+	l.Count += latency.Count
+	l.SumNS += latency.SumNS
 }

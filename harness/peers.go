@@ -22,7 +22,7 @@ type Peers interface {
 	// Clock is how far the clock of this process is ahead of the common one, and by how much that may be wrong.
 	Clock() (ahead, wrong time.Duration)
 	// Judged is told what is known here of a run. The verdict on it follows from the histories of all.
-	Judged(run *results.Run, f *Facts)
+	Judged(run *results.Run, facts *Facts)
 }
 
 // Place is the number of this process, from 0, and how many drive the load together.

@@ -90,17 +90,17 @@ type Plan struct {
 
 // NewPlan is the plan that names give: a list as [strategies.Parse] reads it, a policy
 // and a workload. An unknown name is an error that lists the known ones.
-func NewPlan(list, policy, workload string) (p Plan, err error) {
-	p.Strategies, err = strategies.Parse(list)
+func NewPlan(list, policy, workload string) (plan Plan, err error) {
+	plan.Strategies, err = strategies.Parse(list)
 	if err != nil {
-		return p, err
+		return plan, err
 	}
-	p.Policy, err = quota.LookupPolicy(policy)
+	plan.Policy, err = quota.LookupPolicy(policy)
 	if err != nil {
-		return p, err
+		return plan, err
 	}
-	p.Workload, err = workloads.Lookup(workload)
-	return p, err
+	plan.Workload, err = workloads.Lookup(workload)
+	return plan, err
 }
 
 // NewHistory makes the history of a run with that many workers, which keeps so many events in memory; 0 is
@@ -140,9 +140,9 @@ func (p *Plan) Complete(maxWorkers int) error {
 }
 
 // For is the plan for one of its strategies, under the policy that this one has.
-func (p *Plan) For(s strategies.Selection) Plan {
+func (p *Plan) For(selection strategies.Selection) Plan {
 	own := *p
-	if policy, ok := p.Policies[s.String()]; ok {
+	if policy, ok := p.Policies[selection.String()]; ok {
 		own.Policy = policy
 		own.Policies = nil
 	}
@@ -171,32 +171,32 @@ func (p *Plan) CheckPolicy() error {
 
 // CannotRun returns why a strategy cannot take part in the given mode, or nil.
 // Runners add what only they know, such as stores that are not there.
-func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWindows bool) error {
-	if why, ok := s.Excludes(mode); ok {
+func (p *Plan) CannotRun(selection strategies.Selection, mode strategies.Mode, crossesWindows bool) error {
+	if why, ok := selection.Excludes(mode); ok {
 		return fmt.Errorf("it cannot be %s: %s", modeParticiple[mode], why)
 	}
-	if err := s.BuiltIn(); err != nil {
+	if err := selection.BuiltIn(); err != nil {
 		return err
 	}
-	if err := p.cannotKill(s, mode); err != nil {
+	if err := p.cannotKill(selection, mode); err != nil {
 		return err
 	}
-	own := p.For(s).Policy
-	if err := s.ServesPolicy(&own); err != nil {
+	own := p.For(selection).Policy
+	if err := selection.ServesPolicy(&own); err != nil {
 		return err
 	}
 	if p.Second != nil {
-		if !s.TwoQuotas {
+		if !selection.TwoQuotas {
 			return errors.New("it charges a request to one quota, and these requests have two")
 		}
-		if err := s.ServesPolicy(p.Second); err != nil {
+		if err := selection.ServesPolicy(p.Second); err != nil {
 			return err
 		}
 	}
-	if hold, err := time.ParseDuration(p.Stream.Options["hold"]); p.Workload.GivesBack && !s.GivesBack && (err != nil || hold != 0) {
+	if hold, err := time.ParseDuration(p.Stream.Options["hold"]); p.Workload.GivesBack && !selection.GivesBack && (err != nil || hold != 0) {
 		return fmt.Errorf("it cannot take units back, which the workload %s asks for: give --workload %[1]s:hold=0s", p.Workload.Name)
 	}
-	if s.Reset == strategies.ResetsNever && crossesWindows {
+	if selection.Reset == strategies.ResetsNever && crossesWindows {
 		return fmt.Errorf("it has no reset, and this run crosses %s windows", own.Window.Kind)
 	}
 	return nil
@@ -216,12 +216,12 @@ func (p *Plan) CrossesWindows() bool {
 // the reason by label.
 func (p *Plan) Split(cannot func(strategies.Selection) error) (run []strategies.Selection, skipped map[string]string) {
 	skipped = map[string]string{}
-	for _, s := range p.Strategies {
-		if err := cannot(s); err != nil {
-			skipped[s.String()] = err.Error()
+	for _, selection := range p.Strategies {
+		if err := cannot(selection); err != nil {
+			skipped[selection.String()] = err.Error()
 			continue
 		}
-		run = append(run, s)
+		run = append(run, selection)
 	}
 	return run, skipped
 }
@@ -272,14 +272,14 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 
 // windowText describes a policy's window in a result, e.g. "fixed 1m0s" or "bucket
 // refilling 10 per 1s".
-func windowText(w quota.Window) string {
-	if w.Kind == quota.Bucket {
-		return fmt.Sprintf("%s refilling %d per %s", w.Kind, w.Refill, w.Length)
+func windowText(window quota.Window) string {
+	if window.Kind == quota.Bucket {
+		return fmt.Sprintf("%s refilling %d per %s", window.Kind, window.Refill, window.Length)
 	}
-	if w.Length > 0 {
-		return w.Kind.String() + " " + w.Length.String()
+	if window.Length > 0 {
+		return window.Kind.String() + " " + window.Length.String()
 	}
-	return w.Kind.String()
+	return window.Kind.String()
 }
 
 // fingerprinted is how much of a stream its fingerprint covers at most.

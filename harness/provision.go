@@ -25,13 +25,13 @@ const (
 
 // Grants are the subjects of a stream as they are at the start.
 func Grants(stream workloads.Stream, policy *quota.Policy, subjects int) []strategies.Grant {
-	g := make([]strategies.Grant, subjects)
-	for i := range g {
-		g[i] = strategies.Grant{
+	grants := make([]strategies.Grant, subjects)
+	for i := range grants {
+		grants[i] = strategies.Grant{
 			Subject: quota.Subject(stream.Name(uint32(i))), Limit: policy.Limit, Used: workloads.Initial(stream, uint32(i)),
 		}
 	}
-	return g
+	return grants
 }
 
 // Provision sets subjects up, through each of the given instances, and fills in
@@ -39,23 +39,23 @@ func Grants(stream workloads.Stream, policy *quota.Policy, subjects int) []strat
 // otherwise by requests of costs that the policy knows. Afterwards Used of each
 // grant is what the subject has used then, which is less than was asked for if
 // the strategy rejected some of it.
-func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, instances ...int) error {
+func (s *Session) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant, instances ...int) error {
 	if len(grants) == 0 {
 		return nil
 	}
 	for n, i := range instances {
-		if pv, ok := s.Instances[i].(strategies.Provisioner); ok {
+		if provisioner, ok := s.Instances[i].(strategies.Provisioner); ok {
 			// As long as a call for each subject may take, if a thousand were made at a time.
 			limit := guard.Once(s.Deadline) * time.Duration(1+len(grants)/1000)
 			_, err := guard.Ask(ctx, limit, "setting subjects up", func(ctx context.Context) (any, error) {
-				return nil, pv.Provision(ctx, p, grants)
+				return nil, provisioner.Provision(ctx, policy, grants)
 			})
 			if err != nil {
 				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
 			}
 			continue
 		}
-		if err := s.fillAll(ctx, s.Instances[i], p, grants, FillID+uint64(n*len(grants))<<fillBits); err != nil {
+		if err := s.fillAll(ctx, s.Instances[i], policy, grants, FillID+uint64(n*len(grants))<<fillBits); err != nil {
 			return err
 		}
 	}
@@ -64,9 +64,9 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 
 // fillAll fills one subject after the other, or as many at a time as the session has
 // fillers.
-func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.Policy, grants []strategies.Grant, id uint64) error {
-	var g errgroup.Group
-	g.SetLimit(max(s.Fillers, 1))
+func (s *Session) fillAll(ctx context.Context, strategy strategies.Strategy, policy *quota.Policy, grants []strategies.Grant, id uint64) error {
+	var group errgroup.Group
+	group.SetLimit(max(s.Fillers, 1))
 	var all int64
 	for k := range grants {
 		all += grants[k].Used
@@ -79,20 +79,20 @@ func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.
 	}
 	for k := range grants {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(err, g.Wait())
+			return errors.Join(err, group.Wait())
 		}
-		fill := func() error { return s.fill(ctx, in, p, &grants[k], id+uint64(k)<<fillBits, filled) }
+		fill := func() error { return s.fill(ctx, strategy, policy, &grants[k], id+uint64(k)<<fillBits, filled) }
 		switch {
 		case grants[k].Used == 0:
 		case s.Fillers > 1:
-			g.Go(fill)
+			group.Go(fill)
 		default:
 			if err := fill(); err != nil {
 				return err
 			}
 		}
 	}
-	return g.Wait()
+	return group.Wait()
 }
 
 // fillBits leaves room for the requests that fill one subject.
@@ -107,34 +107,34 @@ const fillRequests = 1 << 12
 // served. If one of those is rejected, smaller ones take the room that is left, so that as much is
 // used in the end as without them. Requests of one subject come one after the
 // other: a strategy that counts wrongly under contention must begin with a right count.
-func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64,
+func (s *Session) fill(ctx context.Context, strategy strategies.Strategy, policy *quota.Policy, grant *strategies.Grant, id uint64,
 	filled func(int64)) error {
-	usual, times, err := s.fillCost(p, g.Used)
+	usual, times, err := s.fillCost(policy, grant.Used)
 	if err != nil {
-		return fmt.Errorf("fill %s: %w", g.Subject, err)
+		return fmt.Errorf("fill %s: %w", grant.Subject, err)
 	}
-	left := g.Used
+	left := grant.Used
 	for ; left > 0; id++ {
 		units := min(left, usual*times)
-		if !s.Selection.ServesUnits(p, units) {
+		if !s.Selection.ServesUnits(policy, units) {
 			units = 1 // a rest that is no cost of its own
 		}
-		r := quota.Request{ID: id, Subject: g.Subject, Policy: p, Units: units}
-		d, err := guard.Ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return in.Take(ctx, r) })
+		request := quota.Request{ID: id, Subject: grant.Subject, Policy: policy, Units: units}
+		decision, err := guard.Ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return strategy.Take(ctx, request) })
 		if err == nil {
-			units, err = d.Units(units)
+			units, err = decision.Units(units)
 		}
 		switch {
 		case err == nil:
-		case times > 1 && g.Used/usual>>fillBits == 0:
+		case times > 1 && grant.Used/usual>>fillBits == 0:
 			times = 1 // it may serve less than it declares
 			continue
 		default:
-			return fmt.Errorf("fill %s: %w", g.Subject, err)
+			return fmt.Errorf("fill %s: %w", grant.Subject, err)
 		}
 		left -= units
 		filled(units)
-		if !d.Admitted {
+		if !decision.Admitted {
 			times = min(times, left/usual) / 2
 			if times == 0 {
 				break
@@ -144,15 +144,15 @@ func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Pol
 	if left > 0 {
 		filled(left) // as far as it goes
 	}
-	g.Used -= left
+	grant.Used -= left
 	return nil
 }
 
 // fillCost is how much each request takes that fills a subject to that many units: so many times the usual cost.
-func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err error) {
-	served := func(units int64) bool { return s.Selection.ServesUnits(p, units) }
+func (s *Session) fillCost(policy *quota.Policy, used int64) (usual, times int64, err error) {
+	served := func(units int64) bool { return s.Selection.ServesUnits(policy, units) }
 	usual = 1
-	for _, c := range p.Costs {
+	for _, c := range policy.Costs {
 		if c > usual && served(c) {
 			usual = c
 		}
@@ -170,9 +170,9 @@ func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err
 }
 
 // LeastCost is the least of the policy's costs; 1 if it names none.
-func LeastCost(p *quota.Policy) int64 {
-	if len(p.Costs) == 0 {
+func LeastCost(policy *quota.Policy) int64 {
+	if len(policy.Costs) == 0 {
 		return 1
 	}
-	return slices.Min(p.Costs)
+	return slices.Min(policy.Costs)
 }

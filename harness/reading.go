@@ -78,49 +78,49 @@ func (s *Session) Counts() bool {
 // Read asks every instance for its counters of the given subjects. A record that
 // every instance reads alike is told once for each region; records that instances
 // keep to themselves are added up.
-func (s *Session) Read(ctx context.Context, c ReadConfig, subjects []Subject) ([]Reading, error) {
+func (s *Session) Read(ctx context.Context, config ReadConfig, subjects []Subject) ([]Reading, error) {
 	out := make([][]Reading, len(subjects))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, c.Parallel))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, config.Parallel))
 	for i, sub := range subjects {
-		if c.Parallel <= 1 {
+		if config.Parallel <= 1 {
 			var err error
-			out[i], err = s.readOne(ctx, c, sub)
+			out[i], err = s.readOne(ctx, config, sub)
 			if err != nil {
 				return nil, err
 			}
 			continue
 		}
-		g.Go(func() (err error) {
-			out[i], err = s.readOne(ctx, c, sub)
+		group.Go(func() (err error) {
+			out[i], err = s.readOne(ctx, config, sub)
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	return slices.Concat(out...), nil
 }
 
-func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Reading, error) {
+func (s *Session) readOne(ctx context.Context, config ReadConfig, sub Subject) ([]Reading, error) {
 	var out []Reading
-	for i, in := range s.Instances {
-		v, ok := in.(strategies.Viewer)
+	for i, strategy := range s.Instances {
+		viewer, ok := strategy.(strategies.Viewer)
 		if !ok {
 			continue
 		}
-		call := c.Now()
+		call := config.Now()
 		got, err := guard.Ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) {
-			return v.Used(ctx, sub.Name, c.Policy)
+			return viewer.Used(ctx, sub.Name, config.Policy)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read counters: %w", err)
 		}
-		reply := c.Now()
-		for _, g := range got {
-			r := Reading{Subject: sub.Number, Call: call, Reply: reply, Tier: string(g.Tier), Units: g.Units, Known: g.Known, Own: g.PerInstance}
-			if c.Region != nil && shared(g.Tier) {
-				r.Tier += " " + c.Region(i)
+		reply := config.Now()
+		for _, reading := range got {
+			r := Reading{Subject: sub.Number, Call: call, Reply: reply, Tier: string(reading.Tier), Units: reading.Units, Known: reading.Known, Own: reading.PerInstance}
+			if config.Region != nil && shared(reading.Tier) {
+				r.Tier += " " + config.Region(i)
 			}
 			out = merge(out, r)
 		}
@@ -129,24 +129,24 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 }
 
 // shared reports whether a tier is a store and no instance's own memory.
-func shared(t quota.Tier) bool { return t == quota.TierRedis || t == quota.TierPostgres }
+func shared(tier quota.Tier) bool { return tier == quota.TierRedis || tier == quota.TierPostgres }
 
 // merge adds a reading to those of other instances. Records that instances keep to
 // themselves add up. Each value that differs in one record that all see is a
 // reading of its own: they contradict each other, and the truth tells which is off.
-func merge(list []Reading, r Reading) []Reading {
+func merge(list []Reading, reading Reading) []Reading {
 	i := slices.IndexFunc(list, func(o Reading) bool {
-		return o.Tier == r.Tier && (r.Own || o.Known == r.Known && o.Units == r.Units)
+		return o.Tier == reading.Tier && (reading.Own || o.Known == reading.Known && o.Units == reading.Units)
 	})
 	if i < 0 {
-		return append(list, r)
+		return append(list, reading)
 	}
 	o := &list[i]
-	o.Call = min(o.Call, r.Call)
-	o.Reply = max(o.Reply, r.Reply)
-	if r.Own {
-		o.Units = o.Units + r.Units
-		o.Known = o.Known || r.Known
+	o.Call = min(o.Call, reading.Call)
+	o.Reply = max(o.Reply, reading.Reply)
+	if reading.Own {
+		o.Units = o.Units + reading.Units
+		o.Known = o.Known || reading.Known
 	}
 	return list
 }

@@ -54,64 +54,64 @@ func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 
 // Record records what request i was told, which was granted that many of its units: the event, one more about what an admitted
 // request was not granted, and one about its second quota, if it was asked about that.
-func (p *Plan) Record(h *oracle.History, worker int, e oracle.Event, granted, i int64) {
-	if e.Outcome == oracle.Admitted && granted < e.Units {
-		short := e
-		short.Units = e.Units - granted
+func (p *Plan) Record(history *oracle.History, worker int, event oracle.Event, granted, i int64) {
+	if event.Outcome == oracle.Admitted && granted < event.Units {
+		short := event
+		short.Units = event.Units - granted
 		short.Outcome = oracle.Short
-		h.Append(worker, short)
-		e.Units = granted
+		history.Append(worker, short)
+		event.Units = granted
 	}
-	h.Append(worker, e)
+	history.Append(worker, event)
 	switch {
-	case p == nil || p.Second == nil || e.Outcome == oracle.Rejected || e.Outcome == oracle.RejectedDegraded:
+	case p == nil || p.Second == nil || event.Outcome == oracle.Rejected || event.Outcome == oracle.RejectedDegraded:
 		return
-	case e.Outcome == oracle.Elsewhere:
-		e.Outcome = oracle.Rejected
+	case event.Outcome == oracle.Elsewhere:
+		event.Outcome = oracle.Rejected
 	}
-	e.Subject = secondFrom + p.route(i)
-	h.Append(worker, e)
+	event.Subject = secondFrom + p.route(i)
+	history.Append(worker, event)
 }
 
 // second judges the second quota by itself, and adds what it finds to the run: leak and false
 // rejects are those of both, the clauses are held against each, and a note tells them apart.
 func (j *judgement) second() error {
-	p := j.Plan.Second
-	if p == nil {
+	policy := j.Plan.Second
+	if policy == nil {
 		return nil
 	}
-	f := *j.Facts
-	f.Policy = p
-	f.Initial = nil
-	f.LimitChanges = nil
-	cfg := oracle.Config{Window: p.Window, Limit: p.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom, Span: j.cfg.Span}
-	v, err := f.History.Judge(cfg)
+	facts := *j.Facts
+	facts.Policy = policy
+	facts.Initial = nil
+	facts.LimitChanges = nil
+	cfg := oracle.Config{Window: policy.Window, Limit: policy.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom, Span: j.cfg.Span}
+	verdict, err := facts.History.Judge(cfg)
 	if err != nil {
 		return fmt.Errorf("judge the history of the second quota: %w", err)
 	}
 	run := results.Run{ElapsedNS: j.run.ElapsedNS}
-	o := judgement{Facts: &f, run: &run, cfg: cfg, verdict: &v}
+	o := judgement{Facts: &facts, run: &run, cfg: cfg, verdict: &verdict}
 	own, err := o.ownClocks()
 	if err != nil {
 		return err
 	}
 	o.guarantee(own, nil)
-	correctness(&run, &v, p)
+	correctness(&run, &verdict, policy)
 	first := j.run.Leak
 	second := run.Leak
-	both := j.verdict.With(&v)
+	both := j.verdict.With(&verdict)
 	correctness(j.run, &both, j.Policy)
 	byTier(j.run, &both, j.Tiers)
 	if n := float64(both.Crossings); n > 0 {
 		j.run.Leak.PctOfLimit = (first.PctOfLimit*float64(first.Trials) + second.PctOfLimit*float64(second.Trials)) / n
 	}
-	for _, c := range run.Guarantee {
-		c.Formula += " of a route"
-		j.run.Guarantee = append(j.run.Guarantee, c)
+	for _, clause := range run.Guarantee {
+		clause.Formula += " of a route"
+		j.run.Guarantee = append(j.run.Guarantee, clause)
 	}
 	of := func(v *oracle.Verdict, p *quota.Policy) string {
 		return fmt.Sprintf("of %s, the leak is %s, and false rejects are %d", p.Name, format.Units(v.LeakUnits, p.Unit), v.FalseRejects)
 	}
-	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; of the routes, "+of(&v, p))
+	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; of the routes, "+of(&verdict, policy))
 	return nil
 }

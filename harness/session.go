@@ -77,7 +77,7 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	}
 	env.Instance = instance + number*env.Instances // instances of all processes have numbers of their own
 	env.Instances *= of
-	in, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) {
+	strategy, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) {
 		return s.Selection.Open(ctx, env)
 	})
 	if err != nil {
@@ -85,17 +85,17 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	}
 	if instance < len(s.Instances) {
 		s.former = append(s.former, s.Instances[instance])
-		s.Instances[instance] = in
+		s.Instances[instance] = strategy
 	} else {
-		s.Instances = append(s.Instances, in)
+		s.Instances = append(s.Instances, strategy)
 	}
-	jobs := slices.DeleteFunc(jobsOf(in, instance, cmp.Or(env.TrueClock, env.Clock)),
+	jobs := slices.DeleteFunc(jobsOf(strategy, instance, cmp.Or(env.TrueClock, env.Clock)),
 		func(j *Job) bool { return j.Singleton && !s.Plan.First() })
 	if err := h.Adopt(instance, jobs); err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		if i := slices.IndexFunc(s.Jobs, func(o *Job) bool { return o.Instance == instance && o.Name == j.Name }); i >= 0 {
+		if i := slices.IndexFunc(s.Jobs, func(job *Job) bool { return job.Instance == instance && job.Name == j.Name }); i >= 0 {
 			j.rounds, s.Jobs[i] = s.Jobs[i].rounds, j
 		} else {
 			s.Jobs = append(s.Jobs, j)
@@ -107,8 +107,8 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 // Close closes the instances. Clients and stores belong to the host.
 func (s *Session) Close(ctx context.Context) error {
 	var errs []error
-	for _, in := range slices.Concat(s.Instances, s.former) {
-		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, in.Close(ctx) })
+	for _, strategy := range slices.Concat(s.Instances, s.former) {
+		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, strategy.Close(ctx) })
 		errs = append(errs, err)
 	}
 	s.Instances = nil
@@ -120,23 +120,23 @@ func (s *Session) Close(ctx context.Context) error {
 // order in which the strategy gives them; nil if it has none.
 func (s *Session) Meter() []results.Measure {
 	var out []results.Measure
-	for n, in := range slices.Concat(s.Instances, s.former) {
-		m, ok := in.(strategies.Meter)
+	for n, strategy := range slices.Concat(s.Instances, s.former) {
+		meter, ok := strategy.(strategies.Meter)
 		if !ok {
 			continue
 		}
-		for _, x := range m.Measures() {
-			if n >= len(s.Instances) && x.Kind == strategies.MeasureLevel {
+		for _, measure := range meter.Measures() {
+			if n >= len(s.Instances) && measure.Kind == strategies.MeasureLevel {
 				continue // its memory is gone
 			}
-			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == x.Name })
+			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == measure.Name })
 			switch {
 			case i < 0:
-				out = append(out, results.Measure{Name: x.Name, Unit: x.Unit, Kind: string(x.Kind), Value: x.Value, Metric: string(x.Metric)})
-			case x.Kind == strategies.MeasureMost:
-				out[i].Value = max(out[i].Value, x.Value)
+				out = append(out, results.Measure{Name: measure.Name, Unit: measure.Unit, Kind: string(measure.Kind), Value: measure.Value, Metric: string(measure.Metric)})
+			case measure.Kind == strategies.MeasureMost:
+				out[i].Value = max(out[i].Value, measure.Value)
 			default:
-				out[i].Value += x.Value
+				out[i].Value += measure.Value
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func MeterSince(before, after []results.Measure) []results.Measure {
 		if out[i].Kind != string(strategies.MeasureTotal) {
 			continue
 		}
-		if j := slices.IndexFunc(before, func(b results.Measure) bool { return b.Name == out[i].Name }); j >= 0 {
+		if j := slices.IndexFunc(before, func(measure results.Measure) bool { return measure.Name == out[i].Name }); j >= 0 {
 			out[i].Value -= before[j].Value
 		}
 	}

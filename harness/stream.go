@@ -136,12 +136,12 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (all workloads.Ar
 // first moment of the run. Otherwise the windows stay as they are.
 func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duration) quota.Policy {
 	policy := p.Policy
-	switch w := &policy.Window; {
-	case w.Kind == quota.Standing:
+	switch window := &policy.Window; {
+	case window.Kind == quota.Standing:
 	case p.Stream.Speed() > 0:
-		w.Timeline = quota.Timeline{Real: begin, Policy: info.Trace.First, Speed: p.Stream.Speed()}
-	case p.Workload.Boundary && w.Kind.Tumbling():
-		w.Timeline = quota.Timeline{Real: begin.Add(expected / 2), Policy: w.At(begin).End}
+		window.Timeline = quota.Timeline{Real: begin, Policy: info.Trace.First, Speed: p.Stream.Speed()}
+	case p.Workload.Boundary && window.Kind.Tumbling():
+		window.Timeline = quota.Timeline{Real: begin.Add(expected / 2), Policy: window.At(begin).End}
 	}
 	return policy
 }

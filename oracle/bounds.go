@@ -27,18 +27,18 @@ const forever = math.MaxInt64
 
 // free takes units that were given back out of the upper curves, until the moment
 // at which they would have left the window by themselves.
-func (b *bounds) free(e *Event, from, to int64) {
-	if from >= to || e.Outcome == Failed {
+func (b *bounds) free(event *Event, from, to int64) {
+	if from >= to || event.Outcome == Failed {
 		return
 	}
-	c := &b.high
-	if e.Kind == Expire {
-		c = &b.expired
+	curve := &b.high
+	if event.Kind == Expire {
+		curve = &b.expired
 	}
-	units := max(0, e.Units)
-	c.add(from, -units)
+	units := max(0, event.Units)
+	curve.add(from, -units)
 	if to < forever {
-		c.add(to, units)
+		curve.add(to, units)
 	}
 }
 

@@ -46,52 +46,52 @@ type entry struct {
 }
 
 func (j *judge) bucket() {
-	b := &j.buckets
-	b.judge, b.flow = j, j.cfg.Window.Flow()
-	b.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	bucket := &j.buckets
+	bucket.judge, bucket.flow = j, j.cfg.Window.Flow()
+	bucket.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	var total int64
 	failed := false
-	for _, e := range j.takes {
-		total += e.Units
-		failed = failed || !e.answered()
-		if e.admitted() {
-			b.w.Admitted += e.Units
+	for _, event := range j.takes {
+		total += event.Units
+		failed = failed || !event.answered()
+		if event.admitted() {
+			bucket.w.Admitted += event.Units
 		}
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
 
-	leaks, worst := b.leak(b.surely((*Event).admitted, true), true)
-	b.mostMissing(false)
-	b.rejections()
-	b.explain()
-	for _, s := range leaks {
-		b.w.Leak += s.excess
-		j.blame(b.requests(s))
+	leaks, worst := bucket.leak(bucket.surely((*Event).admitted, true), true)
+	bucket.mostMissing(false)
+	bucket.rejections()
+	bucket.explain()
+	for _, drawn := range leaks {
+		bucket.w.Leak += drawn.excess
+		j.blame(bucket.requests(drawn))
 	}
-	b.w.sure = sure{worst, b.w.FalseRejectUnits, b.w.FalseRejectUnitsPossible}
-	if slices.ContainsFunc(j.gives, func(e *Event) bool { return e.Kind == Expire }) {
-		b.mostMissing(true)
+	bucket.w.sure = sure{worst, bucket.w.FalseRejectUnits, bucket.w.FalseRejectUnitsPossible}
+	if slices.ContainsFunc(j.gives, func(event *Event) bool { return event.Kind == Expire }) {
+		bucket.mostMissing(true)
 	}
 	over := int64(0)
-	if n := len(b.most.val); n > 0 {
-		over = b.most.extreme(0, n, true) - j.limit
+	if n := len(bucket.most.val); n > 0 {
+		over = bucket.most.extreme(0, n, true) - j.limit
 	}
-	b.w.LeakPossible = max(worst, min(over, b.w.Admitted))
-	if b.w.LeakPossible > 0 {
-		j.out.LeakPossible += max(b.w.Leak, min(b.possible(), b.w.Admitted))
+	bucket.w.LeakPossible = max(worst, min(over, bucket.w.Admitted))
+	if bucket.w.LeakPossible > 0 {
+		j.out.LeakPossible += max(bucket.w.Leak, min(bucket.possible(), bucket.w.Admitted))
 	}
 	var asked []drawn
 	switch {
-	case b.w.GaveBack:
-		j.out.OverOffered += j.overOffered(b.w.Leak)
-		asked, _ = b.leak(b.surely((*Event).answered, false), false)
+	case bucket.w.GaveBack:
+		j.out.OverOffered += j.overOffered(bucket.w.Leak)
+		asked, _ = bucket.leak(bucket.surely((*Event).answered, false), false)
 	default:
-		asked, _ = b.leak(b.surely(func(*Event) bool { return true }, false), false)
-		for _, s := range asked {
-			j.out.OverOffered += s.excess
+		asked, _ = bucket.leak(bucket.surely(func(*Event) bool { return true }, false), false)
+		for _, drawn := range asked {
+			j.out.OverOffered += drawn.excess
 		}
 		if failed {
-			asked, _ = b.leak(b.surely((*Event).answered, false), false)
+			asked, _ = bucket.leak(bucket.surely((*Event).answered, false), false)
 		}
 	}
 	for i := range max(len(asked), len(leaks)) {
@@ -101,7 +101,7 @@ func (j *judge) bucket() {
 		}
 		j.crossed(leak)
 	}
-	j.out.Windows = append(j.out.Windows, b.w)
+	j.out.Windows = append(j.out.Windows, bucket.w)
 }
 
 // surely lists what certainly was taken out of the takes that count, each as early
@@ -112,17 +112,17 @@ func (b *bucket) surely(counts func(*Event) bool, giveBack bool) []entry {
 	if b.initial > 0 && b.takes[0].Call >= 0 {
 		list = append(list, entry{units: min(b.initial, b.limit)})
 	}
-	for _, e := range b.takes {
-		if counts(e) && e.Units > 0 {
-			list = append(list, entry{on: after(e.Reply), pos: e.Call, units: e.Units})
+	for _, event := range b.takes {
+		if counts(event) && event.Units > 0 {
+			list = append(list, entry{on: after(event.Reply), pos: event.Call, units: event.Units})
 		}
 	}
 	if !giveBack {
 		return list
 	}
-	for _, e := range b.gives {
-		if e.Units > 0 {
-			list = append(list, entry{on: b.freed(e), pos: b.names.taken(e).call, units: -e.Units})
+	for _, event := range b.gives {
+		if event.Units > 0 {
+			list = append(list, entry{on: b.freed(event), pos: b.names.taken(event).call, units: -event.Units})
 		}
 	}
 	return list
@@ -137,17 +137,17 @@ func (b *bucket) possibly(expired bool) []entry {
 	if b.initial > 0 {
 		add(0, 0, b.initial)
 	}
-	for _, e := range b.takes {
-		if e.admitted() && e.Units > 0 {
-			add(e.Call, e.Reply, e.Units)
+	for _, event := range b.takes {
+		if event.admitted() && event.Units > 0 {
+			add(event.Call, event.Reply, event.Units)
 		}
 	}
-	for _, e := range b.gives {
+	for _, event := range b.gives {
 		switch {
-		case e.Units < 0: // a commit of more than was reserved
-			add(e.Call, e.Reply, -e.Units)
-		case e.Units > 0 && e.Outcome != Failed && b.names.named(e) && (expired || e.Kind != Expire):
-			list = append(list, entry{from: after(e.Reply), on: after(e.Reply), pos: e.TakeReply, units: -e.Units})
+		case event.Units < 0: // a commit of more than was reserved
+			add(event.Call, event.Reply, -event.Units)
+		case event.Units > 0 && event.Outcome != Failed && b.names.named(event) && (expired || event.Kind != Expire):
+			list = append(list, entry{from: after(event.Reply), on: after(event.Reply), pos: event.TakeReply, units: -event.Units})
 		}
 	}
 	return list
@@ -158,20 +158,20 @@ func (b *bucket) possibly(expired bool) []entry {
 func (b *bucket) mostMissing(expired bool) {
 	list := b.possibly(expired)
 	b.points = b.points[:0]
-	for _, e := range b.takes {
-		b.points = append(b.points, e.Call)
+	for _, event := range b.takes {
+		b.points = append(b.points, event.Call)
 	}
-	for _, e := range list {
-		if e.from == instant(e.from>>1) && e.units > 0 {
-			b.points = append(b.points, e.from>>1)
+	for _, entry := range list {
+		if entry.from == instant(entry.from>>1) && entry.units > 0 {
+			b.points = append(b.points, entry.from>>1)
 		}
 	}
 	slices.Sort(b.points)
 	b.points = slices.Compact(b.points)
 	starts := slices.Clone(list)
 	slices.SortFunc(starts, func(x, y entry) int { return cmp.Compare(x.from, y.from) })
-	t := &b.tree
-	t.make(b.flow, list)
+	refill := &b.tree
+	refill.make(b.flow, list)
 	b.most.reset(0)
 	b.most.at = b.most.at[:0]
 	b.most.val = b.most.val[:0]
@@ -184,28 +184,28 @@ func (b *bucket) mostMissing(expired bool) {
 			}
 			starts = starts[1:]
 		}
-		for t.pending(instant(x)) {
-			if e := t.enter(0); e.from < e.on {
-				flying -= e.units
+		for refill.pending(instant(x)) {
+			if entry := refill.enter(0); entry.from < entry.on {
+				flying -= entry.units
 			}
 		}
 		b.most.at = append(b.most.at, instant(x))
-		b.most.val = append(b.most.val, t.missing(x)+flying)
+		b.most.val = append(b.most.val, refill.missing(x)+flying)
 	}
 }
 
 // rejections checks every rejection against what may have been missing, and what
 // must have been, while it lasted.
 func (b *bucket) rejections() {
-	for _, e := range b.takes {
-		if !e.rejected() {
+	for _, event := range b.takes {
+		if !event.rejected() {
 			continue
 		}
-		from := instant(e.Call)
-		to := instant(e.Reply)
+		from := instant(event.Call)
+		to := instant(event.Reply)
 		most := b.most.extreme(b.most.upTo(from-1), b.most.upTo(to), true)
 		least := b.least.extreme(b.least.upTo(from-1), b.least.upTo(to), false)
-		b.refused(&b.w, e, b.limit-most, b.limit-least)
+		b.refused(&b.w, event, b.limit-most, b.limit-least)
 	}
 }
 
@@ -228,23 +228,23 @@ func (b *bucket) explain() {
 		full = full.Plus(units)
 	}
 	initial := b.initial
-	for _, e := range b.takes {
-		if initial > 0 && e.Call >= 0 {
+	for _, event := range b.takes {
+		if initial > 0 && event.Call >= 0 {
 			put(initial, 0)
 			initial = 0
 		}
-		if e.admitted() {
-			put(e.Units, e.Call)
+		if event.admitted() {
+			put(event.Units, event.Call)
 		}
 		used := int64(0)
 		if begun {
-			used = max(0, b.flow.Less(full, b.flow.At(e.Call)).Ceil())
+			used = max(0, b.flow.Less(full, b.flow.At(event.Call)).Ceil())
 		}
-		b.early.at = append(b.early.at, instant(e.Call))
+		b.early.at = append(b.early.at, instant(event.Call))
 		b.early.val = append(b.early.val, used)
 	}
-	for _, e := range b.takes {
-		if e.rejected() && b.early.extreme(b.early.upTo(instant(e.Call)-1), b.early.upTo(instant(e.Reply)), true)+e.least() <= b.limit {
+	for _, event := range b.takes {
+		if event.rejected() && b.early.extreme(b.early.upTo(instant(event.Call)-1), b.early.upTo(instant(event.Reply)), true)+event.least() <= b.limit {
 			b.out.unexplained = true
 			return
 		}

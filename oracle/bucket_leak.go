@@ -16,15 +16,15 @@ type drawn struct{ from, to, excess int64 }
 // and the worst excess of any. If note is set it fills the curve of what must
 // be missing at the reply of every take. Between two of these moments it falls.
 func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
-	t := &b.tree
-	t.make(b.flow, list)
+	refill := &b.tree
+	refill.make(b.flow, list)
 	b.replies = b.replies[:0]
 	if note {
 		b.least.at = b.least.at[:0]
 		b.least.val = b.least.val[:0]
 		b.least.tree = b.least.tree[:0]
-		for _, e := range b.takes {
-			b.replies = append(b.replies, e.Reply)
+		for _, event := range b.takes {
+			b.replies = append(b.replies, event.Reply)
 		}
 		if b.initial > 0 {
 			b.replies = append(b.replies, 0)
@@ -33,27 +33,27 @@ func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
 		b.replies = slices.Compact(b.replies)
 	}
 	look := func() {
-		on := t.next()
-		for t.pending(on) {
-			t.enter(0)
+		on := refill.next()
+		for refill.pending(on) {
+			refill.enter(0)
 		}
-		worst = max(worst, t.missing(on>>1)-b.limit)
+		worst = max(worst, refill.missing(on>>1)-b.limit)
 	}
 	for _, x := range b.replies {
 		if x == 0 && b.initial > 0 { // the last moment at which that was not yet missing
-			for t.pending(instant(0) - 1) {
+			for refill.pending(instant(0) - 1) {
 				look()
 			}
 			b.least.at = append(b.least.at, instant(0)-1)
-			b.least.val = append(b.least.val, t.missing(0))
+			b.least.val = append(b.least.val, refill.missing(0))
 		}
-		for t.pending(instant(x)) {
+		for refill.pending(instant(x)) {
 			look()
 		}
 		b.least.at = append(b.least.at, instant(x))
-		b.least.val = append(b.least.val, t.missing(x))
+		b.least.val = append(b.least.val, refill.missing(x))
 	}
-	for t.pending(forever) {
+	for refill.pending(forever) {
 		look()
 	}
 	if worst > 0 {
@@ -80,17 +80,17 @@ func (b *bucket) choose(list []entry) (chosen []drawn) {
 		}
 		return sums[n-1].total
 	}
-	t := &b.tree
-	t.make(b.flow, list)
-	for t.pending(forever) {
-		on := t.next()
-		for t.pending(on) {
-			t.enter(total(before(t.peek().pos)))
+	refill := &b.tree
+	refill.make(b.flow, list)
+	for refill.pending(forever) {
+		on := refill.next()
+		for refill.pending(on) {
+			refill.enter(total(before(refill.peek().pos)))
 		}
-		if x := on >> 1; t.missing(x)-b.limit > total(len(sums)) {
-			from := t.begin()
+		if x := on >> 1; refill.missing(x)-b.limit > total(len(sums)) {
+			from := refill.begin()
 			n := before(from)
-			all := t.missing(x) - b.limit
+			all := refill.missing(x) - b.limit
 			sums = append(sums, sum{drawn{from, x, all - total(n)}, all, n})
 		}
 	}
@@ -103,14 +103,14 @@ func (b *bucket) choose(list []entry) (chosen []drawn) {
 
 // requests are those of a stretch that its excess belongs to.
 func (b *bucket) requests(s drawn) leaking {
-	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(e *Event, t int64) int { return cmp.Compare(e.Call, t) })
+	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(event *Event, t int64) int { return cmp.Compare(event.Call, t) })
 	b.latest = b.latest[:0]
-	for _, e := range b.takes[from:] {
-		if e.Call > s.to {
+	for _, event := range b.takes[from:] {
+		if event.Call > s.to {
 			break
 		}
-		if e.admitted() && e.Reply <= s.to {
-			b.latest = append(b.latest, answer{e.Reply, e.Units, e.Tier})
+		if event.admitted() && event.Reply <= s.to {
+			b.latest = append(b.latest, answer{event.Reply, event.Units, event.Tier})
 		}
 	}
 	return latestCovering(b.latest, s.excess)
@@ -121,14 +121,14 @@ func (b *bucket) requests(s drawn) leaking {
 // last.
 func (b *bucket) possible() (out int64) {
 	var all []packed
-	for _, e := range b.takes {
-		if e.admitted() {
-			all = append(all, packed{stay: stay{e.Call, e.Reply, e.Units}})
+	for _, event := range b.takes {
+		if event.admitted() {
+			all = append(all, packed{stay: stay{event.Call, event.Reply, event.Units}})
 		}
 	}
-	for _, e := range b.gives {
-		if e.Units < 0 {
-			all = append(all, packed{stay: stay{e.Call, e.Reply, -e.Units}})
+	for _, event := range b.gives {
+		if event.Units < 0 {
+			all = append(all, packed{stay: stay{event.Call, event.Reply, -event.Units}})
 		}
 	}
 	if b.initial > 0 {
@@ -145,8 +145,8 @@ func (b *bucket) possible() (out int64) {
 	var kept lastReply
 	flying := int64(0)
 	begun := false
-	for _, p := range byCall {
-		for byReply[0].reply < p.call { // which p itself is not
+	for _, packed := range byCall {
+		for byReply[0].reply < packed.call { // which packed itself is not
 			done := byReply[0]
 			byReply = byReply[1:]
 			flying -= done.units
@@ -156,15 +156,15 @@ func (b *bucket) possible() (out int64) {
 			}
 			full = full.Plus(done.units)
 		}
-		flying += p.units
-		if !p.fixed {
-			heap.Push(&kept, p)
+		flying += packed.units
+		if !packed.fixed {
+			heap.Push(&kept, packed)
 		}
 		load := flying
 		if begun {
-			load += max(0, b.flow.Less(full, b.flow.At(p.call)).Ceil())
+			load += max(0, b.flow.Less(full, b.flow.At(packed.call)).Ceil())
 		}
-		for load > b.limit && len(kept) > 0 && kept[0].reply >= p.call {
+		for load > b.limit && len(kept) > 0 && kept[0].reply >= packed.call {
 			left := kept.leaveOut(load - b.limit)
 			load -= left
 			flying -= left

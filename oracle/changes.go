@@ -24,26 +24,26 @@ type LimitChange struct {
 const maxChanges = 1 << 10
 
 // validChanges refuses changes that cannot be judged.
-func validChanges(w *quota.Window, changes []LimitChange) error {
+func validChanges(window *quota.Window, changes []LimitChange) error {
 	switch {
 	case len(changes) == 0:
 		return nil
-	case w.Kind == quota.Bucket:
+	case window.Kind == quota.Bucket:
 		return errors.New("the size of a bucket cannot change")
 	case len(changes) > maxChanges:
 		return fmt.Errorf("the limit changes %d times, at most %d are judged", len(changes), maxChanges)
 	}
 	last := int64(0)
-	for i, c := range changes {
+	for i, change := range changes {
 		switch {
-		case c.Limit < 0:
-			return fmt.Errorf("the policy has a limit of %d", c.Limit)
-		case c.From > c.To || c.From < 0 || c.To > maxTime:
+		case change.Limit < 0:
+			return fmt.Errorf("the policy has a limit of %d", change.Limit)
+		case change.From > change.To || change.From < 0 || change.To > maxTime:
 			return fmt.Errorf("change %d of the limit lies in no valid interval", i+1)
-		case c.From < last:
+		case change.From < last:
 			return fmt.Errorf("change %d of the limit begins before the one before it has ended", i+1)
 		}
-		last = c.To
+		last = change.To
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func validChanges(w *quota.Window, changes []LimitChange) error {
 // between is the lowest and the highest limit that can have been in force at some
 // instant of [call, reply].
 func (c *Config) between(call, reply int64) (lowest, highest int64) {
-	k, _ := slices.BinarySearchFunc(c.Changes, call, func(c LimitChange, t int64) int { return cmp.Compare(c.To, t) })
+	k, _ := slices.BinarySearchFunc(c.Changes, call, func(change LimitChange, t int64) int { return cmp.Compare(change.To, t) })
 	lowest = c.Limit
 	if k > 0 {
 		lowest = c.Changes[k-1].Limit
@@ -70,9 +70,9 @@ func (c *Config) within(index int64) (limit int64, steady bool) {
 	to := int64(maxTime)
 	if len(c.Changes) > 0 && c.Window.Kind.Tumbling() {
 		s := spans{window: c.Window, epoch: c.Epoch}
-		w := s.convert(c.Window.Span(index))
-		from = w.start
-		to = w.end - 1
+		span := s.convert(c.Window.Span(index))
+		from = span.start
+		to = span.end - 1
 	}
 	lowest, highest := c.between(from, to)
 	return lowest, lowest == highest
@@ -80,11 +80,11 @@ func (c *Config) within(index int64) (limit int64, steady bool) {
 
 // limits are the lowest and the highest limit that a request may have been checked
 // against.
-func (j *judge) limits(e *Event) (lowest, highest int64) {
+func (j *judge) limits(event *Event) (lowest, highest int64) {
 	if len(j.cfg.Changes) == 0 {
 		return j.limit, j.limit
 	}
-	return j.cfg.between(e.Call, e.Reply)
+	return j.cfg.between(event.Call, event.Reply)
 }
 
 // offer adds up what was asked for in one window, in the order of the calls.
@@ -99,15 +99,15 @@ func (o *offer) begin(initial, limit int64) {
 	*o = offer{granted: initial, answered: initial, crossed: initial > limit}
 }
 
-func (o *offer) add(e *Event, lowest int64) {
-	if e.Outcome == Elsewhere {
+func (o *offer) add(event *Event, lowest int64) {
+	if event.Outcome == Elsewhere {
 		return
 	}
-	granted := min(e.Units, max(0, lowest-o.granted))
+	granted := min(event.Units, max(0, lowest-o.granted))
 	o.granted += granted
-	o.over += e.Units - granted
-	if e.Outcome != Failed {
-		o.answered += e.Units
+	o.over += event.Units - granted
+	if event.Outcome != Failed {
+		o.answered += event.Units
 	}
 	o.crossed = o.crossed || o.answered > lowest
 }
@@ -126,20 +126,20 @@ func (j *judge) envelope() {
 	changes := j.cfg.Changes
 	begin := make([]int64, len(changes))
 	end := make([]int64, len(changes))
-	for i, c := range changes {
-		begin[i], end[i] = instant(c.From), instant(c.To)
+	for i, change := range changes {
+		begin[i], end[i] = instant(change.From), instant(change.To)
 	}
-	for _, e := range j.takes {
-		if !e.admitted() {
+	for _, event := range j.takes {
+		if !event.admitted() {
 			continue
 		}
-		k, _ := slices.BinarySearchFunc(changes, e.Call, func(c LimitChange, t int64) int { return cmp.Compare(c.To, t) })
-		for ; k < len(changes) && changes[k].From <= e.Reply; k++ {
-			if c := changes[k]; c.From >= e.Call {
-				begin[k] = min(begin[k], instant(e.Call))
+		k, _ := slices.BinarySearchFunc(changes, event.Call, func(change LimitChange, t int64) int { return cmp.Compare(change.To, t) })
+		for ; k < len(changes) && changes[k].From <= event.Reply; k++ {
+			if change := changes[k]; change.From >= event.Call {
+				begin[k] = min(begin[k], instant(event.Call))
 			}
-			if changes[k].To <= e.Reply {
-				end[k] = max(end[k], instant(e.Reply))
+			if changes[k].To <= event.Reply {
+				end[k] = max(end[k], instant(event.Reply))
 			}
 		}
 	}
@@ -180,8 +180,8 @@ func (j *judge) steady(from, to int64) (limit int64, is bool) {
 	if len(j.cfg.Changes) == 0 {
 		return j.limit, true
 	}
-	l := j.levels[levelAt(j.levels, from)]
-	return l.lowest, l.lowest == l.highest && levelAt(j.levels, from) == levelAt(j.levels, to)
+	level := j.levels[levelAt(j.levels, from)]
+	return level.lowest, level.lowest == level.highest && levelAt(j.levels, from) == levelAt(j.levels, to)
 }
 
 // effective walks along the limit that counts for leak: nothing leaks by a limit
@@ -266,11 +266,11 @@ var everLasting = lasting{math.MinInt64, forever, forever}
 // effective limit at the window's end.
 func (b *bounds) above(levels []level, w lasting, end int64) (over excess, last int64) {
 	var out rising
-	x := effectiveFrom(w.from, levels, b.held(), true)
+	effective := effectiveFrom(w.from, levels, b.held(), true)
 	used := b.low.base
 	admitted := int64(0)
 	for steps := b.low.steps; ; {
-		next := x.next()
+		next := effective.next()
 		if next >= w.to {
 			next = forever
 		}
@@ -279,40 +279,40 @@ func (b *bounds) above(levels []level, w lasting, end int64) (over excess, last 
 			break
 		}
 		t := m >> 1
-		for ; next < w.to && next>>1 == t; next = x.next() {
+		for ; next < w.to && next>>1 == t; next = effective.next() {
 			if next > w.tail {
-				last = max(last, x.limit)
+				last = max(last, effective.limit)
 			}
-			x.advance(next)
+			effective.advance(next)
 		}
 		for ; len(steps) > 0 && steps[0].at>>1 == t; steps = steps[1:] {
 			used += steps[0].by
 			admitted += max(0, steps[0].by)
 		}
 		used = max(0, used)
-		out.is(max(0, min(used-x.limit, admitted)), t)
+		out.is(max(0, min(used-effective.limit, admitted)), t)
 	}
-	return out.until(end), max(last, x.limit)
+	return out.until(end), max(last, effective.limit)
 }
 
 // mayPass is [bounds.mayExceed] under a limit that changes. Leak grows by admissions
 // alone: flying is how many of them are under way, and has been built. least is the
 // lowest effective limit while some are.
 func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least int64) {
-	x := effectiveFrom(w.from, levels, &b.low, false)
+	effective := effectiveFrom(w.from, levels, &b.low, false)
 	high := b.held().steps
 	under := flying.steps
 	used := b.held().base
 	admitted := int64(0)
 	n := int64(0)
 	none := true
-	least = x.limit
+	least = effective.limit
 	for {
-		m := min(x.next(), nextOf(high), nextOf(under))
+		m := min(effective.next(), nextOf(high), nextOf(under))
 		if m == forever {
 			return most, least
 		}
-		x.advance(m)
+		effective.advance(m)
 		for ; len(high) > 0 && high[0].at <= m; high = high[1:] {
 			used += high[0].by
 			admitted += max(0, high[0].by)
@@ -323,10 +323,10 @@ func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least 
 		if n == 0 {
 			continue
 		}
-		most = max(most, min(used-x.limit, admitted))
-		if none || x.limit < least {
+		most = max(most, min(used-effective.limit, admitted))
+		if none || effective.limit < least {
 			none = false
-			least = x.limit
+			least = effective.limit
 		}
 	}
 }
@@ -351,10 +351,10 @@ func (b *bounds) held() *curve {
 
 // underWay adds an admission to a curve of those under way, as far as it lies in a
 // window.
-func (c *curve) underWay(e *Event, w lasting) {
-	from := max(instant(e.Call), w.from)
-	to := min(after(e.Reply), w.to)
-	if e.admitted() && from < to {
+func (c *curve) underWay(event *Event, w lasting) {
+	from := max(instant(event.Call), w.from)
+	to := min(after(event.Reply), w.to)
+	if event.admitted() && from < to {
 		c.add(from, 1)
 		c.add(to, -1)
 	}
@@ -366,21 +366,21 @@ type fitting struct{ least, most int64 }
 // overWindow is what was certainly, and possibly, in use over the limit of a window,
 // and what fits into it.
 func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitting) {
-	u := &f.used
+	bounds := &f.used
 	life := lasting{instant(w.lo), forever, after(w.lo + f.length - 1)}
 	if w.hi < forever && f.length < maxTime {
 		life.to = instant(w.hi + f.length)
 	}
 	if limit, is := f.steady(life.from, life.to-1); is {
-		return u.low.overLimit(limit, forever/4), u.mayExceed(limit), fitting{limit, limit}
+		return bounds.low.overLimit(limit, forever/4), bounds.mayExceed(limit), fitting{limit, limit}
 	}
-	u.hold()
+	bounds.hold()
 	f.flying.reset(0)
-	for _, m := range w.takes {
-		f.flying.underWay(m.Event, life)
+	for _, met := range w.takes {
+		f.flying.underWay(met.Event, life)
 	}
 	f.flying.build()
-	over, fits.most = u.above(f.levels, life, forever/4)
-	may, fits.least = u.mayPass(f.levels, life, &f.flying)
+	over, fits.most = bounds.above(f.levels, life, forever/4)
+	may, fits.least = bounds.mayPass(f.levels, life, &f.flying)
 	return over, may, fits
 }

@@ -23,97 +23,97 @@ type codec struct {
 	tier, instance uint8
 }
 
-func (c *codec) append(b []byte, e *Event) []byte {
-	head := byte(e.Kind&3) | byte(e.Outcome&3)<<2
-	raw := e.Kind >= kinds || e.Outcome > 3
+func (c *codec) append(data []byte, event *Event) []byte {
+	head := byte(event.Kind&3) | byte(event.Outcome&3)<<2
+	raw := event.Kind >= kinds || event.Outcome > 3
 	if raw {
 		head |= bitRaw
 	}
-	if e.Units == 1 {
+	if event.Units == 1 {
 		head |= bitUnit
 	}
-	same := e.Tier == c.tier && e.Instance == c.instance
+	same := event.Tier == c.tier && event.Instance == c.instance
 	if same {
 		head |= bitSame
 	}
-	if e.Subject == c.subject {
+	if event.Subject == c.subject {
 		head |= bitSubject
 	}
-	b = append(b, head)
+	data = append(data, head)
 	if raw {
-		b = append(b, byte(e.Kind), byte(e.Outcome))
+		data = append(data, byte(event.Kind), byte(event.Outcome))
 	}
-	b = binary.AppendVarint(b, e.Call-c.call)
-	b = binary.AppendVarint(b, e.Reply-e.Call)
-	if e.Subject != c.subject {
-		b = binary.AppendVarint(b, int64(e.Subject)-int64(c.subject))
+	data = binary.AppendVarint(data, event.Call-c.call)
+	data = binary.AppendVarint(data, event.Reply-event.Call)
+	if event.Subject != c.subject {
+		data = binary.AppendVarint(data, int64(event.Subject)-int64(c.subject))
 	}
-	if e.Units != 1 {
-		b = binary.AppendVarint(b, e.Units)
+	if event.Units != 1 {
+		data = binary.AppendVarint(data, event.Units)
 	}
 	if !same {
-		b = append(b, e.Tier, e.Instance)
+		data = append(data, event.Tier, event.Instance)
 	}
-	if e.Kind != Take {
-		b = binary.AppendVarint(b, e.Call-e.TakeCall)
-		b = binary.AppendVarint(b, e.TakeReply-e.TakeCall)
+	if event.Kind != Take {
+		data = binary.AppendVarint(data, event.Call-event.TakeCall)
+		data = binary.AppendVarint(data, event.TakeReply-event.TakeCall)
 	}
-	*c = codec{call: e.Call, subject: e.Subject, tier: e.Tier, instance: e.Instance}
-	return b
+	*c = codec{call: event.Call, subject: event.Subject, tier: event.Tier, instance: event.Instance}
+	return data
 }
 
 // cut reads an event and returns what follows it, or nil if there is none.
-func (c *codec) cut(b []byte, e *Event) []byte {
-	head := b[0]
-	b = b[1:]
-	*e = Event{Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3), Units: 1, Subject: c.subject, Tier: c.tier, Instance: c.instance}
+func (c *codec) cut(data []byte, event *Event) []byte {
+	head := data[0]
+	data = data[1:]
+	*event = Event{Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3), Units: 1, Subject: c.subject, Tier: c.tier, Instance: c.instance}
 	ok := true
 	pair := func() (first, second byte) {
-		if len(b) < 2 {
+		if len(data) < 2 {
 			ok = false
 			return 0, 0
 		}
-		first = b[0]
-		second = b[1]
-		b = b[2:]
+		first = data[0]
+		second = data[1]
+		data = data[2:]
 		return first, second
 	}
 	number := func() int64 {
-		v, n := binary.Varint(b)
+		v, n := binary.Varint(data)
 		if n <= 0 {
 			ok = false
 			return 0
 		}
-		b = b[n:]
+		data = data[n:]
 		return v
 	}
 	if head&bitRaw != 0 {
 		kind, outcome := pair()
-		e.Kind = Kind(kind)
-		e.Outcome = Outcome(outcome)
+		event.Kind = Kind(kind)
+		event.Outcome = Outcome(outcome)
 	}
-	e.Call = c.call + number()
-	e.Reply = e.Call + number()
+	event.Call = c.call + number()
+	event.Reply = event.Call + number()
 	if head&bitSubject == 0 {
 		s := int64(c.subject) + number()
-		e.Subject = uint32(s)
-		ok = ok && s == int64(e.Subject)
+		event.Subject = uint32(s)
+		ok = ok && s == int64(event.Subject)
 	}
 	if head&bitUnit == 0 {
-		e.Units = number()
+		event.Units = number()
 	}
 	if head&bitSame == 0 {
-		e.Tier, e.Instance = pair()
+		event.Tier, event.Instance = pair()
 	}
-	if e.Kind != Take {
-		e.TakeCall = e.Call - number()
-		e.TakeReply = e.TakeCall + number()
+	if event.Kind != Take {
+		event.TakeCall = event.Call - number()
+		event.TakeReply = event.TakeCall + number()
 	}
 	if !ok {
 		return nil
 	}
-	*c = codec{call: e.Call, subject: e.Subject, tier: e.Tier, instance: e.Instance}
-	return b
+	*c = codec{call: event.Call, subject: event.Subject, tier: event.Tier, instance: event.Instance}
+	return data
 }
 
 // extent is what a frame of events begins with: the subjects that it is about, so
@@ -122,8 +122,8 @@ type extent struct{ low, high uint32 }
 
 var everySubject = extent{0, math.MaxUint32}
 
-func (x extent) append(b []byte) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.low)), uint64(x.high-x.low))
+func (x extent) append(data []byte) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(data, uint64(x.low)), uint64(x.high-x.low))
 }
 
 func (x *extent) widen(s uint32) {
@@ -132,30 +132,30 @@ func (x *extent) widen(s uint32) {
 }
 
 // cutExtent returns what follows the extent.
-func cutExtent(b []byte) (x extent, rest []byte, err error) {
-	low, n := binary.Uvarint(b)
-	more, m := binary.Uvarint(b[max(n, 0):])
+func cutExtent(data []byte) (x extent, rest []byte, err error) {
+	low, n := binary.Uvarint(data)
+	more, m := binary.Uvarint(data[max(n, 0):])
 	if m <= 0 || low > math.MaxUint32 || more > math.MaxUint32-low {
 		return x, nil, errEvents
 	}
-	return extent{uint32(low), uint32(low + more)}, b[n+m:], nil
+	return extent{uint32(low), uint32(low + more)}, data[n+m:], nil
 }
 
 // decodeEvents visits the events of a frame, unless none is about the subjects
 // wanted.
-func decodeEvents(b []byte, want extent, visit func(*Event) error) error {
-	x, b, err := cutExtent(b)
+func decodeEvents(data []byte, want extent, visit func(*Event) error) error {
+	x, data, err := cutExtent(data)
 	if err != nil || x.low > want.high || x.high < want.low {
 		return err
 	}
 	var c codec
-	var e Event
-	for len(b) > 0 {
-		b = c.cut(b, &e)
-		if b == nil || e.Subject < x.low || e.Subject > x.high {
+	var event Event
+	for len(data) > 0 {
+		data = c.cut(data, &event)
+		if data == nil || event.Subject < x.low || event.Subject > x.high {
 			return errEvents
 		}
-		if err := visit(&e); err != nil {
+		if err := visit(&event); err != nil {
 			return err
 		}
 	}

@@ -59,13 +59,13 @@ func (c *curve) build() {
 	c.at = slices.Grow(c.at, len(c.steps))
 	c.val = slices.Grow(c.val, len(c.steps))
 	v := c.base
-	for _, s := range c.steps {
-		v += s.by
-		if n := len(c.at); n > 0 && c.at[n-1] == s.at {
+	for _, step := range c.steps {
+		v += step.by
+		if n := len(c.at); n > 0 && c.at[n-1] == step.at {
 			c.val[n-1] = v
 			continue
 		}
-		c.at = append(c.at, s.at)
+		c.at = append(c.at, step.at)
 		c.val = append(c.val, v)
 	}
 }

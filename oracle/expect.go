@@ -72,7 +72,7 @@ func Expect(cfg Config, subject uint32, events []Event, at Reading, counts quota
 		names.atEpoch = names.atEpoch || events[i].takenAtEpoch()
 	}
 	for i := range events {
-		if e := &events[i]; e.Call <= at.Reply && !x.add(e, names.named(e)) {
+		if event := &events[i]; event.Call <= at.Reply && !x.add(event, names.named(event)) {
 			return want, false, nil
 		}
 	}
@@ -145,16 +145,16 @@ func (x *expecting) apart() bool { return x.kind.Tumbling() || x.kind == quota.F
 // open finds the windows that begin with their first request. It reports false
 // if the reading does not lie in one window, or between two, for certain.
 func (x *expecting) open(events []Event, length, initial int64) bool {
-	f := &x.windows
-	f.judge = &judge{initial: initial}
-	f.length = length
+	request := &x.windows
+	request.judge = &judge{initial: initial}
+	request.length = length
 	for i := range events {
-		if e := &events[i]; e.Kind == Take {
-			f.takes = append(f.takes, e)
+		if event := &events[i]; event.Kind == Take {
+			request.takes = append(request.takes, event)
 		}
 	}
-	f.find()
-	first, last := f.span(x.at.Call, x.at.Reply)
+	request.find()
+	first, last := request.span(x.at.Call, x.at.Reply)
 	x.own = first
 	switch {
 	case first > last:
@@ -163,7 +163,7 @@ func (x *expecting) open(events []Event, length, initial int64) bool {
 	case first < last:
 		return false
 	}
-	return !f.between(x.at.Call, x.at.Reply, first, last)
+	return !request.between(x.at.Call, x.at.Reply, first, last)
 }
 
 func (x *expecting) both(lo, hi int64) {
@@ -175,88 +175,88 @@ func (x *expecting) both(lo, hi int64) {
 
 // add enters an event that was called before the reading ended. It reports false
 // if it is not known whether the counter contains it.
-func (x *expecting) add(e *Event, named bool) bool {
-	if e.Kind != Take {
-		return x.give(e, named)
+func (x *expecting) add(event *Event, named bool) bool {
+	if event.Kind != Take {
+		return x.give(event, named)
 	}
-	over := e.Reply < x.at.Call
-	last := e.Reply
-	if x.kind == quota.FirstRequest && (e.Outcome == Failed || e.Outcome == RejectedDegraded) {
+	over := event.Reply < x.at.Call
+	last := event.Reply
+	if x.kind == quota.FirstRequest && (event.Outcome == Failed || event.Outcome == RejectedDegraded) {
 		last = max(last, x.at.Reply) // the store charges it to the window that it finds
 	}
-	in := x.where(e.Call, last)
-	if in == absent {
+	presence := x.where(event.Call, last)
+	if presence == absent {
 		return true
 	}
 	lo := int64(0)
-	if over && in == present {
-		lo = e.Units
+	if over && presence == present {
+		lo = event.Units
 	}
-	u := &x.want.Units
+	interval := &x.want.Units
 	switch {
-	case e.Outcome == Failed:
-		u.Hi += e.Units
-	case e.Outcome == Admitted:
-		if in == either && x.apart() {
+	case event.Outcome == Failed:
+		interval.Hi += event.Units
+	case event.Outcome == Admitted:
+		if presence == either && x.apart() {
 			return false
 		}
-		x.both(lo, e.Units)
-	case e.Outcome == Short:
+		x.both(lo, event.Units)
+	case event.Outcome == Short:
 		if x.attempts || !over { // open whether attempts are counted in full
-			u.Hi += e.Units
+			interval.Hi += event.Units
 		}
-	case x.attempts && e.Outcome != Elsewhere:
-		if e.Outcome == RejectedDegraded { // open whether the store counted it
-			u.Hi += e.Units
-			x.want.Surplus.Hi += e.Units
+	case x.attempts && event.Outcome != Elsewhere:
+		if event.Outcome == RejectedDegraded { // open whether the store counted it
+			interval.Hi += event.Units
+			x.want.Surplus.Hi += event.Units
 			x.want.Held.Lo += lo
-			x.want.Held.Hi += e.Units
+			x.want.Held.Hi += event.Units
 			return true
 		}
-		if in == either && x.apart() {
+		if presence == either && x.apart() {
 			return false
 		}
-		x.both(lo, e.Units)
+		x.both(lo, event.Units)
 		x.want.Surplus.Lo += lo
-		x.want.Surplus.Hi += e.Units
-	case e.Outcome == RejectedDegraded:
-		u.Hi += e.Units
+		x.want.Surplus.Hi += event.Units
+	case event.Outcome == RejectedDegraded:
+		interval.Hi += event.Units
 		if !over {
-			x.want.Held.Hi += e.Units
+			x.want.Held.Hi += event.Units
 		}
 	case !over: // may be counted for a moment, until it is taken back
-		x.both(0, e.Units)
+		x.both(0, event.Units)
 	}
 	return true
 }
 
 // give enters a refund, a commit or an expiry. If its take may have left the
 // window, so may what it gave back, and the counter contains neither or both.
-func (x *expecting) give(e *Event, named bool) bool {
-	in := present
+func (x *expecting) give(event *Event, named bool) bool {
+	presence := present
 	switch {
 	case named:
-		in = x.where(e.TakeCall, e.TakeReply)
-		if in == either && x.apart() {
+		presence = x.where(event.TakeCall, event.TakeReply)
+		if presence == either && x.apart() {
 			return false
 		}
 	case x.kind != quota.Standing:
 		// Its take was no later than it was itself.
-		in = x.where(math.MinInt64/4, e.Reply)
-		if in == absent {
+		presence = x.where(math.MinInt64/4, event.Reply)
+		if presence == absent {
 			return true
 		}
-		x.both(-max(e.Units, 0), max(-e.Units, 0))
+		x.both(-max(event.Units, 0), max(-event.Units, 0))
 		return true
 	}
-	if in == absent {
+	if presence == absent {
 		return true
 	}
-	counted := in == present && (!named || e.TakeReply < x.at.Call) // in Lo
-	done := e.Reply < x.at.Call && e.Outcome != Failed
-	x.want.Units.give(e.Units, done, counted)
-	if e.Outcome != Failed {
-		x.want.Held.give(e.Units, done, counted)
+	counted := presence == present && (!named || event.TakeReply < x.at.Call) // in Lo
+	done := event.Reply < x.at.Call && event.Outcome != Failed
+	x.want.Units.give(event.Units, done, counted)
+	if event.Outcome != Failed {
+		x.want.Held.give(event.Units, done, counted)
 	}
 	return true
 }
@@ -284,15 +284,17 @@ func (i *Interval) give(units int64, done, counted bool) {
 // epoch.
 type naming struct{ atEpoch bool }
 
-func (n naming) named(e *Event) bool { return n.atEpoch || e.TakeCall != 0 || e.TakeReply != 0 }
+func (n naming) named(event *Event) bool {
+	return n.atEpoch || event.TakeCall != 0 || event.TakeReply != 0
+}
 
 // taken is the interval of the take that a give-back is about. One that names none
 // is about a take before it.
-func (n naming) taken(e *Event) interval {
-	if n.named(e) {
-		return interval{e.TakeCall, e.TakeReply}
+func (n naming) taken(event *Event) interval {
+	if n.named(event) {
+		return interval{event.TakeCall, event.TakeReply}
 	}
-	return interval{e.Call, e.Reply}
+	return interval{event.Call, event.Reply}
 }
 
 func (e *Event) takenAtEpoch() bool { return e.admitted() && e.Call == 0 && e.Reply == 0 }

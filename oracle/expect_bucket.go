@@ -23,46 +23,46 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 	}
 	counted := x.lists // without what is there by the way of counting alone
 	for i := range events {
-		e := &events[i]
-		if e.Call > at.Reply {
+		event := &events[i]
+		if event.Call > at.Reply {
 			continue
 		}
-		if e.Kind != Take {
-			x.give(e)
+		if event.Kind != Take {
+			x.give(event)
 			continue
 		}
-		over := e.Reply < at.Call
+		over := event.Reply < at.Call
 		switch {
-		case e.Outcome == Failed:
-			x.failed(e)
-		case e.Outcome == Admitted:
-			x.put(e.Call, e.Reply, e.Units, over)
-		case e.Outcome == RejectedDegraded:
-			x.failed(e)
+		case event.Outcome == Failed:
+			x.failed(event)
+		case event.Outcome == Admitted:
+			x.put(event.Call, event.Reply, event.Units, over)
+		case event.Outcome == RejectedDegraded:
+			x.failed(event)
 			if !over || attempts {
-				x.heldHi = append(x.heldHi, drop{min(e.Reply, at.Call), e.Units})
+				x.heldHi = append(x.heldHi, drop{min(event.Reply, at.Call), event.Units})
 			}
-		case e.Outcome == Short:
+		case event.Outcome == Short:
 			if attempts || !over { // open whether attempts are counted in full
-				x.failed(e)
+				x.failed(event)
 			}
-		case attempts && e.Outcome != Elsewhere:
-			x.put(e.Call, e.Reply, e.Units, over)
+		case attempts && event.Outcome != Elsewhere:
+			x.put(event.Call, event.Reply, event.Units, over)
 		case !over: // may be counted for a moment, until it is taken back
-			x.put(e.Call, e.Reply, e.Units, false)
+			x.put(event.Call, event.Reply, event.Units, false)
 		}
 	}
 	want.Units = x.interval(x.lo, x.hi)
 	want.Held = x.interval(x.heldLo, x.heldHi)
 	if attempts {
-		y := x
-		y.lists = counted
+		missing := x
+		missing.lists = counted
 		for i := range events {
-			if e := &events[i]; e.Call <= at.Reply && e.admitted() {
-				y.put(e.Call, e.Reply, e.Units, e.Reply < at.Call)
+			if event := &events[i]; event.Call <= at.Reply && event.admitted() {
+				missing.put(event.Call, event.Reply, event.Units, event.Reply < at.Call)
 			}
 		}
-		without := y.interval(y.lo, y.hi)
+		without := missing.interval(missing.lo, missing.hi)
 		want.Surplus = Interval{max(0, want.Units.Lo-without.Hi), max(0, want.Units.Hi-without.Lo)}
 	}
 	return want
@@ -94,25 +94,25 @@ func (x *missing) put(call, reply, units int64, certainly bool) {
 }
 
 // failed enters what may take effect at any moment from the call on.
-func (x *missing) failed(e *Event) { x.hi = append(x.hi, drop{x.at.Call, e.Units}) }
+func (x *missing) failed(event *Event) { x.hi = append(x.hi, drop{x.at.Call, event.Units}) }
 
 // give enters a refund, a commit or an expiry.
-func (x *missing) give(e *Event) {
-	named := x.names.named(e)
-	taken := x.names.taken(e)
-	done := e.Reply < x.at.Call && e.Outcome != Failed
-	late := drop{min(taken.reply, x.at.Call), -e.Units}
-	early := drop{taken.call, -e.Units}
-	if e.Units < 0 { // charged at any moment from the take to the commit
-		late.at = min(e.Reply, x.at.Call)
+func (x *missing) give(event *Event) {
+	named := x.names.named(event)
+	taken := x.names.taken(event)
+	done := event.Reply < x.at.Call && event.Outcome != Failed
+	late := drop{min(taken.reply, x.at.Call), -event.Units}
+	early := drop{taken.call, -event.Units}
+	if event.Units < 0 { // charged at any moment from the take to the commit
+		late.at = min(event.Reply, x.at.Call)
 	}
-	if e.Units < 0 || done && named {
+	if event.Units < 0 || done && named {
 		x.hi = append(x.hi, late)
 		x.heldHi = append(x.heldHi, late)
 	}
-	if counted := !named || taken.reply < x.at.Call; counted && e.Units > 0 {
+	if counted := !named || taken.reply < x.at.Call; counted && event.Units > 0 {
 		x.lo = append(x.lo, early)
-		if e.Outcome != Failed {
+		if event.Outcome != Failed {
 			x.heldLo = append(x.heldLo, early)
 		}
 	}
@@ -133,10 +133,10 @@ func (x *missing) lack(list []drop, at int64) quota.Level {
 	now := x.flow.At(at)
 	var most quota.Level
 	sum := int64(0)
-	for _, d := range list { // the latest first, and what was put back before what was taken
-		sum += d.units
-		if l := x.flow.Less(x.flow.At(d.at).Plus(sum), now); l.Compare(most) > 0 {
-			most = l
+	for _, drop := range list { // the latest first, and what was put back before what was taken
+		sum += drop.units
+		if level := x.flow.Less(x.flow.At(drop.at).Plus(sum), now); level.Compare(most) > 0 {
+			most = level
 		}
 	}
 	return most

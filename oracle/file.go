@@ -33,8 +33,8 @@ var formats = []string{"1", "2", "3"}
 
 // WriteHistory writes a history in the format that [OpenHistory] reads; see
 // FORMAT.md. A history that lost events is refused.
-func WriteHistory(to io.Writer, head Header, h *History) error {
-	if n := h.Lost(); n > 0 {
+func WriteHistory(to io.Writer, head Header, history *History) error {
+	if n := history.Lost(); n > 0 {
 		return fmt.Errorf("the history lost %d events, nothing can be judged by it", n)
 	}
 	payload, err := head.encode()
@@ -42,27 +42,27 @@ func WriteHistory(to io.Writer, head Header, h *History) error {
 		return err
 	}
 	buf := bufio.NewWriterSize(to, readBuffer)
-	var w frameWriter
+	var writer frameWriter
 	if _, err := fmt.Fprintf(buf, "%s%d\n", magic, head.version()); err != nil {
 		return err
 	}
-	if err := w.frame(buf, frameHeader, func(b []byte) []byte { return append(b, payload...) }); err != nil {
+	if err := writer.frame(buf, frameHeader, func(data []byte) []byte { return append(data, payload...) }); err != nil {
 		return err
 	}
-	if err := w.initial(buf, head.Initial); err != nil {
+	if err := writer.initial(buf, head.Initial); err != nil {
 		return err
 	}
-	if err := w.names(buf, head.Names); err != nil {
+	if err := writer.names(buf, head.Names); err != nil {
 		return err
 	}
-	if err := w.history(buf, h); err != nil {
+	if err := writer.history(buf, history); err != nil {
 		return err
 	}
-	err = w.frame(buf, frameFooter, func(b []byte) []byte {
-		sum := w.sum
-		b = binary.AppendUvarint(b, uint64(w.takes))
-		b = binary.AppendUvarint(b, uint64(w.gives))
-		return binary.LittleEndian.AppendUint32(b, sum)
+	err = writer.frame(buf, frameFooter, func(data []byte) []byte {
+		sum := writer.sum
+		data = binary.AppendUvarint(data, uint64(writer.takes))
+		data = binary.AppendUvarint(data, uint64(writer.gives))
+		return binary.LittleEndian.AppendUint32(data, sum)
 	})
 	if err != nil {
 		return err
@@ -72,20 +72,20 @@ func WriteHistory(to io.Writer, head Header, h *History) error {
 
 // history writes a history's events. The frames of those on disk are copied, once
 // their checksums have been checked against them.
-func (w *frameWriter) history(to io.Writer, h *History) error {
-	h.seal()
-	if s := h.spill; s != nil {
-		err := s.frames(func(payload []byte) error {
-			return w.frame(to, frameEvents, func(b []byte) []byte { return append(b, payload...) })
+func (w *frameWriter) history(to io.Writer, history *History) error {
+	history.seal()
+	if spill := history.spill; spill != nil {
+		err := spill.frames(func(payload []byte) error {
+			return w.frame(to, frameEvents, func(data []byte) []byte { return append(data, payload...) })
 		})
 		if err != nil {
 			return err
 		}
-		w.takes = w.takes + s.takes
-		w.gives = w.gives + s.gives
+		w.takes = w.takes + spill.takes
+		w.gives = w.gives + spill.gives
 	}
-	for b := range h.memory() {
-		if err := w.events(to, &b); err != nil {
+	for block := range history.memory() {
+		if err := w.events(to, &block); err != nil {
 			return err
 		}
 	}
@@ -95,8 +95,8 @@ func (w *frameWriter) history(to io.Writer, h *History) error {
 // initial writes the initial units: pairs of a subject, as the difference to the
 // one before, and units.
 func (w *frameWriter) initial(to io.Writer, units map[uint32]int64) error {
-	return w.pairs(to, frameInitial, maps.Keys(units), func(b []byte, s uint32) []byte {
-		return binary.AppendVarint(b, units[s])
+	return w.pairs(to, frameInitial, maps.Keys(units), func(data []byte, s uint32) []byte {
+		return binary.AppendVarint(data, units[s])
 	})
 }
 
@@ -107,8 +107,8 @@ func (w *frameWriter) names(to io.Writer, names map[uint32]string) error {
 			return fmt.Errorf("the name of subject %d has %d bytes, at most %d are allowed", s, len(n), maxName)
 		}
 	}
-	return w.pairs(to, frameNames, maps.Keys(names), func(b []byte, s uint32) []byte {
-		return append(binary.AppendUvarint(b, uint64(len(names[s]))), names[s]...)
+	return w.pairs(to, frameNames, maps.Keys(names), func(data []byte, s uint32) []byte {
+		return append(binary.AppendUvarint(data, uint64(len(names[s]))), names[s]...)
 	})
 }
 
@@ -119,13 +119,13 @@ const (
 
 func (w *frameWriter) pairs(to io.Writer, kind byte, subjects iter.Seq[uint32], add func([]byte, uint32) []byte) error {
 	for part := range slices.Chunk(slices.Sorted(subjects), maxPairs) {
-		err := w.frame(to, kind, func(b []byte) []byte {
+		err := w.frame(to, kind, func(data []byte) []byte {
 			last := uint32(0)
 			for _, s := range part {
-				b = add(binary.AppendUvarint(b, uint64(s-last)), s)
+				data = add(binary.AppendUvarint(data, uint64(s-last)), s)
 				last = s
 			}
-			return b
+			return data
 		})
 		if err != nil {
 			return err
@@ -154,14 +154,14 @@ type File struct {
 // OpenHistory opens a history file and reads it through once. Each way of being
 // damaged has an error of one line. The file must be closed.
 func OpenHistory(name string) (*File, error) {
-	f, err := os.Open(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	out := &File{name: name, file: f, index: &index{groups: groupEvents}, want: everySubject}
+	out := &File{name: name, file: file, index: &index{groups: groupEvents}, want: everySubject}
 	out.index.each = out.each
-	if err := out.read(f, out.index.add); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	if err := out.read(file, out.index.add); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
 	out.index.close()
 	return out, nil
@@ -169,8 +169,8 @@ func OpenHistory(name string) (*File, error) {
 
 // Close closes the file.
 func (f *File) Close() (err error) {
-	for _, p := range f.parts {
-		err = errors.Join(err, p.Close())
+	for _, part := range f.parts {
+		err = errors.Join(err, part.Close())
 	}
 	if f.file != nil {
 		err = f.file.Close()
@@ -196,11 +196,11 @@ func (f *File) JudgeBy(cfg Config, visit ...Visitor) (Verdict, error) {
 
 // judgeable refuses windows that are too many for the longest operation, of that
 // many nanoseconds.
-func judgeable(w *quota.Window, longest int64) error {
-	if w.Kind != quota.Fixed {
+func judgeable(window *quota.Window, longest int64) error {
+	if window.Kind != quota.Fixed {
 		return nil
 	}
-	if n := longest / int64(w.RealLength()); n > maxSpan {
+	if n := longest / int64(window.RealLength()); n > maxSpan {
 		return fmt.Errorf("an operation lies in %d windows, at most %d are judged", n, maxSpan)
 	}
 	return nil
@@ -229,9 +229,9 @@ func (f *File) each(want extent, visit func(*Event) error) error {
 	}
 	var failed error
 	again := File{name: f.name, again: true, want: want}
-	err := again.read(f.file, func(e *Event) {
+	err := again.read(f.file, func(event *Event) {
 		if failed == nil {
-			failed = visit(e)
+			failed = visit(event)
 		}
 	})
 	if err != nil {
@@ -242,8 +242,8 @@ func (f *File) each(want extent, visit func(*Event) error) error {
 
 // read reads the whole file.
 func (f *File) read(from io.Reader, visit func(*Event)) error {
-	r := frameReader{r: bufio.NewReaderSize(from, readBuffer)}
-	line, err := r.r.ReadSlice('\n')
+	reader := frameReader{r: bufio.NewReaderSize(from, readBuffer)}
+	line, err := reader.r.ReadSlice('\n')
 	label, is := bytes.CutPrefix(line, []byte(magic))
 	version := strings.TrimSpace(string(label))
 	switch {
@@ -254,10 +254,10 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 	case !slices.Contains(formats, version):
 		return fmt.Errorf("a history of format %.20q, this program reads formats %s", version, strings.Join(formats, ", "))
 	}
-	r.at = int64(len(line))
+	reader.at = int64(len(line))
 	for first := true; ; first = false {
-		at := r.at
-		kind, payload, err := r.next()
+		at := reader.at
+		kind, payload, err := reader.next()
 		if errors.Is(err, io.EOF) {
 			err = errCut
 		}
@@ -271,7 +271,7 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 			err = fmt.Errorf("a header of format %s with limits that change", version)
 		}
 		if err == nil && kind == frameFooter {
-			return f.footer(payload, &r)
+			return f.footer(payload, &reader)
 		}
 		if err != nil {
 			return fmt.Errorf("damaged after %d events, at byte %d: %w", f.Takes+f.GiveBacks, at, err)
@@ -294,17 +294,17 @@ func (f *File) frame(kind byte, payload []byte, visit func(*Event)) error {
 		}
 		return f.names(payload)
 	case frameEvents:
-		return decodeEvents(payload, f.want, func(e *Event) error {
-			if e.Kind == Take {
+		return decodeEvents(payload, f.want, func(event *Event) error {
+			if event.Kind == Take {
 				f.Takes++
 			} else {
 				f.GiveBacks++
 			}
-			if e.wellFormed() {
-				f.longest = max(f.longest, e.Reply-e.Call)
-				f.instances = max(f.instances, int(e.Instance)+1)
+			if event.wellFormed() {
+				f.longest = max(f.longest, event.Reply-event.Call)
+				f.instances = max(f.instances, int(event.Instance)+1)
 			}
-			visit(e)
+			visit(event)
 			return nil
 		})
 	case frameFooter:
@@ -314,22 +314,22 @@ func (f *File) frame(kind byte, payload []byte, visit func(*Event)) error {
 	}
 }
 
-func (f *File) initial(b []byte) error {
+func (f *File) initial(data []byte) error {
 	if f.Header.Initial == nil {
 		f.Header.Initial = map[uint32]int64{}
 	}
-	return pairs(b, func(s uint32, b []byte) (int, bool) {
+	return pairs(data, func(s uint32, b []byte) (int, bool) {
 		v, n := binary.Varint(b)
 		f.Header.Initial[s] = v
 		return n, n > 0
 	})
 }
 
-func (f *File) names(b []byte) error {
+func (f *File) names(data []byte) error {
 	if f.Header.Names == nil {
 		f.Header.Names = map[uint32]string{}
 	}
-	return pairs(b, func(s uint32, b []byte) (int, bool) {
+	return pairs(data, func(s uint32, b []byte) (int, bool) {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > maxName || int(size) > len(b[n:]) {
 			return 0, false
@@ -339,26 +339,26 @@ func (f *File) names(b []byte) error {
 	})
 }
 
-func pairs(b []byte, each func(subject uint32, b []byte) (int, bool)) error {
+func pairs(data []byte, each func(subject uint32, b []byte) (int, bool)) error {
 	last := uint32(0)
-	for len(b) > 0 {
-		d, n := binary.Uvarint(b)
-		b = b[max(n, 0):] // each cannot read a number there if there is none
-		used, ok := each(last+uint32(d), b)
+	for len(data) > 0 {
+		d, n := binary.Uvarint(data)
+		data = data[max(n, 0):] // each cannot read a number there if there is none
+		used, ok := each(last+uint32(d), data)
 		if !ok || d > uint64(math.MaxUint32-last) {
 			return errors.New("a table of subjects has no valid form")
 		}
 		last += uint32(d)
-		b = b[used:]
+		data = data[used:]
 	}
 	return nil
 }
 
 // footer checks what was read against what was written.
-func (f *File) footer(b []byte, r *frameReader) error {
-	takes, n := binary.Uvarint(b)
-	gives, m := binary.Uvarint(b[max(n, 0):])
-	if m <= 0 || len(b) != n+m+4 {
+func (f *File) footer(data []byte, reader *frameReader) error {
+	takes, n := binary.Uvarint(data)
+	gives, m := binary.Uvarint(data[max(n, 0):])
+	if m <= 0 || len(data) != n+m+4 {
 		return errors.New("damaged: the footer has no valid form")
 	}
 	if f.again {
@@ -367,10 +367,10 @@ func (f *File) footer(b []byte, r *frameReader) error {
 	if int64(takes) != f.Takes || int64(gives) != f.GiveBacks {
 		return fmt.Errorf("damaged: %d events of %d", f.Takes+f.GiveBacks, takes+gives)
 	}
-	if binary.LittleEndian.Uint32(b[n+m:]) != r.sum {
+	if binary.LittleEndian.Uint32(data[n+m:]) != reader.sum {
 		return errors.New("damaged: the checksum over all frames is wrong")
 	}
-	if _, err := r.r.ReadByte(); err != io.EOF {
+	if _, err := reader.r.ReadByte(); err != io.EOF {
 		return errors.New("damaged: something follows the footer")
 	}
 	return nil

@@ -148,15 +148,15 @@ func (f *firstRequest) between(call, reply int64, first, last int) bool {
 }
 
 func (j *judge) firstRequest() {
-	f := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
-	f.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
-	f.find()
-	f.fill()
-	for k := range f.windows {
-		f.judgeWindow(k)
+	request := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
+	request.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	request.find()
+	request.fill()
+	for k := range request.windows {
+		request.judgeWindow(k)
 	}
-	f.finish()
-	j.own = *f
+	request.finish()
+	j.own = *request
 }
 
 // find finds the windows.
@@ -165,13 +165,13 @@ func (f *firstRequest) find() {
 	if f.initial > 0 {
 		f.openers = append(f.openers, interval{})
 	}
-	for _, e := range f.takes {
+	for _, event := range f.takes {
 		switch {
-		case e.admitted():
-			f.w.Admitted += e.Units
-			f.openers = append(f.openers, interval{e.Call, e.Reply})
-		case e.Outcome == Failed:
-			lost = min(lost, e.Call)
+		case event.admitted():
+			f.w.Admitted += event.Units
+			f.openers = append(f.openers, interval{event.Call, event.Reply})
+		case event.Outcome == Failed:
+			lost = min(lost, event.Call)
 		}
 	}
 	slices.SortStableFunc(f.openers, func(a, b interval) int { return cmp.Compare(a.call, b.call) })
@@ -191,31 +191,31 @@ func (f *firstRequest) fill() {
 		limit, _ := f.cfg.between(f.windows[k].lo, f.windows[k].lo)
 		f.windows[k].offer.begin(initial, limit)
 	}
-	for _, e := range f.takes {
-		first, last := f.span(e.Call, e.Reply)
-		lowest, highest := f.limits(e)
+	for _, event := range f.takes {
+		first, last := f.span(event.Call, event.Reply)
+		lowest, highest := f.limits(event)
 		for k := first; k <= last; k++ {
-			f.windows[k].asked += e.Units
+			f.windows[k].asked += event.Units
 		}
 		if at := min(first, len(f.windows)-1); at >= 0 {
-			f.windows[at].offer.add(e, lowest)
+			f.windows[at].offer.add(event, lowest)
 		}
 		switch {
-		case e.admitted():
-			m := &met{Event: e, first: first, last: last, unplaced: e.Units, kept: e.Units}
+		case event.admitted():
+			m := &met{Event: event, first: first, last: last, unplaced: event.Units, kept: event.Units}
 			for k := first; k <= last; k++ {
 				f.windows[k].takes = append(f.windows[k].takes, m)
 			}
 			f.out.unexplained = f.out.unexplained || first < last
-		case e.rejected():
-			first = f.since(e.Call - late)
-			r := &refusal{Event: e, first: first, last: last, always: e.least() <= lowest}
-			r.once = e.least() <= highest && f.between(e.Call, e.Reply, first, last)
+		case event.rejected():
+			first = f.since(event.Call - late)
+			r := &refusal{Event: event, first: first, last: last, always: event.least() <= lowest}
+			r.once = event.least() <= highest && f.between(event.Call, event.Reply, first, last)
 			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
 			if first > last {
-				f.mark(e, r.always)
-				f.verdictOn(&f.w, e.least(), e.Units, r.always, r.once)
-				own += b2n(r.always) * e.least()
+				f.mark(event, r.always)
+				f.verdictOn(&f.w, event.least(), event.Units, r.always, r.once)
+				own += b2n(r.always) * event.least()
 			}
 			for k := first; k <= last; k++ {
 				f.windows[k].refused = append(f.windows[k].refused, r)
@@ -224,14 +224,14 @@ func (f *firstRequest) fill() {
 	}
 	f.worstFalse = own
 	f.mostFalse = own
-	for _, e := range f.gives {
-		t := f.names.taken(e)
-		first, last := f.span(t.call, t.reply)
-		if !f.names.named(e) {
+	for _, event := range f.gives {
+		interval := f.names.taken(event)
+		first, last := f.span(interval.call, interval.reply)
+		if !f.names.named(event) {
 			last = max(last, min(first, len(f.windows)-1))
 		}
 		for k := first; k <= last; k++ {
-			f.windows[k].gives = append(f.windows[k].gives, e)
+			f.windows[k].gives = append(f.windows[k].gives, event)
 		}
 	}
 }
@@ -246,49 +246,49 @@ func b2n(b bool) int64 {
 // judgeWindow checks one window against the limit, by what certainly and possibly
 // lies in it.
 func (f *firstRequest) judgeWindow(k int) {
-	w := &f.windows[k]
+	opened := &f.windows[k]
 	initial := int64(0)
 	first, last := f.span(0, 0)
 	if f.initial > 0 && first <= k && k <= last {
 		initial = f.initial
 	}
-	f.out.MaxOffered = max(f.out.MaxOffered, w.asked)
-	u := &f.used
-	u.reset(0)
-	u.low.base, u.high.base = b2n(first == last)*initial, initial
+	f.out.MaxOffered = max(f.out.MaxOffered, opened.asked)
+	bounds := &f.used
+	bounds.reset(0)
+	bounds.low.base, bounds.high.base = b2n(first == last)*initial, initial
 	var possibly int64
-	for _, m := range w.takes {
-		possibly += m.Units
-		u.high.add(instant(max(m.Call, w.lo)), m.Units)
-		if m.first == m.last {
-			u.low.add(after(m.Reply), m.Units)
+	for _, met := range opened.takes {
+		possibly += met.Units
+		bounds.high.add(instant(max(met.Call, opened.lo)), met.Units)
+		if met.first == met.last {
+			bounds.low.add(after(met.Reply), met.Units)
 		}
 	}
-	f.giveBack(w, k)
-	u.build()
+	f.giveBack(opened, k)
+	bounds.build()
 
-	over, may, fits := f.overWindow(w)
-	w.swept = over.peak
+	over, may, fits := f.overWindow(opened)
+	opened.swept = over.peak
 	f.swept += over.peak
-	f.sweptBy.add(f.latestOf(w, over))
+	f.sweptBy.add(f.latestOf(opened, over))
 	may = min(may, possibly)
 	f.possibleSwept += may
 	f.w.LeakPossible = max(f.w.LeakPossible, may)
-	for _, r := range w.refused {
-		lowest, highest := f.limits(r.Event)
-		surely, once := u.left(instant(max(r.Call, w.lo)), instant(r.Reply), lowest, highest)
-		r.always, r.once = r.always && r.least() <= surely, r.once || r.least() <= once
-		w.maybe += b2n(r.once) * r.Units
-		if k == r.last {
-			f.mark(r.Event, r.always)
-			f.verdictOn(&f.w, r.least(), r.Units, r.always, r.once)
-			w.falsely += b2n(r.always && r.first == r.last) * r.least()
+	for _, refusal := range opened.refused {
+		lowest, highest := f.limits(refusal.Event)
+		surely, once := bounds.left(instant(max(refusal.Call, opened.lo)), instant(refusal.Reply), lowest, highest)
+		refusal.always, refusal.once = refusal.always && refusal.least() <= surely, refusal.once || refusal.least() <= once
+		opened.maybe += b2n(refusal.once) * refusal.Units
+		if k == refusal.last {
+			f.mark(refusal.Event, refusal.always)
+			f.verdictOn(&f.w, refusal.least(), refusal.Units, refusal.always, refusal.once)
+			opened.falsely += b2n(refusal.always && refusal.first == refusal.last) * refusal.least()
 		}
 	}
-	f.worstFalse = max(f.worstFalse, w.falsely)
-	f.mostFalse = max(f.mostFalse, w.maybe)
-	f.place(w, k, b2n(first == last)*initial, fits.most)
-	f.keep(w, initial, fits.least)
+	f.worstFalse = max(f.worstFalse, opened.falsely)
+	f.mostFalse = max(f.mostFalse, opened.maybe)
+	f.place(opened, k, b2n(first == last)*initial, fits.most)
+	f.keep(opened, initial, fits.least)
 }
 
 // latestOf are those requests of a window that its excess belongs to.
@@ -297,9 +297,9 @@ func (f *firstRequest) latestOf(w *opened, over excess) leaking {
 		return leaking{}
 	}
 	f.due = f.due[:0]
-	for _, m := range w.takes {
-		if m.first == m.last && m.Reply <= over.at {
-			f.due = append(f.due, answer{m.Reply, m.Units, m.Tier})
+	for _, met := range w.takes {
+		if met.first == met.last && met.Reply <= over.at {
+			f.due = append(f.due, answer{met.Reply, met.Units, met.Tier})
 		}
 	}
 	return latestCovering(f.due, over.peak)
@@ -307,22 +307,22 @@ func (f *firstRequest) latestOf(w *opened, over excess) leaking {
 
 // giveBack enters what was given back of requests that are, or may be, in a window.
 func (f *firstRequest) giveBack(w *opened, k int) {
-	for _, e := range w.gives {
-		t := f.names.taken(e)
-		named := f.names.named(e)
-		first, last := f.span(t.call, t.reply)
-		f.used.high.add(instant(e.Call), max(0, -e.Units))
+	for _, event := range w.gives {
+		interval := f.names.taken(event)
+		named := f.names.named(event)
+		first, last := f.span(interval.call, interval.reply)
+		f.used.high.add(instant(event.Call), max(0, -event.Units))
 		if named {
-			f.used.free(e, after(e.Reply), forever)
+			f.used.free(event, after(event.Reply), forever)
 		}
-		if back := max(0, e.Units); !named || first == last {
+		if back := max(0, event.Units); !named || first == last {
 			w.gaveBack += back
-			f.used.low.add(f.freed(e), -back)
+			f.used.low.add(f.freed(event), -back)
 		} else {
-			for _, m := range w.takes {
-				if m.Call == t.call && m.Reply == t.reply && k == first {
-					part := min(back, m.unplaced)
-					m.unplaced -= part
+			for _, met := range w.takes {
+				if met.Call == interval.call && met.Reply == interval.reply && k == first {
+					part := min(back, met.unplaced)
+					met.unplaced -= part
 					back -= part
 				}
 			}
@@ -337,14 +337,14 @@ func (f *firstRequest) place(w *opened, k int, initial, most int64) {
 	var due int64
 	f.due = f.due[:0]
 	slices.SortStableFunc(w.takes, func(a, b *met) int { return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Reply, b.Reply)) })
-	for _, m := range w.takes {
-		if m.last == k {
-			due += m.unplaced
-			f.due = append(f.due, answer{m.Reply, m.unplaced, m.Tier})
+	for _, met := range w.takes {
+		if met.last == k {
+			due += met.unplaced
+			f.due = append(f.due, answer{met.Reply, met.unplaced, met.Tier})
 			continue
 		}
-		placed := min(m.unplaced, max(0, room-due))
-		m.unplaced -= placed
+		placed := min(met.unplaced, max(0, room-due))
+		met.unplaced -= placed
 		room -= placed
 	}
 	w.packed = max(0, due-room)
@@ -355,14 +355,14 @@ func (f *firstRequest) place(w *opened, k int, initial, most int64) {
 // keep leaves out what may not fit, units with the most windows ahead first.
 func (f *firstRequest) keep(w *opened, initial, least int64) {
 	load := min(initial, least)
-	for _, m := range w.takes {
-		load += m.kept
+	for _, met := range w.takes {
+		load += met.kept
 	}
 	excess := max(0, load-least)
 	f.possiblePacked += excess
-	for _, m := range slices.Backward(w.takes) { // as place has put them in order
-		out := min(m.kept, excess)
-		m.kept -= out
+	for _, met := range slices.Backward(w.takes) { // as place has put them in order
+		out := min(met.kept, excess)
+		met.kept -= out
 		excess -= out
 	}
 }
@@ -370,22 +370,22 @@ func (f *firstRequest) keep(w *opened, initial, least int64) {
 // finish settles the figures that depend on all windows of the subject.
 func (f *firstRequest) finish() {
 	f.w.Leak = max(f.packed, f.swept)
-	by := f.packedBy
+	leaking := f.packedBy
 	if f.swept > f.packed {
-		by = f.sweptBy
+		leaking = f.sweptBy
 	}
-	f.blame(by)
+	f.blame(leaking)
 	f.out.LeakPossible += max(f.w.Leak, min(f.possiblePacked+f.overran, f.possibleSwept))
 	var worst, over int64
 	for k := range f.windows {
-		w := &f.windows[k]
-		leak := w.packed
+		opened := &f.windows[k]
+		leak := opened.packed
 		if f.swept > f.packed {
-			leak = w.swept
+			leak = opened.swept
 		}
-		worst = max(worst, w.swept)
-		f.crossing(w.offer.crossed, leak)
-		over += w.offer.over
+		worst = max(worst, opened.swept)
+		f.crossing(opened.offer.crossed, leak)
+		over += opened.offer.over
 	}
 	if n := int64(len(f.windows)); n > 0 { // some window has the average
 		worst = max(worst, (f.w.Leak+n-1)/n)

@@ -95,8 +95,8 @@ func (w *frameWriter) part(to io.Writer, b *block) error {
 		buf = x.append(buf)
 		var c codec
 		for i := range b.takes {
-			e := b.takes[i].event()
-			buf = c.append(buf, &e)
+			event := b.takes[i].event()
+			buf = c.append(buf, &event)
 		}
 		for i := range b.gives {
 			buf = c.append(buf, &b.gives[i])

@@ -78,65 +78,65 @@ type timelineJSON struct {
 }
 
 func (h *Header) encode() ([]byte, error) {
-	p := &h.Policy
-	w := &h.Policy.Window
+	policy := &h.Policy
+	window := &h.Policy.Window
 	out := headerJSON{
 		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers, Limits: h.Changes,
-		Policy: policyJSON{Name: p.Name, Limit: p.Limit, Unit: p.Unit, Window: w.Kind, Length: int64(w.Length), Refill: w.Refill},
+		Policy: policyJSON{Name: policy.Name, Limit: policy.Limit, Unit: policy.Unit, Window: window.Kind, Length: int64(window.Length), Refill: window.Refill},
 	}
-	if w.Location != nil {
-		out.Policy.Location = w.Location.String()
-		if _, err := time.LoadLocation(out.Policy.Location); err != nil || w.Location == time.Local {
+	if window.Location != nil {
+		out.Policy.Location = window.Location.String()
+		if _, err := time.LoadLocation(out.Policy.Location); err != nil || window.Location == time.Local {
 			return nil, fmt.Errorf("the policy's location %q has no name that another machine knows", out.Policy.Location)
 		}
 	}
-	if t := w.Timeline; t != (quota.Timeline{}) {
-		out.Policy.Timeline = &timelineJSON{t.Real, t.Policy, t.Speed}
+	if timeline := window.Timeline; timeline != (quota.Timeline{}) {
+		out.Policy.Timeline = &timelineJSON{timeline.Real, timeline.Policy, timeline.Speed}
 	}
-	if err := valid(w, p.Limit, h.Changes); err != nil {
+	if err := valid(window, policy.Limit, h.Changes); err != nil {
 		return nil, err
 	}
 	return json.Marshal(out)
 }
 
-func (h *Header) decode(b []byte) error {
+func (h *Header) decode(data []byte) error {
 	var in headerJSON
-	if err := json.Unmarshal(b, &in); err != nil {
+	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("the header cannot be read: %w", err)
 	}
-	p := &in.Policy
+	policyJSON := &in.Policy
 	*h = Header{
 		Strategy: in.Strategy, Epoch: in.Epoch, Counts: in.Counts, Tiers: in.Tiers, Changes: in.Limits,
 		Policy: quota.Policy{
-			Name: p.Name, Limit: p.Limit, Unit: p.Unit,
-			Window: quota.Window{Kind: p.Window, Length: time.Duration(p.Length), Refill: p.Refill},
+			Name: policyJSON.Name, Limit: policyJSON.Limit, Unit: policyJSON.Unit,
+			Window: quota.Window{Kind: policyJSON.Window, Length: time.Duration(policyJSON.Length), Refill: policyJSON.Refill},
 		},
 	}
-	if p.Location != "" {
-		loc, err := time.LoadLocation(p.Location)
-		if err != nil || p.Location == "Local" {
-			return fmt.Errorf("the policy's location %q is not known on this machine", p.Location)
+	if policyJSON.Location != "" {
+		loc, err := time.LoadLocation(policyJSON.Location)
+		if err != nil || policyJSON.Location == "Local" {
+			return fmt.Errorf("the policy's location %q is not known on this machine", policyJSON.Location)
 		}
 		h.Policy.Window.Location = loc
 	}
-	if t := p.Timeline; t != nil {
-		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
+	if timelineJSON := policyJSON.Timeline; timelineJSON != nil {
+		h.Policy.Window.Timeline = quota.Timeline{Real: timelineJSON.Real, Policy: timelineJSON.Policy, Speed: timelineJSON.Speed}
 	}
-	return valid(&h.Policy.Window, p.Limit, h.Changes)
+	return valid(&h.Policy.Window, policyJSON.Limit, h.Changes)
 }
 
 // valid refuses windows and limits that cannot be judged.
-func valid(w *quota.Window, limit int64, changes []LimitChange) error {
-	speed := w.Timeline.Speed
+func valid(window *quota.Window, limit int64, changes []LimitChange) error {
+	speed := window.Timeline.Speed
 	switch {
 	case limit < 0:
 		return fmt.Errorf("the policy has a limit of %d", limit)
 	case math.IsNaN(speed) || math.IsInf(speed, 0) || speed < 0:
 		return fmt.Errorf("the policy's time has a speed of %v", speed)
-	case w.Kind.HasLength() && w.RealLength() < 1:
+	case window.Kind.HasLength() && window.RealLength() < 1:
 		return errors.New("the policy's window has no length")
-	case w.Kind == quota.Bucket && w.Refill < 1:
+	case window.Kind == quota.Bucket && window.Refill < 1:
 		return errors.New("the policy's bucket is never refilled")
 	}
-	return validChanges(w, changes)
+	return validChanges(window, changes)
 }

@@ -67,45 +67,45 @@ type recorder struct {
 }
 
 // NewHistory makes a history. With a Dir, it must be closed.
-func NewHistory(o HistoryOptions) *History {
-	if o.Memory <= 0 {
-		o.Memory = memoryEvents
+func NewHistory(options HistoryOptions) *History {
+	if options.Memory <= 0 {
+		options.Memory = memoryEvents
 	}
-	if o.SubjectLimit <= 0 {
-		o.SubjectLimit = SubjectLimit
+	if options.SubjectLimit <= 0 {
+		options.SubjectLimit = SubjectLimit
 	}
-	if o.Limit <= 0 {
-		o.Limit = o.Memory
-		if o.Dir != "" {
-			o.Limit = math.MaxInt64
+	if options.Limit <= 0 {
+		options.Limit = options.Memory
+		if options.Dir != "" {
+			options.Limit = math.MaxInt64
 		}
 	}
-	h := &History{o: o, workers: make([]recorder, o.Workers)}
-	workers := int64(max(1, o.Workers))
-	h.chunk = int(min(max(1, min(o.Limit, o.SubjectLimit)/(fewestChunks*workers)), lastChunk))
+	history := &History{o: options, workers: make([]recorder, options.Workers)}
+	workers := int64(max(1, options.Workers))
+	history.chunk = int(min(max(1, min(options.Limit, options.SubjectLimit)/(fewestChunks*workers)), lastChunk))
 	// Each worker has one of takes and one of give-backs under way, and one chunk
 	// makes the history full.
-	h.slack = 3 * workers * int64(h.chunk)
-	h.changed.L = &h.mu
-	return h
+	history.slack = 3 * workers * int64(history.chunk)
+	history.changed.L = &history.mu
+	return history
 }
 
 // Append records an event. One worker number must not be used from two
 // goroutines at once. Subjects should be numbered from 0 on.
-func (h *History) Append(worker int, e Event) {
-	r := &h.workers[worker]
-	if e.Kind != Take {
-		h.appendGive(r, &e)
+func (h *History) Append(worker int, event Event) {
+	recorder := &h.workers[worker]
+	if event.Kind != Take {
+		h.appendGive(recorder, &event)
 		return
 	}
-	if len(r.chunk) == cap(r.chunk) && !h.grow(r) {
-		r.lost++
+	if len(recorder.chunk) == cap(recorder.chunk) && !h.grow(recorder) {
+		recorder.lost++
 		return
 	}
-	r.chunk = append(r.chunk, record{e.Call, e.Reply, e.Units, e.Subject, e.Kind, e.Outcome, e.Tier, e.Instance})
+	recorder.chunk = append(recorder.chunk, record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance})
 }
 
-func (h *History) appendGive(r *recorder, e *Event) {
+func (h *History) appendGive(r *recorder, event *Event) {
 	if n := len(r.gives); n == cap(r.gives) {
 		kept, more := h.put(block{gives: r.gives})
 		if kept {
@@ -117,7 +117,7 @@ func (h *History) appendGive(r *recorder, e *Event) {
 		}
 		r.gives = make([]Event, 0, min(max(2*n, giveChunk), h.chunk))
 	}
-	r.gives = append(r.gives, *e)
+	r.gives = append(r.gives, *event)
 }
 
 func (h *History) grow(r *recorder) bool {
@@ -230,14 +230,14 @@ func (h *History) Len() int {
 func (h *History) memory() iter.Seq[block] {
 	h.seal()
 	return func(yield func(block) bool) {
-		for _, b := range h.blocks {
-			if !yield(b) {
+		for _, block := range h.blocks {
+			if !yield(block) {
 				return
 			}
 		}
 		for i := range h.workers {
-			r := &h.workers[i]
-			if !yield(block{r.chunk, r.gives}) {
+			recorder := &h.workers[i]
+			if !yield(block{recorder.chunk, recorder.gives}) {
 				return
 			}
 		}
@@ -253,8 +253,8 @@ func (h *History) each(want extent, visit func(*Event) error) error {
 			return err
 		}
 	}
-	for b := range h.memory() {
-		if err := b.each(visit); err != nil {
+	for block := range h.memory() {
+		if err := block.each(visit); err != nil {
 			return err
 		}
 	}
@@ -274,12 +274,12 @@ func (h *History) index() (*index, error) {
 // ordered by call. The slice is used again for the next one. An error ends it.
 func (h *History) Subjects() iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
-		x, err := h.index()
+		index, err := h.index()
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		x.subjects(h.subjectLimit(), yield)
+		index.subjects(h.subjectLimit(), yield)
 	}
 }
 
@@ -293,11 +293,11 @@ func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
 	if err := validChanges(&cfg.Window, cfg.Changes); err != nil {
 		return Verdict{}, err
 	}
-	x, err := h.index()
+	index, err := h.index()
 	if err != nil {
 		return Verdict{}, err
 	}
-	return x.judge(cfg, h.subjectLimit(), visit)
+	return index.judge(cfg, h.subjectLimit(), visit)
 }
 
 // subjectLimit is none if everything is in memory anyway.
@@ -318,8 +318,8 @@ type record struct {
 	tier, instance     uint8
 }
 
-func pack(e *Event) record {
-	return record{e.Call, e.Reply, e.Units, e.Subject, e.Kind, e.Outcome, e.Tier, e.Instance}
+func pack(event *Event) record {
+	return record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance}
 }
 
 func (r *record) event() Event {
@@ -339,10 +339,10 @@ func (b *block) len() int64 { return int64(len(b.takes) + len(b.gives)) }
 
 // each visits the events of a block. The event is the visitor's until it returns.
 func (b *block) each(visit func(*Event) error) error {
-	var e Event
+	var event Event
 	for i := range b.takes {
-		e = b.takes[i].event()
-		if err := visit(&e); err != nil {
+		event = b.takes[i].event()
+		if err := visit(&event); err != nil {
 			return err
 		}
 	}

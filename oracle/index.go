@@ -41,8 +41,8 @@ type index struct {
 
 func newIndex(each func(extent, func(*Event) error) error) (*index, error) {
 	x := &index{each: each, groups: groupEvents}
-	err := each(everySubject, func(e *Event) error {
-		x.add(e)
+	err := each(everySubject, func(event *Event) error {
+		x.add(event)
 		return nil
 	})
 	if err != nil {
@@ -52,10 +52,10 @@ func newIndex(each func(extent, func(*Event) error) error) (*index, error) {
 	return x, nil
 }
 
-func (x *index) add(e *Event) {
+func (x *index) add(event *Event) {
 	x.total++
-	x.until = max(x.until, e.Reply)
-	x.perSubject.add(e.Subject)
+	x.until = max(x.until, event.Reply)
+	x.perSubject.add(event.Subject)
 }
 
 func (x *index) close() {
@@ -232,13 +232,13 @@ func (g *group) gather(x *index, first, last int) error {
 
 func (g *group) fill(x *index, first, last int) error {
 	if x.apart != nil {
-		return x.apart[g.number].each(everySubject, func(e *Event) error { return g.add(x, first, e) })
+		return x.apart[g.number].each(everySubject, func(event *Event) error { return g.add(x, first, event) })
 	}
 	if x.blocks == nil {
-		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(e *Event) error { return g.add(x, first, e) })
+		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(event *Event) error { return g.add(x, first, event) })
 	}
-	for b := range x.blocks() {
-		if err := g.addBlock(x, first, &b); err != nil {
+	for block := range x.blocks() {
+		if err := g.addBlock(x, first, &block); err != nil {
 			return err
 		}
 	}
@@ -250,8 +250,8 @@ func (g *group) addBlock(x *index, first int, b *block) error {
 	next := g.next
 	records := g.records
 	for i := range b.takes {
-		r := &b.takes[i]
-		p := x.at(r.subject) - first
+		record := &b.takes[i]
+		p := x.at(record.subject) - first
 		if uint(p) >= uint(len(next)) {
 			continue
 		}
@@ -259,7 +259,7 @@ func (g *group) addBlock(x *index, first int, b *block) error {
 		if at >= len(records) {
 			return errChanged
 		}
-		records[at] = *r
+		records[at] = *record
 		next[p] = at + 1
 	}
 	for i := range b.gives {
@@ -271,8 +271,8 @@ func (g *group) addBlock(x *index, first int, b *block) error {
 }
 
 // add puts an event where its subject's belong. Others' are passed over.
-func (g *group) add(x *index, first int, e *Event) error {
-	p := x.at(e.Subject) - first
+func (g *group) add(x *index, first int, event *Event) error {
+	p := x.at(event.Subject) - first
 	if uint(p) >= uint(len(g.next)) {
 		return nil
 	}
@@ -280,12 +280,12 @@ func (g *group) add(x *index, first int, e *Event) error {
 	if at >= len(g.records) {
 		return errChanged
 	}
-	r := pack(e)
-	if e.Kind != Take {
-		r.subject = uint32(len(g.taken))
-		g.taken = append(g.taken, interval{e.TakeCall, e.TakeReply})
+	record := pack(event)
+	if event.Kind != Take {
+		record.subject = uint32(len(g.taken))
+		g.taken = append(g.taken, interval{event.TakeCall, event.TakeReply})
 	}
-	g.records[at] = r
+	g.records[at] = record
 	g.next[p]++
 	return nil
 }
@@ -295,14 +295,14 @@ func (g *group) take(subject uint32, place int) []Event {
 	g.events = g.events[:0]
 	records := g.records[g.start[place]:g.start[place+1]]
 	for i := range records {
-		r := &records[i]
-		e := r.event()
-		if e.Kind != Take {
-			e.TakeCall = g.taken[r.subject].call
-			e.TakeReply = g.taken[r.subject].reply
+		record := &records[i]
+		event := record.event()
+		if event.Kind != Take {
+			event.TakeCall = g.taken[record.subject].call
+			event.TakeReply = g.taken[record.subject].reply
 		}
-		e.Subject = subject
-		g.events = append(g.events, e)
+		event.Subject = subject
+		g.events = append(g.events, event)
 	}
 	if !slices.IsSortedFunc(g.events, compare) {
 		slices.SortFunc(g.events, compare)

@@ -105,19 +105,19 @@ func (j *judge) subject(events []Event) {
 	j.overran = 0
 	j.names = naming{}
 	for i := range events {
-		e := &events[i]
-		if !e.wellFormed() {
+		event := &events[i]
+		if !event.wellFormed() {
 			j.out.Malformed++
 			continue
 		}
-		if e.Kind != Take {
-			j.gives = append(j.gives, e)
-			j.overran += max(0, -e.Units)
+		if event.Kind != Take {
+			j.gives = append(j.gives, event)
+			j.overran += max(0, -event.Units)
 			continue
 		}
-		j.takes = append(j.takes, e)
-		j.names.atEpoch = j.names.atEpoch || e.takenAtEpoch()
-		j.count(e)
+		j.takes = append(j.takes, event)
+		j.names.atEpoch = j.names.atEpoch || event.takenAtEpoch()
+		j.count(event)
 	}
 	j.out.Overrun += j.overran
 	if len(j.takes) == 0 {
@@ -149,46 +149,46 @@ func (j *judge) subject(events []Event) {
 	}
 }
 
-func (j *judge) count(e *Event) {
-	if e.short() {
-		j.out.Issued.Units += e.Units
-		j.out.Rejected.Units += e.Units
-		j.rejected += e.Units
+func (j *judge) count(event *Event) {
+	if event.short() {
+		j.out.Issued.Units += event.Units
+		j.out.Rejected.Units += event.Units
+		j.rejected += event.Units
 		j.out.unexplained = true // it is decided together with what was granted
 		return
 	}
-	j.out.Issued.add(e.Units)
-	j.out.MaxCost = max(j.out.MaxCost, e.Units)
+	j.out.Issued.add(event.Units)
+	j.out.MaxCost = max(j.out.MaxCost, event.Units)
 	switch {
-	case e.admitted():
-		j.out.Admitted.add(e.Units)
-	case e.rejected():
-		j.out.Rejected.add(e.Units)
-		j.rejected += e.Units
-	case e.Outcome == Elsewhere:
-		j.out.Rejected.add(e.Units)
+	case event.admitted():
+		j.out.Admitted.add(event.Units)
+	case event.rejected():
+		j.out.Rejected.add(event.Units)
+		j.rejected += event.Units
+	case event.Outcome == Elsewhere:
+		j.out.Rejected.add(event.Units)
 	default:
-		j.out.Failed.add(e.Units)
+		j.out.Failed.add(event.Units)
 	}
 }
 
 // inFlight finds the most requests at once. Two that share an instant overlap.
 func (j *judge) inFlight() {
 	j.replies = j.replies[:0]
-	for _, e := range j.takes {
-		if !e.short() {
-			j.replies = append(j.replies, e.Reply)
+	for _, event := range j.takes {
+		if !event.short() {
+			j.replies = append(j.replies, event.Reply)
 		}
 	}
 	slices.Sort(j.replies)
 	done := 0
 	begun := 0
-	for _, e := range j.takes {
-		if e.short() {
+	for _, event := range j.takes {
+		if event.short() {
 			continue
 		}
 		begun++
-		for j.replies[done] < e.Call {
+		for j.replies[done] < event.Call {
 			done++
 		}
 		j.out.MaxInFlight = max(j.out.MaxInFlight, int64(begun-done))
@@ -199,21 +199,21 @@ func (j *judge) inFlight() {
 func (j *judge) inSpan() {
 	j.latest = j.latest[:0]
 	longest := int64(0)
-	for _, e := range j.takes {
-		longest = max(longest, e.Reply-e.Call)
-		if e.admitted() {
-			j.latest = append(j.latest, answer{e.Reply, e.Units, e.Tier})
+	for _, event := range j.takes {
+		longest = max(longest, event.Reply-event.Call)
+		if event.admitted() {
+			j.latest = append(j.latest, answer{event.Reply, event.Units, event.Tier})
 		}
 	}
 	slices.SortFunc(j.latest, func(a, b answer) int { return cmp.Compare(a.reply, b.reply) })
 	units := int64(0)
 	gone := 0
-	for _, e := range j.takes {
-		if !e.admitted() {
+	for _, event := range j.takes {
+		if !event.admitted() {
 			continue
 		}
-		units += e.Units
-		for ; j.latest[gone].reply < e.Call-int64(j.cfg.Span)-longest; gone++ {
+		units += event.Units
+		for ; j.latest[gone].reply < event.Call-int64(j.cfg.Span)-longest; gone++ {
 			units -= j.latest[gone].units
 		}
 		j.out.MaxSpan = max(j.out.MaxSpan, units)
@@ -222,25 +222,25 @@ func (j *judge) inSpan() {
 
 // total adds up what the subject's windows have in common under all policies.
 func (j *judge) total(windows []windowVerdict) {
-	v := &j.out
+	verdict := &j.out
 	leaked := false
 	for i := range windows {
-		w := &windows[i]
-		v.Touched.add(w)
-		v.unexplained = v.unexplained || w.Crossed || w.GaveBack
-		leaked = leaked || w.Leak > 0
-		v.LeakUnits += w.Leak
-		v.LeakWorst = max(v.LeakWorst, w.sure.leak)
-		v.LeakPossibleWorst = max(v.LeakPossibleWorst, w.LeakPossible)
-		v.FalseRejects += w.FalseRejects
-		v.FalseRejectsPossible += w.FalseRejectsPossible
-		v.FalseRejectUnits += w.FalseRejectUnits
-		v.FalseRejectUnitsPossible += w.FalseRejectUnitsPossible
-		v.FalseRejectWorst = max(v.FalseRejectWorst, w.sure.falseRejects)
-		v.FalseRejectPossibleWorst = max(v.FalseRejectPossibleWorst, w.sure.falsePossible)
+		windowVerdict := &windows[i]
+		verdict.Touched.add(windowVerdict)
+		verdict.unexplained = verdict.unexplained || windowVerdict.Crossed || windowVerdict.GaveBack
+		leaked = leaked || windowVerdict.Leak > 0
+		verdict.LeakUnits += windowVerdict.Leak
+		verdict.LeakWorst = max(verdict.LeakWorst, windowVerdict.sure.leak)
+		verdict.LeakPossibleWorst = max(verdict.LeakPossibleWorst, windowVerdict.LeakPossible)
+		verdict.FalseRejects += windowVerdict.FalseRejects
+		verdict.FalseRejectsPossible += windowVerdict.FalseRejectsPossible
+		verdict.FalseRejectUnits += windowVerdict.FalseRejectUnits
+		verdict.FalseRejectUnitsPossible += windowVerdict.FalseRejectUnitsPossible
+		verdict.FalseRejectWorst = max(verdict.FalseRejectWorst, windowVerdict.sure.falseRejects)
+		verdict.FalseRejectPossibleWorst = max(verdict.FalseRejectPossibleWorst, windowVerdict.sure.falsePossible)
 	}
 	if leaked {
-		v.LeakSubjects++
+		verdict.LeakSubjects++
 	}
 }
 
@@ -268,33 +268,33 @@ func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wro
 
 // refused enters a rejection for which there was room for at least surely units all
 // the time, and for at most once at some moment.
-func (j *judge) refused(w *windowVerdict, e *Event, surely, once int64) {
-	j.mark(e, e.least() <= surely)
-	if e.short() {
-		j.verdictOn(w, max(0, min(surely, e.Units)), max(0, min(once, e.Units)), surely > 0, once > 0)
+func (j *judge) refused(verdict *windowVerdict, event *Event, surely, once int64) {
+	j.mark(event, event.least() <= surely)
+	if event.short() {
+		j.verdictOn(verdict, max(0, min(surely, event.Units)), max(0, min(once, event.Units)), surely > 0, once > 0)
 		return
 	}
-	j.verdictOn(w, e.Units, e.Units, e.Units <= surely, e.Units <= once)
+	j.verdictOn(verdict, event.Units, event.Units, event.Units <= surely, event.Units <= once)
 }
 
 // verdictOn enters a rejection into the window it was called in, with the units that
 // were certainly, and possibly, rejected although there was room.
-func (j *judge) verdictOn(w *windowVerdict, surely, maybe int64, certain, possible bool) {
+func (j *judge) verdictOn(verdict *windowVerdict, surely, maybe int64, certain, possible bool) {
 	if certain {
-		w.FalseRejects++
-		w.FalseRejectUnits += surely
+		verdict.FalseRejects++
+		verdict.FalseRejectUnits += surely
 		j.wrongly += surely
 	}
 	if possible {
-		w.FalseRejectsPossible++
-		w.FalseRejectUnitsPossible += maybe
+		verdict.FalseRejectsPossible++
+		verdict.FalseRejectUnitsPossible += maybe
 	}
 }
 
 // mark keeps a rejection that was certainly wrong.
-func (j *judge) mark(e *Event, certain bool) {
+func (j *judge) mark(event *Event, certain bool) {
 	if certain {
-		j.wrong = append(j.wrong, e)
+		j.wrong = append(j.wrong, event)
 	}
 }
 
@@ -305,25 +305,25 @@ func (j *judge) stretches() {
 		return
 	}
 	isWrong := make(map[*Event]bool, len(j.wrong))
-	for _, e := range j.wrong {
-		isWrong[e] = true
+	for _, event := range j.wrong {
+		isWrong[event] = true
 	}
 	first := map[uint8]*Event{} // of the row at hand, by instance
-	for _, e := range j.takes {
-		f := first[e.Instance]
+	for _, event := range j.takes {
+		f := first[event.Instance]
 		switch {
-		case !e.answered() || e.Instance == noInstance:
+		case !event.answered() || event.Instance == noInstance:
 			continue
-		case !isWrong[e]:
-			delete(first, e.Instance)
+		case !isWrong[event]:
+			delete(first, event.Instance)
 			continue
-		case f == nil || f.Tier != e.Tier:
-			f = e
-			first[e.Instance] = e
+		case f == nil || f.Tier != event.Tier:
+			f = event
+			first[event.Instance] = event
 		}
-		if length := e.Reply - f.Call; length > j.out.LongestWrong {
+		if length := event.Reply - f.Call; length > j.out.LongestWrong {
 			j.out.LongestWrong = length
-			j.out.LongestTier = e.Tier
+			j.out.LongestTier = event.Tier
 		}
 	}
 }
@@ -364,11 +364,11 @@ func (j *judge) blame(l leaking) {
 
 // freed is the first moment at which a give-back can have had its effect: not
 // before its take had.
-func (j *judge) freed(e *Event) int64 {
-	if j.names.named(e) {
-		return max(instant(e.Call), after(e.TakeReply))
+func (j *judge) freed(event *Event) int64 {
+	if j.names.named(event) {
+		return max(instant(event.Call), after(event.TakeReply))
 	}
-	return instant(e.Call)
+	return instant(event.Call)
 }
 
 // latestCovering are the requests that hold the given number of units when
@@ -379,13 +379,13 @@ func latestCovering(answers []answer, units int64) (out leaking) {
 	}
 	out.units = map[uint8]int64{}
 	slices.SortFunc(answers, func(a, b answer) int { return cmp.Compare(b.reply, a.reply) })
-	for _, a := range answers {
+	for _, answer := range answers {
 		if units <= 0 {
 			break
 		}
-		if a.units > 0 {
-			out.units[a.tier] += min(units, a.units)
-			units -= a.units
+		if answer.units > 0 {
+			out.units[answer.tier] += min(units, answer.units)
+			units -= answer.units
 			out.requests++
 		}
 	}

@@ -24,14 +24,14 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 	room := limit - initial
 	var admitted int64
 	full := int64(math.MinInt64) // call of the last effect that there was room for
-	for _, e := range takes {
+	for _, event := range takes {
 		switch {
-		case e.Units != 1 || e.short():
+		case event.Units != 1 || event.short():
 			*l = Linear{}
 			return
-		case e.admitted():
+		case event.admitted():
 			admitted++
-			full = max(full, e.Call)
+			full = max(full, event.Call)
 		}
 	}
 	// A negative room is the operator's doing, and still nothing may be admitted.
@@ -46,14 +46,14 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 	// A rejection is right after as many effects as there is room for. So failed
 	// requests take effect, the earliest first, while there is room.
 	missing := room - admitted
-	for _, e := range takes {
-		if e.Outcome == Failed && missing > 0 {
+	for _, event := range takes {
+		if event.Outcome == Failed && missing > 0 {
 			missing--
-			full = max(full, e.Call)
+			full = max(full, event.Call)
 		}
 	}
-	for _, e := range takes {
-		if e.rejected() && (missing > 0 || e.Reply < full) {
+	for _, event := range takes {
+		if event.rejected() && (missing > 0 || event.Reply < full) {
 			l.Exact = false
 			return
 		}

@@ -123,55 +123,55 @@ type Key struct {
 // order of two operations that share a timestamp and the history does not: there
 // the false reject need only be possible. The same holds in windows in which the limit
 // changed, for the cell knows which limit a request saw; their leak is not compared.
-func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
-	windows := make(map[Key]*windowVerdict, len(v.Windows))
-	for i := range v.Windows {
-		w := &v.Windows[i]
-		windows[Key{w.Subject, w.Index}] = w
+func Agree(verdict Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
+	windows := make(map[Key]*windowVerdict, len(verdict.Windows))
+	for i := range verdict.Windows {
+		windowVerdict := &verdict.Windows[i]
+		windows[Key{windowVerdict.Subject, windowVerdict.Index}] = windowVerdict
 	}
 	var found []string
 	report := func(k Key, format string, args ...any) {
 		found = append(found, fmt.Sprintf("subject %d, window %d: ", k.Subject, k.Index)+fmt.Sprintf(format, args...))
 	}
-	for k, c := range cells {
-		t := c.Tally()
-		w := windows[k]
+	for k, cell := range cells {
+		tally := cell.Tally()
+		windowVerdict := windows[k]
 		delete(windows, k)
-		if w == nil {
-			if t.Asked != 0 {
-				report(k, "%d units asked online, no request in the history", t.Asked)
+		if windowVerdict == nil {
+			if tally.Asked != 0 {
+				report(k, "%d units asked online, no request in the history", tally.Asked)
 			}
 			continue
 		}
-		if t.Admitted != w.Admitted {
-			report(k, "admitted %d units online, %d in the history", t.Admitted, w.Admitted)
+		if tally.Admitted != windowVerdict.Admitted {
+			report(k, "admitted %d units online, %d in the history", tally.Admitted, windowVerdict.Admitted)
 		}
-		if w.Crossed && !t.Crossed {
+		if windowVerdict.Crossed && !tally.Crossed {
 			report(k, "a request crossed its boundary, unnoticed online")
 		}
-		if w.Crossed || t.Crossed {
+		if windowVerdict.Crossed || tally.Crossed {
 			continue
 		}
-		gaveBack := w.GaveBack || t.GaveBack != 0
+		gaveBack := windowVerdict.GaveBack || tally.GaveBack != 0
 		limit, steady := cfg.within(k.Index)
-		if leak := t.Leak(limit); leak != w.Leak && !gaveBack && steady && cfg.leakIsPlain() {
-			report(k, "leak of %d units online, %d in the history", leak, w.Leak)
+		if leak := tally.Leak(limit); leak != windowVerdict.Leak && !gaveBack && steady && cfg.leakIsPlain() {
+			report(k, "leak of %d units online, %d in the history", leak, windowVerdict.Leak)
 		}
-		bound := w.FalseRejects
+		bound := windowVerdict.FalseRejects
 		what := "certain"
 		if gaveBack || !steady {
-			bound = w.FalseRejectsPossible
+			bound = windowVerdict.FalseRejectsPossible
 			what = "possible"
 		}
-		if t.FalseRejects > bound {
-			report(k, "%d false rejects online, only %d %s in the history", t.FalseRejects, bound, what)
+		if tally.FalseRejects > bound {
+			report(k, "%d false rejects online, only %d %s in the history", tally.FalseRejects, bound, what)
 		}
 	}
-	for i := range v.Windows {
-		w := &v.Windows[i]
-		k := Key{w.Subject, w.Index}
+	for i := range verdict.Windows {
+		windowVerdict := &verdict.Windows[i]
+		k := Key{windowVerdict.Subject, windowVerdict.Index}
 		// A window that was only passed through was no request's at the call.
-		if windows[k] != nil && (w.Admitted != 0 || !w.Crossed) {
+		if windows[k] != nil && (windowVerdict.Admitted != 0 || !windowVerdict.Crossed) {
 			report(k, "in the history, but not counted online")
 		}
 	}

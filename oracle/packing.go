@@ -25,8 +25,8 @@ func (r roller) possible(cfg *Config, stays []stay) (out int64) {
 	}
 	all := make([]packed, 1, len(stays)+1)
 	all[0] = packed{stay: stay{units: initial}, fixed: true}
-	for _, s := range stays {
-		all = append(all, packed{stay: s})
+	for _, stay := range stays {
+		all = append(all, packed{stay: stay})
 	}
 	byEnd := make([]*packed, len(all))
 	for i := range all {
@@ -37,24 +37,24 @@ func (r roller) possible(cfg *Config, stays []stay) (out int64) {
 	slices.SortFunc(byEnd, func(a, b *packed) int { return cmp.Compare(a.reply, b.reply) })
 	var kept lastReply
 	load := int64(0)
-	for _, p := range byCall {
-		for byEnd[0].reply+r.length <= p.call { // which p itself is not
+	for _, packed := range byCall {
+		for byEnd[0].reply+r.length <= packed.call { // which packed itself is not
 			load -= byEnd[0].units
 			byEnd = byEnd[1:]
 		}
-		load += p.units
+		load += packed.units
 		switch {
-		case !p.fixed:
-			heap.Push(&kept, p)
+		case !packed.fixed:
+			heap.Push(&kept, packed)
 		case changes:
 			continue
 		}
 		if changes {
-			p.lowest, _ = cfg.between(p.call, p.reply)
-			heap.Push(&strict, p)
+			packed.lowest, _ = cfg.between(packed.call, packed.reply)
+			heap.Push(&strict, packed)
 		}
-		for load > least(p.call) {
-			left := kept.leaveOut(load - least(p.call)) // no reply is later than that of a request under way
+		for load > least(packed.call) {
+			left := kept.leaveOut(load - least(packed.call)) // no reply is later than that of a request under way
 			load -= left
 			out += left
 		}
@@ -92,12 +92,12 @@ type lastReply []*packed
 func (h lastReply) Len() int           { return len(h) }
 func (h lastReply) Less(i, j int) bool { return cmp.Less(h[j].reply, h[i].reply) }
 func (h lastReply) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lastReply) Push(x any)        { *h = append(*h, x.(*packed)) }
+func (h *lastReply) Push(value any)    { *h = append(*h, value.(*packed)) }
 func (h *lastReply) Pop() any {
 	old := *h
-	p := old[len(old)-1]
+	packed := old[len(old)-1]
 	*h = old[:len(old)-1]
-	return p
+	return packed
 }
 
 // leaveOut takes up to so many units from the request that takes up room longest, and
@@ -135,24 +135,24 @@ func (r roller) chains(admitted []stay) (leaks []stretch) {
 	ordered := r.ordered(byCall)
 	since := 0
 	done := 0
-	for i, s := range byCall {
-		if s.call > 0 {
+	for i, stay := range byCall {
+		if stay.call > 0 {
 			full.admit(0, initial)
 			initial = 0
 		}
-		for ; byCall[byReply[done]].reply < s.call; done++ {
+		for ; byCall[byReply[done]].reply < stay.call; done++ {
 			if k := byReply[done]; k >= since && first[k] <= byCall[k].reply {
 				full.admit(first[k], byCall[k].units)
 			}
 		}
-		first[i] = s.call
+		first[i] = stay.call
 		if at, ok := full.since(); ok {
-			first[i] = max(s.call, at+r.length)
+			first[i] = max(stay.call, at+r.length)
 		}
-		if first[i] <= s.reply {
+		if first[i] <= stay.reply {
 			continue
 		}
-		leaks = append(leaks, stretch{after(s.reply), 1})
+		leaks = append(leaks, stretch{after(stay.reply), 1})
 		if !ordered {
 			since = i + 1
 			full = filled{limit: r.limit}
@@ -163,8 +163,8 @@ func (r roller) chains(admitted []stay) (leaks []stretch) {
 
 // ordered reports whether all requests ask for one unit and come strictly one after the other.
 func (roller) ordered(byCall []stay) bool {
-	for i, s := range byCall {
-		if s.units != 1 || i > 0 && byCall[i-1].reply >= s.call {
+	for i, stay := range byCall {
+		if stay.units != 1 || i > 0 && byCall[i-1].reply >= stay.call {
 			return false
 		}
 	}

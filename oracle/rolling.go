@@ -18,7 +18,7 @@ import (
 // What is given back frees exactly what its take still has in the window.
 func (j *judge) rolling() {
 	length := int64(j.cfg.Window.RealLength())
-	w := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	verdict := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(0)
 	j.used.stay(0, 0, j.initial, length)
 	j.asked.reset(0)
@@ -26,7 +26,7 @@ func (j *judge) rolling() {
 	// What was asked for and what was answered differ by failed requests alone.
 	answered := &j.asked
 	steps := 2*len(j.takes) + 2
-	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return !e.answered() }) {
+	if verdict.GaveBack || slices.ContainsFunc(j.takes, func(event *Event) bool { return !event.answered() }) {
 		answered = &j.answered
 		answered.expect(steps)
 		answered.mustStay(0, 0, j.initial, length)
@@ -35,60 +35,60 @@ func (j *judge) rolling() {
 	j.asked.mustStay(0, 0, j.initial, length)
 	present := make([]stay, 0, len(j.takes)) // admitted, and used beyond reservations
 	var total int64
-	for _, e := range j.takes {
-		total += e.Units
-		j.asked.mustStay(e.Call, e.Reply, e.Units, length)
-		if e.answered() && answered != &j.asked {
-			answered.mustStay(e.Call, e.Reply, e.Units, length)
+	for _, event := range j.takes {
+		total += event.Units
+		j.asked.mustStay(event.Call, event.Reply, event.Units, length)
+		if event.answered() && answered != &j.asked {
+			answered.mustStay(event.Call, event.Reply, event.Units, length)
 		}
-		if e.admitted() {
-			present = append(present, stay{e.Call, e.Reply, e.Units})
-			w.Admitted += e.Units
-			j.used.stay(e.Call, e.Reply, e.Units, length)
+		if event.admitted() {
+			present = append(present, stay{event.Call, event.Reply, event.Units})
+			verdict.Admitted += event.Units
+			j.used.stay(event.Call, event.Reply, event.Units, length)
 		}
 	}
 	admitted := len(present)
-	for _, e := range j.gives {
-		if s, overran := j.giveBackRolling(e, length); overran {
-			present = append(present, s)
+	for _, event := range j.gives {
+		if stay, overran := j.giveBackRolling(event, length); overran {
+			present = append(present, stay)
 		}
 	}
 	j.used.build()
-	j.falseRejects(&w, j.takes)
-	if w.FalseRejects > 0 {
+	j.falseRejects(&verdict, j.takes)
+	if verdict.FalseRejects > 0 {
 		j.out.NeverGiven += j.besides(length)
 	}
 
 	r := roller{length: length, limit: j.limit, initial: j.initial}
 	leaks, worst, may := j.overRolling(r, present, admitted)
-	if !w.GaveBack && len(j.cfg.Changes) == 0 {
+	if !verdict.GaveBack && len(j.cfg.Changes) == 0 {
 		if chains := r.chains(present); int64(len(chains)) > excesses(leaks) {
 			leaks = chains
 			worst = max(worst, 1)
 		}
 	}
-	for _, s := range leaks {
-		w.Leak += s.excess
-		j.blame(r.requests(j.takes, s))
+	for _, stretch := range leaks {
+		verdict.Leak += stretch.excess
+		j.blame(r.requests(j.takes, stretch))
 	}
-	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
-	w.LeakPossible = max(worst, min(may, w.Admitted))
-	if w.LeakPossible > 0 { // or nothing is ever over the limit
-		j.out.LeakPossible += max(w.Leak, min(r.possible(&j.cfg, present), w.Admitted))
+	verdict.sure = sure{worst, verdict.FalseRejectUnits, verdict.FalseRejectUnitsPossible}
+	verdict.LeakPossible = max(worst, min(may, verdict.Admitted))
+	if verdict.LeakPossible > 0 { // or nothing is ever over the limit
+		j.out.LeakPossible += max(verdict.Leak, min(r.possible(&j.cfg, present), verdict.Admitted))
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
-	j.crossings(r, &w, leaks, answered)
-	j.out.Windows = append(j.out.Windows, w)
+	j.crossings(r, &verdict, leaks, answered)
+	j.out.Windows = append(j.out.Windows, verdict)
 }
 
 // crossings counts the stretches in which more was asked for, or answered, than the limit.
-func (j *judge) crossings(r roller, w *windowVerdict, leaks []stretch, answered *curve) {
+func (j *judge) crossings(r roller, verdict *windowVerdict, leaks []stretch, answered *curve) {
 	var over []stretch
-	if w.GaveBack {
-		j.out.OverOffered += j.overOffered(w.Leak)
+	if verdict.GaveBack {
+		j.out.OverOffered += j.overOffered(verdict.Leak)
 	} else {
 		over = j.overAsked(r, &j.asked)
-		j.out.OverOffered += max(excesses(over), w.Leak)
+		j.out.OverOffered += max(excesses(over), verdict.Leak)
 	}
 	if answered != &j.asked {
 		over = j.overAsked(r, answered)
@@ -107,23 +107,23 @@ func (j *judge) crossings(r roller, w *windowVerdict, leaks []stretch, answered 
 func (j *judge) besides(length int64) (units int64) {
 	var given []answer // with the end of their stay
 	var staying int64
-	for _, e := range j.takes {
-		if !e.rejected() {
+	for _, event := range j.takes {
+		if !event.rejected() {
 			continue
 		}
-		for ; len(given) > 0 && given[0].reply <= e.Call; given = given[1:] {
+		for ; len(given) > 0 && given[0].reply <= event.Call; given = given[1:] {
 			staying -= given[0].units
 		}
 		lowest := j.limit
 		if len(j.cfg.Changes) > 0 {
-			lowest, _ = j.cfg.between(e.Call, e.Reply+length)
+			lowest, _ = j.cfg.between(event.Call, event.Reply+length)
 		}
-		left := lowest - staying - j.used.high.most(instant(e.Call), instant(e.Reply+length)-1)
-		if left < e.least() {
+		left := lowest - staying - j.used.high.most(instant(event.Call), instant(event.Reply+length)-1)
+		if left < event.least() {
 			continue
 		}
-		n := min(left, e.Units)
-		given = append(given, answer{reply: e.Reply + length, units: n})
+		n := min(left, event.Units)
+		given = append(given, answer{reply: event.Reply + length, units: n})
 		staying += n
 		units += n
 	}
@@ -139,19 +139,19 @@ func (j *judge) overRolling(r roller, present []stay, admitted int) (leaks []str
 	}
 	j.used.hold()
 	j.flying.reset(0)
-	for _, s := range present[:admitted] {
-		j.flying.add(instant(s.call), 1)
-		j.flying.add(after(s.reply), -1)
+	for _, stay := range present[:admitted] {
+		j.flying.add(instant(stay.call), 1)
+		j.flying.add(after(stay.reply), -1)
 	}
 	j.flying.build()
 	rises := make([]step, len(present))
-	for i, s := range present {
-		rises[i] = step{instant(s.call), s.units}
+	for i, stay := range present {
+		rises[i] = step{instant(stay.call), stay.units}
 	}
 	slices.SortFunc(rises, func(a, b step) int { return cmp.Compare(a.at, b.at) })
-	x := effectiveFrom(math.MinInt64, j.levels, j.used.held(), true)
-	x.rises = rises
-	leaks, worst = r.leakAbove(&j.used.low, x)
+	effective := effectiveFrom(math.MinInt64, j.levels, j.used.held(), true)
+	effective.rises = rises
+	leaks, worst = r.leakAbove(&j.used.low, effective)
 	may, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
 	return leaks, worst, may
 }
@@ -170,23 +170,23 @@ func (j *judge) overAsked(r roller, c *curve) (over []stretch) {
 // giveBackRolling takes units out of the curves until their take would have left
 // the window by itself. It returns the stay of what a commit used beyond its
 // reservation.
-func (j *judge) giveBackRolling(e *Event, length int64) (over stay, overran bool) {
-	taken := j.names.taken(e)
+func (j *judge) giveBackRolling(event *Event, length int64) (over stay, overran bool) {
+	taken := j.names.taken(event)
 	gone := instant(taken.reply + length)
-	if e.Units < 0 {
-		if instant(e.Call) >= gone {
+	if event.Units < 0 {
+		if instant(event.Call) >= gone {
 			return stay{}, false
 		}
-		j.used.high.add(instant(e.Call), -e.Units)
-		j.used.high.add(gone, e.Units)
-		return stay{e.Call, max(e.Call, taken.reply), -e.Units}, true
+		j.used.high.add(instant(event.Call), -event.Units)
+		j.used.high.add(gone, event.Units)
+		return stay{event.Call, max(event.Call, taken.reply), -event.Units}, true
 	}
-	if from, to := j.freed(e), instant(taken.call+length); from < to {
-		j.used.low.add(from, -e.Units)
-		j.used.low.add(to, e.Units)
+	if from, to := j.freed(event), instant(taken.call+length); from < to {
+		j.used.low.add(from, -event.Units)
+		j.used.low.add(to, event.Units)
 	}
-	if j.names.named(e) {
-		j.used.free(e, after(e.Reply), gone)
+	if j.names.named(event) {
+		j.used.free(event, after(event.Reply), gone)
 	}
 	return stay{}, false
 }
@@ -305,23 +305,23 @@ func (r roller) excess(units, at int64) int64 {
 
 // excesses add up what windows hold over the limit.
 func excesses(leaks []stretch) (units int64) {
-	for _, s := range leaks {
-		units += s.excess
+	for _, stretch := range leaks {
+		units += stretch.excess
 	}
 	return units
 }
 
 // requests are those of a window that its excess belongs to, of takes by call.
 func (r roller) requests(takes []*Event, w stretch) leaking {
-	from, _ := slices.BinarySearchFunc(takes, w.last-2*r.length, func(e *Event, t int64) int { return cmp.Compare(instant(e.Call), t+1) })
-	var in []answer
-	for _, e := range takes[from:] {
-		if instant(e.Call) > w.last {
+	from, _ := slices.BinarySearchFunc(takes, w.last-2*r.length, func(event *Event, t int64) int { return cmp.Compare(instant(event.Call), t+1) })
+	var answers []answer
+	for _, event := range takes[from:] {
+		if instant(event.Call) > w.last {
 			break
 		}
-		if e.admitted() && after(e.Reply) <= w.last {
-			in = append(in, answer{e.Reply, e.Units, e.Tier})
+		if event.admitted() && after(event.Reply) <= w.last {
+			answers = append(answers, answer{event.Reply, event.Units, event.Tier})
 		}
 	}
-	return latestCovering(in, w.excess)
+	return latestCovering(answers, w.excess)
 }

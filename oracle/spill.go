@@ -24,14 +24,14 @@ var removeOpen = os.Remove
 
 // startSpill makes the file and starts to write. The caller holds the lock.
 func (h *History) startSpill() {
-	f, err := os.CreateTemp(h.o.Dir, "history-*.part")
+	file, err := os.CreateTemp(h.o.Dir, "history-*.part")
 	if err != nil {
 		h.fail(err)
 		return
 	}
 	// If an open file can be removed, nothing is left of it however the process ends.
-	gone := removeOpen(f.Name()) == nil
-	h.spill = &spill{file: f, to: f, gone: gone, done: make(chan struct{})}
+	gone := removeOpen(file.Name()) == nil
+	h.spill = &spill{file: file, to: file, gone: gone, done: make(chan struct{})}
 	go h.write()
 }
 
@@ -45,7 +45,7 @@ func (h *History) fail(err error) {
 // write moves the oldest blocks to the file while there are too many.
 func (h *History) write() {
 	defer close(h.spill.done)
-	var w frameWriter
+	var writer frameWriter
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
@@ -57,15 +57,15 @@ func (h *History) write() {
 		}
 		b := h.blocks[0]
 		h.mu.Unlock()
-		err := w.events(h.spill.to, &b)
+		err := writer.events(h.spill.to, &b)
 		h.mu.Lock()
 		if err != nil {
 			h.fail(err)
 			return
 		}
-		h.spill.size = w.written
-		h.spill.takes = w.takes
-		h.spill.gives = w.gives
+		h.spill.size = writer.written
+		h.spill.takes = writer.takes
+		h.spill.gives = writer.gives
 		h.blocks[0] = block{}
 		h.blocks = h.blocks[1:]
 		h.kept -= b.len()
@@ -81,10 +81,10 @@ func (h *History) seal() {
 	h.mu.Lock()
 	h.sealed = true
 	h.changed.Broadcast()
-	s := h.spill
+	spill := h.spill
 	h.mu.Unlock()
-	if s != nil {
-		<-s.done
+	if spill != nil {
+		<-spill.done
 	}
 }
 
@@ -94,12 +94,12 @@ func (h *History) Close() error {
 	if h.spill == nil || h.spill.file == nil {
 		return nil
 	}
-	f := h.spill.file
+	file := h.spill.file
 	h.spill.file = nil
 	if h.spill.gone {
-		return f.Close()
+		return file.Close()
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // reader reads the frames that were written whole.
@@ -110,9 +110,9 @@ func (s *spill) frames(visit func(payload []byte) error) error {
 	if s.file == nil {
 		return os.ErrClosed
 	}
-	r := frameReader{r: bufio.NewReaderSize(s.reader(), readBuffer)}
+	reader := frameReader{r: bufio.NewReaderSize(s.reader(), readBuffer)}
 	for {
-		_, payload, err := r.next()
+		_, payload, err := reader.next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

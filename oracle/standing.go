@@ -5,47 +5,47 @@ import "time"
 // standing judges units that count from their admission until they are given
 // back.
 func (j *judge) standing() {
-	w := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	verdict := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(j.initial)
 	var asked int64
 	var o offer
 	o.begin(j.initial, j.limit)
-	for _, e := range j.takes {
-		asked += e.Units
-		lowest, _ := j.limits(e)
-		o.add(e, lowest)
-		if e.admitted() {
-			w.Admitted += e.Units
-			j.used.high.add(instant(e.Call), e.Units)
-			j.used.low.add(after(e.Reply), e.Units)
+	for _, event := range j.takes {
+		asked += event.Units
+		lowest, _ := j.limits(event)
+		o.add(event, lowest)
+		if event.admitted() {
+			verdict.Admitted += event.Units
+			j.used.high.add(instant(event.Call), event.Units)
+			j.used.low.add(after(event.Reply), event.Units)
 		}
 	}
-	for _, e := range j.gives {
-		j.give(e)
+	for _, event := range j.gives {
+		j.give(event)
 	}
 	j.used.build()
 
 	over, may := j.overStanding()
-	w.Leak = over.peak
-	w.LeakPossible = max(w.Leak, min(may, w.Admitted))
-	j.out.LeakPossible += w.LeakPossible
+	verdict.Leak = over.peak
+	verdict.LeakPossible = max(verdict.Leak, min(may, verdict.Admitted))
+	j.out.LeakPossible += verdict.LeakPossible
 	j.blame(j.answeredBy(j.takes, over.at, over.peak))
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
 
-	if j.falseRejects(&w, j.takes); w.GaveBack {
+	if j.falseRejects(&verdict, j.takes); verdict.GaveBack {
 		j.out.Linear = Linear{}
 	}
 	j.out.Linear.window(j.takes, j.limit, j.initial)
-	w.sure = sure{w.Leak, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
+	verdict.sure = sure{verdict.Leak, verdict.FalseRejectUnits, verdict.FalseRejectUnitsPossible}
 	j.out.MaxOffered = max(j.out.MaxOffered, asked)
-	if w.GaveBack {
-		j.out.OverOffered += j.overOffered(w.Leak)
+	if verdict.GaveBack {
+		j.out.OverOffered += j.overOffered(verdict.Leak)
 	} else {
 		j.out.OverOffered += o.over
 	}
-	j.crossing(o.crossed, w.Leak)
-	j.out.Windows = append(j.out.Windows, w)
+	j.crossing(o.crossed, verdict.Leak)
+	j.out.Windows = append(j.out.Windows, verdict)
 }
 
 // overStanding is what was certainly, and possibly, in use over the limit.
@@ -55,8 +55,8 @@ func (j *judge) overStanding() (over excess, may int64) {
 	}
 	j.used.hold()
 	j.flying.reset(0)
-	for _, e := range j.takes {
-		j.flying.underWay(e, everLasting)
+	for _, event := range j.takes {
+		j.flying.underWay(event, everLasting)
 	}
 	j.flying.build()
 	over, _ = j.used.above(j.levels, everLasting, j.until)
@@ -65,12 +65,12 @@ func (j *judge) overStanding() (over excess, may int64) {
 }
 
 // falseRejects judges the rejections among requests that lie in one window.
-func (j *judge) falseRejects(w *windowVerdict, takes []*Event) {
-	for _, e := range takes {
-		if e.rejected() {
-			lowest, highest := j.limits(e)
-			surely, once := j.used.left(instant(e.Call), instant(e.Reply), lowest, highest)
-			j.refused(w, e, surely, once)
+func (j *judge) falseRejects(verdict *windowVerdict, takes []*Event) {
+	for _, event := range takes {
+		if event.rejected() {
+			lowest, highest := j.limits(event)
+			surely, once := j.used.left(instant(event.Call), instant(event.Reply), lowest, highest)
+			j.refused(verdict, event, surely, once)
 		}
 	}
 }
@@ -79,10 +79,10 @@ func (j *judge) falseRejects(w *windowVerdict, takes []*Event) {
 // otherwise. A refund that failed took effect at the latest when the application
 // let go, and possibly never in the store; nor may the store notice an expiry.
 // What a commit used beyond its reservation is use, but never leak for certain.
-func (j *judge) give(e *Event) {
-	j.used.high.add(instant(e.Call), max(0, -e.Units))
-	j.used.low.add(j.freed(e), -max(0, e.Units))
-	j.used.free(e, after(e.Reply), forever)
+func (j *judge) give(event *Event) {
+	j.used.high.add(instant(event.Call), max(0, -event.Units))
+	j.used.low.add(j.freed(event), -max(0, event.Units))
+	j.used.free(event, after(event.Reply), forever)
 }
 
 // answeredBy are, of the requests admitted by the instant t, those answered
@@ -92,9 +92,9 @@ func (j *judge) answeredBy(takes []*Event, t, units int64) leaking {
 		return leaking{}
 	}
 	j.latest = j.latest[:0]
-	for _, e := range takes {
-		if e.admitted() && e.Reply <= t {
-			j.latest = append(j.latest, answer{e.Reply, e.Units, e.Tier})
+	for _, event := range takes {
+		if event.admitted() && event.Reply <= t {
+			j.latest = append(j.latest, answer{event.Reply, event.Units, event.Tier})
 		}
 	}
 	return latestCovering(j.latest, units)

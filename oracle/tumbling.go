@@ -89,39 +89,39 @@ func (t *tumbling) next() bool {
 		t.initial = t.judge.initial
 	}
 	t.home = len(t.out.Windows)
-	w := windowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
+	verdict := windowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
 	limit, _ := t.cfg.between(t.start, t.start)
 	var o offer
 	o.begin(t.initial, limit)
 	var visiting, asked int64
-	for _, p := range t.riders {
-		visiting += p.Units
+	for _, rider := range t.riders {
+		visiting += rider.Units
 	}
 	t.here = t.here[:0]
 	for len(t.takes) > 0 && t.takes[0].Call < t.end {
-		e := t.takes[0]
+		event := t.takes[0]
 		t.takes = t.takes[1:]
-		asked += e.Units
-		lowest, _ := t.limits(e)
-		o.add(e, lowest)
-		if e.admitted() {
-			w.Admitted += e.Units
+		asked += event.Units
+		lowest, _ := t.limits(event)
+		o.add(event, lowest)
+		if event.admitted() {
+			verdict.Admitted += event.Units
 		}
-		if e.Reply < t.end {
-			t.here = append(t.here, e)
+		if event.Reply < t.end {
+			t.here = append(t.here, event)
 			continue
 		}
-		w.Crossed = true
-		p := &rider{Event: e, home: t.home, always: true}
-		if e.admitted() {
-			p.unplaced = t.toPlace(e)
-			p.kept = e.Units
+		verdict.Crossed = true
+		p := &rider{Event: event, home: t.home, always: true}
+		if event.admitted() {
+			p.unplaced = t.toPlace(event)
+			p.kept = event.Units
 		}
 		t.riders = append(t.riders, p)
 	}
 	t.overAsked += o.over
 	t.out.MaxOffered = max(t.out.MaxOffered, visiting+asked)
-	t.out.Windows = append(t.out.Windows, w)
+	t.out.Windows = append(t.out.Windows, verdict)
 	t.records = append(t.records, windowLeak{passed: o.crossed})
 	return true
 }
@@ -129,60 +129,60 @@ func (t *tumbling) next() bool {
 // bound makes the curves of what was in use in this window, and takes from them
 // what it alone must, or may, have leaked.
 func (t *tumbling) bound() {
-	u := &t.used
-	u.reset(t.initial)
+	bounds := &t.used
+	bounds.reset(t.initial)
 	var admitted int64 // possibly in this window
-	for _, e := range t.here {
-		if e.admitted() {
-			admitted += e.Units
-			u.high.add(instant(e.Call), e.Units)
-			u.low.add(after(e.Reply), e.Units)
+	for _, event := range t.here {
+		if event.admitted() {
+			admitted += event.Units
+			bounds.high.add(instant(event.Call), event.Units)
+			bounds.low.add(after(event.Reply), event.Units)
 		}
 	}
-	for _, p := range t.riders {
-		if p.admitted() {
-			admitted += p.Units
-			u.high.add(instant(max(p.Call, t.start)), p.Units)
+	for _, rider := range t.riders {
+		if rider.admitted() {
+			admitted += rider.Units
+			bounds.high.add(instant(max(rider.Call, t.start)), rider.Units)
 		}
 	}
 	t.giveBack()
-	u.build()
+	bounds.build()
 
 	over, may := t.overWindow()
 	t.records[len(t.records)-1].swept = over.peak
 	t.sweptLeak += over.peak
 	t.sweptBy.add(t.answeredBy(t.here, over.at, over.peak))
-	w := &t.out.Windows[t.home]
-	w.LeakPossible = min(may, admitted)
-	if w.Crossed || w.GaveBack {
+	verdict := &t.out.Windows[t.home]
+	verdict.LeakPossible = min(may, admitted)
+	if verdict.Crossed || verdict.GaveBack {
 		t.out.Linear = Linear{}
 	}
 	t.out.Linear.window(t.here, t.cfg.Limit, t.initial)
-	t.possibleSwept += w.LeakPossible
-	w.sure.leak = over.peak
+	t.possibleSwept += verdict.LeakPossible
+	verdict.sure.leak = over.peak
 }
 
 // overWindow is what was certainly, and possibly, in use over the limit, and sets
 // what fits into the window.
 func (t *tumbling) overWindow() (over excess, may int64) {
-	u := &t.used
+	bounds := &t.used
 	life := lasting{instant(t.start), instant(t.end), instant(t.end) - 1}
 	if limit, is := t.steady(life.from, life.tail); is {
 		t.most = limit
 		t.least = limit
-		return u.low.overLimit(limit, t.end), u.mayExceed(limit)
+		return bounds.low.overLimit(limit, t.end), bounds.mayExceed(limit)
 	}
-	u.hold()
+	bounds.hold()
 	t.flying.reset(0)
-	for _, e := range t.here {
-		t.flying.underWay(e, life)
+	for _, event := range t.here {
+		t.flying.underWay(event, life)
 	}
-	for _, p := range t.riders {
-		t.flying.underWay(p.Event, life)
+	for _, rider := range t.riders {
+		t.flying.underWay(rider.Event, life)
 	}
 	t.flying.build()
-	over, t.most = u.above(t.levels, life, t.end)
-	may, t.least = u.mayPass(t.levels, life, &t.flying)
+	over, t.most = bounds.above(t.levels, life, t.end)
+	may, t.least = bounds.mayPass(t.levels, life, &t.flying)
 	return over, may
 }
 
@@ -196,24 +196,24 @@ func (t *tumbling) overWindow() (over excess, may int64) {
 // not contain it. A give-back that names no take is taken out of low, and left in
 // high.
 func (t *tumbling) giveBack() {
-	w := &t.out.Windows[t.home]
+	verdict := &t.out.Windows[t.home]
 	t.returned = 0
 	for len(t.gives) > 0 && t.gives[0].Call < t.end {
-		e := t.gives[0]
+		event := t.gives[0]
 		t.gives = t.gives[1:]
-		named := t.names.named(e)
-		if e.Call < t.start || named && e.TakeReply < t.start {
+		named := t.names.named(event)
+		if event.Call < t.start || named && event.TakeReply < t.start {
 			continue
 		}
-		w.GaveBack = true
-		t.used.high.add(instant(e.Call), max(0, -e.Units))
+		verdict.GaveBack = true
+		t.used.high.add(instant(event.Call), max(0, -event.Units))
 		if named {
-			t.used.free(e, after(e.Reply), forever)
+			t.used.free(event, after(event.Reply), forever)
 		}
-		if !named || e.TakeCall >= t.start {
-			back := max(0, e.Units)
+		if !named || event.TakeCall >= t.start {
+			back := max(0, event.Units)
 			t.returned += back
-			t.used.low.add(t.freed(e), -back)
+			t.used.low.add(t.freed(event), -back)
 		}
 	}
 }
@@ -224,7 +224,7 @@ type interval struct{ call, reply int64 }
 // toPlace is what must be put into some window of a request that was called in
 // this one and is answered in a later one. What is given back in that later one
 // need not: put there, it leaves nothing.
-func (t *tumbling) toPlace(e *Event) int64 {
+func (t *tumbling) toPlace(event *Event) int64 {
 	if t.undone == nil {
 		t.undone = map[interval]int64{}
 		for _, g := range t.gives {
@@ -233,28 +233,28 @@ func (t *tumbling) toPlace(e *Event) int64 {
 			}
 		}
 	}
-	k := interval{e.Call, e.Reply}
-	free := min(t.undone[k], e.Units)
+	k := interval{event.Call, event.Reply}
+	free := min(t.undone[k], event.Units)
 	t.undone[k] -= free
-	return e.Units - free
+	return event.Units - free
 }
 
 // judgeRejections checks every rejection against what was in use during the part
 // of it that lies in this window.
 func (t *tumbling) judgeRejections() {
-	w := &t.out.Windows[t.home]
-	t.falseRejects(w, t.here)
-	w.sure.falseRejects = w.FalseRejectUnits
-	w.sure.falsePossible = w.FalseRejectUnitsPossible
-	for _, p := range t.riders {
-		if p.rejected() {
+	verdict := &t.out.Windows[t.home]
+	t.falseRejects(verdict, t.here)
+	verdict.sure.falseRejects = verdict.FalseRejectUnits
+	verdict.sure.falsePossible = verdict.FalseRejectUnitsPossible
+	for _, rider := range t.riders {
+		if rider.rejected() {
 			// Nothing enters the curves at or after the window's end that could matter.
-			lowest, highest := t.limits(p.Event)
-			surely, once := t.used.left(instant(max(p.Call, t.start)), instant(p.Reply), lowest, highest)
-			p.always = p.always && p.least() <= surely
-			p.once = p.once || p.least() <= once
-			if p.least() <= once {
-				w.sure.falsePossible += p.Units
+			lowest, highest := t.limits(rider.Event)
+			surely, once := t.used.left(instant(max(rider.Call, t.start)), instant(rider.Reply), lowest, highest)
+			rider.always = rider.always && rider.least() <= surely
+			rider.once = rider.once || rider.least() <= once
+			if rider.least() <= once {
+				verdict.sure.falsePossible += rider.Units
 			}
 		}
 	}
@@ -266,21 +266,21 @@ func (t *tumbling) place() {
 	room := max(0, t.most-t.initial) + t.returned
 	t.due = t.due[:0]
 	var due int64
-	for _, e := range t.here {
-		if e.admitted() {
-			due += e.Units
-			t.due = append(t.due, answer{e.Reply, e.Units, e.Tier})
+	for _, event := range t.here {
+		if event.admitted() {
+			due += event.Units
+			t.due = append(t.due, answer{event.Reply, event.Units, event.Tier})
 		}
 	}
 	slices.SortFunc(t.riders, func(a, b *rider) int { return cmp.Compare(a.Reply, b.Reply) })
-	for _, p := range t.riders {
-		if p.Reply < t.end {
-			due += p.unplaced
-			t.due = append(t.due, answer{p.Reply, p.unplaced, p.Tier})
+	for _, rider := range t.riders {
+		if rider.Reply < t.end {
+			due += rider.unplaced
+			t.due = append(t.due, answer{rider.Reply, rider.unplaced, rider.Tier})
 			continue
 		}
-		placed := min(p.unplaced, max(0, room-due))
-		p.unplaced -= placed
+		placed := min(rider.unplaced, max(0, room-due))
+		rider.unplaced -= placed
 		room -= placed
 	}
 	leak := max(0, due-room)
@@ -293,24 +293,24 @@ func (t *tumbling) place() {
 // Riders are in the order of their replies.
 func (t *tumbling) keep() {
 	load := min(t.initial, t.least)
-	for _, e := range t.here {
-		if e.admitted() {
-			load += e.Units
+	for _, event := range t.here {
+		if event.admitted() {
+			load += event.Units
 		}
 	}
-	for _, p := range t.riders {
-		load += p.kept
+	for _, rider := range t.riders {
+		load += rider.kept
 	}
-	r := &t.records[len(t.records)-1]
-	r.free = max(0, t.least-load+t.returned)
+	leak := &t.records[len(t.records)-1]
+	leak.free = max(0, t.least-load+t.returned)
 	if lowest, highest := t.cfg.between(t.start, t.end-1); lowest < highest {
-		r.besides = t.besides()
+		leak.besides = t.besides()
 	}
 	excess := max(0, load-t.least)
 	t.possiblePacked += excess
-	for _, p := range slices.Backward(t.riders) {
-		out := min(p.kept, excess)
-		p.kept -= out
+	for _, rider := range slices.Backward(t.riders) {
+		out := min(rider.kept, excess)
+		rider.kept -= out
 		excess -= out
 	}
 }
@@ -324,45 +324,45 @@ func (t *tumbling) besides() (units int64) {
 		left int64
 	}
 	var admitted, refused []request
-	visit := func(e *Event) {
-		lowest, _ := t.limits(e)
-		left, _ := t.used.left(instant(max(e.Call, t.start)), instant(e.Reply), lowest, lowest)
+	visit := func(event *Event) {
+		lowest, _ := t.limits(event)
+		left, _ := t.used.left(instant(max(event.Call, t.start)), instant(event.Reply), lowest, lowest)
 		switch {
-		case e.admitted():
-			admitted = append(admitted, request{e, left})
-		case e.rejected() && e.Call >= t.start && e.Reply < t.end && left >= e.least():
-			refused = append(refused, request{e, left})
+		case event.admitted():
+			admitted = append(admitted, request{event, left})
+		case event.rejected() && event.Call >= t.start && event.Reply < t.end && left >= event.least():
+			refused = append(refused, request{event, left})
 		}
 	}
-	for _, e := range t.here {
-		visit(e)
+	for _, event := range t.here {
+		visit(event)
 	}
-	for _, p := range t.riders {
-		visit(p.Event)
+	for _, rider := range t.riders {
+		visit(rider.Event)
 	}
 	slices.SortFunc(admitted, func(a, b request) int { return cmp.Compare(a.Reply, b.Reply) })
 	for i := len(admitted) - 2; i >= 0; i-- {
 		admitted[i].left = min(admitted[i].left, admitted[i+1].left)
 	}
 	slices.SortFunc(refused, func(a, b request) int { return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.left, b.left)) })
-	for _, r := range refused {
-		for len(admitted) > 0 && admitted[0].Reply < r.Call {
+	for _, request := range refused {
+		for len(admitted) > 0 && admitted[0].Reply < request.Call {
 			admitted = admitted[1:]
 		}
 		if len(admitted) > 0 {
-			r.left = min(r.left, admitted[0].left)
+			request.left = min(request.left, admitted[0].left)
 		}
-		units = max(units, min(units+r.Units, r.left))
+		units = max(units, min(units+request.Units, request.left))
 	}
 	return units
 }
 
 // leave lets those go that were answered in this window.
 func (t *tumbling) leave() {
-	for _, p := range t.riders {
-		if p.Reply < t.end && p.rejected() {
-			t.mark(p.Event, p.always)
-			t.verdictOn(&t.out.Windows[p.home], p.least(), p.Units, p.always, p.once)
+	for _, rider := range t.riders {
+		if rider.Reply < t.end && rider.rejected() {
+			t.mark(rider.Event, rider.always)
+			t.verdictOn(&t.out.Windows[rider.home], rider.least(), rider.Units, rider.always, rider.once)
 		}
 	}
 	t.riders = slices.DeleteFunc(t.riders, func(p *rider) bool { return p.Reply < t.end })
@@ -372,27 +372,27 @@ func (t *tumbling) leave() {
 func (t *tumbling) finish(windows []windowVerdict) {
 	swept := t.sweptLeak > t.packedLeak
 	leak := t.packedLeak
-	by := t.packedBy
+	leaking := t.packedBy
 	if swept {
 		leak = t.sweptLeak
-		by = t.sweptBy
+		leaking = t.sweptBy
 	}
-	t.blame(by)
+	t.blame(leaking)
 	t.out.LeakPossible += max(leak, min(t.possiblePacked+t.overran, t.possibleSwept))
 	for i := range windows {
-		w := &windows[i]
-		r := t.records[i]
-		w.Leak = r.packed
+		verdict := &windows[i]
+		windowLeak := t.records[i]
+		verdict.Leak = windowLeak.packed
 		if swept {
-			w.Leak = r.swept
+			verdict.Leak = windowLeak.swept
 		}
-		w.LeakPossible = max(w.LeakPossible, w.Leak)
-		t.out.NeverGiven += max(r.besides, min(r.free, w.FalseRejectUnits))
+		verdict.LeakPossible = max(verdict.LeakPossible, verdict.Leak)
+		t.out.NeverGiven += max(windowLeak.besides, min(windowLeak.free, verdict.FalseRejectUnits))
 		// However the leak is spread, some window has the average of it.
-		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
-		t.crossing(r.passed, w.Leak)
+		verdict.sure.leak = max(verdict.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
+		t.crossing(windowLeak.passed, verdict.Leak)
 	}
-	if slices.ContainsFunc(windows, func(w windowVerdict) bool { return w.GaveBack }) {
+	if slices.ContainsFunc(windows, func(verdict windowVerdict) bool { return verdict.GaveBack }) {
 		t.out.OverOffered += t.overOffered(leak)
 	} else {
 		t.out.OverOffered += t.overAsked

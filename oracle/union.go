@@ -32,9 +32,9 @@ type part struct {
 func Union(sources ...Source) (*File, error) {
 	first := &sources[0]
 	for i := range sources {
-		o := &sources[i]
-		if o.Header.Strategy != first.Header.Strategy || !sameLimits(o, first) {
-			return nil, fmt.Errorf("%s and %s are not of one run, or had different windows", first.name, o.name)
+		source := &sources[i]
+		if source.Header.Strategy != first.Header.Strategy || !sameLimits(source, first) {
+			return nil, fmt.Errorf("%s and %s are not of one run, or had different windows", first.name, source.name)
 		}
 	}
 	return joined(sources), nil
@@ -42,67 +42,67 @@ func Union(sources ...Source) (*File, error) {
 
 // sameLimits reports whether two sources were limited alike.
 func sameLimits(x, y *Source) bool {
-	p := x.agreed()
+	timeline := x.agreed()
 	q := y.agreed()
-	a := &x.Header
+	header := &x.Header
 	b := &y.Header
-	return p.Real.Equal(q.Real) && p.Policy.Equal(q.Policy) && p.Speed == q.Speed && a.Policy.Limit == b.Policy.Limit &&
-		a.Policy.Window.Kind == b.Policy.Window.Kind && a.Policy.Window.Length == b.Policy.Window.Length &&
-		a.Policy.Window.Refill == b.Policy.Window.Refill && a.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
-		slices.Equal(a.Changes, b.Changes)
+	return timeline.Real.Equal(q.Real) && timeline.Policy.Equal(q.Policy) && timeline.Speed == q.Speed && header.Policy.Limit == b.Policy.Limit &&
+		header.Policy.Window.Kind == b.Policy.Window.Kind && header.Policy.Window.Length == b.Policy.Window.Length &&
+		header.Policy.Window.Refill == b.Policy.Window.Refill && header.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
+		slices.Equal(header.Changes, b.Changes)
 }
 
 // began is the source's epoch by the common clock, and agreed are its windows by that clock.
 func (s *Source) began() time.Time { return s.Header.Epoch.Add(-s.Ahead) }
 
 func (s *Source) agreed() quota.Timeline {
-	t := s.Header.Policy.Window.Timeline
-	if t != (quota.Timeline{}) {
-		t.Real = t.Real.Add(-s.Ahead)
+	timeline := s.Header.Policy.Window.Timeline
+	if timeline != (quota.Timeline{}) {
+		timeline.Real = timeline.Real.Add(-s.Ahead)
 	}
-	return t
+	return timeline
 }
 
 func joined(all []Source) *File {
 	name := fmt.Sprintf("the union of %d histories", len(all))
 	out := &File{name: name, index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
-	h := &out.Header
-	*h = all[0].Header
-	h.Tiers = nil
-	h.Policy.Window.Timeline = all[0].agreed()
-	h.Epoch = all[0].began()
-	h.Initial = map[uint32]int64{}
-	h.Names = map[uint32]string{}
+	header := &out.Header
+	*header = all[0].Header
+	header.Tiers = nil
+	header.Policy.Window.Timeline = all[0].agreed()
+	header.Epoch = all[0].began()
+	header.Initial = map[uint32]int64{}
+	header.Names = map[uint32]string{}
 	for i := range all {
-		o := &all[i]
-		if at := o.began(); at.Before(h.Epoch) {
-			h.Epoch = at
+		source := &all[i]
+		if at := source.began(); at.Before(header.Epoch) {
+			header.Epoch = at
 		}
-		for s, n := range o.Header.Initial { // who filled it knows if less was granted than all have asked for
-			if known, ok := h.Initial[s]; !ok || n < known {
-				h.Initial[s] = n
+		for s, n := range source.Header.Initial { // who filled it knows if less was granted than all have asked for
+			if known, ok := header.Initial[s]; !ok || n < known {
+				header.Initial[s] = n
 			}
 		}
-		maps.Copy(h.Names, o.Header.Names)
-		out.Takes = out.Takes + o.Takes
-		out.GiveBacks = out.GiveBacks + o.GiveBacks
+		maps.Copy(header.Names, source.Header.Names)
+		out.Takes = out.Takes + source.Takes
+		out.GiveBacks = out.GiveBacks + source.GiveBacks
 	}
 	instances := 0
 	for i := range all {
-		o := &all[i]
-		p := part{Source: *o, shift: int64(o.began().Sub(h.Epoch)), first: instances}
-		wrong := int64(o.Wrong)
-		instances += o.instances
-		for _, name := range o.Header.Tiers {
-			if !slices.Contains(h.Tiers, name) {
-				h.Tiers = append(h.Tiers, name)
+		source := &all[i]
+		p := part{Source: *source, shift: int64(source.began().Sub(header.Epoch)), first: instances}
+		wrong := int64(source.Wrong)
+		instances += source.instances
+		for _, name := range source.Header.Tiers {
+			if !slices.Contains(header.Tiers, name) {
+				header.Tiers = append(header.Tiers, name)
 			}
-			p.tiers = append(p.tiers, uint8(slices.Index(h.Tiers, name)))
+			p.tiers = append(p.tiers, uint8(slices.Index(header.Tiers, name)))
 		}
 		out.parts = append(out.parts, p)
-		out.longest = max(out.longest, o.longest+2*wrong)
-		out.index.merge(o.index, p.shift+wrong)
-		o.index = nil // that of many parts takes more room than all else
+		out.longest = max(out.longest, source.longest+2*wrong)
+		out.index.merge(source.index, p.shift+wrong)
+		source.index = nil // that of many parts takes more room than all else
 	}
 	out.index.each = out.each
 	out.index.close()
@@ -113,8 +113,8 @@ func joined(all []Source) *File {
 func (p *part) each(want extent, visit func(*Event) error) error {
 	early := p.shift - int64(p.Wrong)
 	late := p.shift + int64(p.Wrong)
-	return p.File.each(want, func(e *Event) error {
-		o := *e
+	return p.File.each(want, func(event *Event) error {
+		o := *event
 		o.Call += early
 		o.Reply += late
 		if o.TakeCall != 0 || o.TakeReply != 0 {
@@ -147,11 +147,11 @@ func (x *index) scatterTo(begins []int) (out scattered, err error) {
 	writers := make([]frameWriter, len(begins))
 	held := make([][]Event, len(begins))
 	for range begins {
-		f, err := os.CreateTemp(x.scatter, "history-*.part")
+		file, err := os.CreateTemp(x.scatter, "history-*.part")
 		if err != nil {
 			return out, err
 		}
-		out = append(out, &spill{file: f, to: f, gone: removeOpen(f.Name()) == nil})
+		out = append(out, &spill{file: file, to: file, gone: removeOpen(file.Name()) == nil})
 	}
 	flush := func(i int) error {
 		err := writers[i].events(out[i].to, &block{gives: held[i]})
@@ -159,13 +159,13 @@ func (x *index) scatterTo(begins []int) (out scattered, err error) {
 		held[i] = held[i][:0]
 		return err
 	}
-	err = x.each(everySubject, func(e *Event) error {
-		p := x.at(e.Subject)
+	err = x.each(everySubject, func(event *Event) error {
+		p := x.at(event.Subject)
 		i, found := slices.BinarySearch(begins, p)
 		if !found {
 			i--
 		}
-		held[i] = append(held[i], *e)
+		held[i] = append(held[i], *event)
 		if len(held[i]) == lastChunk {
 			return flush(i)
 		}
@@ -180,10 +180,10 @@ func (x *index) scatterTo(begins []int) (out scattered, err error) {
 }
 
 func (s scattered) close() (err error) {
-	for _, p := range s {
-		err = errors.Join(err, p.file.Close())
-		if !p.gone {
-			err = errors.Join(err, os.Remove(p.file.Name()))
+	for _, spill := range s {
+		err = errors.Join(err, spill.file.Close())
+		if !spill.gone {
+			err = errors.Join(err, os.Remove(spill.file.Name()))
 		}
 	}
 	return err

@@ -134,27 +134,27 @@ type Verdict struct {
 
 // With is the verdict with the leak and the false rejects of another quota of the same requests
 // added to its own. A request that is over both limits counts twice.
-func (v Verdict) With(o *Verdict) Verdict {
-	v.LeakUnits = v.LeakUnits + o.LeakUnits
-	v.LeakPossible = v.LeakPossible + o.LeakPossible
-	v.LeakWorst = max(v.LeakWorst, o.LeakWorst)
-	v.LeakPossibleWorst = max(v.LeakPossibleWorst, o.LeakPossibleWorst)
-	v.LeakedRequests = v.LeakedRequests + o.LeakedRequests
-	v.LeakSubjects = v.LeakSubjects + o.LeakSubjects
-	v.LeakTiers = byTier(maps.Clone(v.LeakTiers), o.LeakTiers)
-	v.Crossings = v.Crossings + o.Crossings
-	v.LeakWindows = v.LeakWindows + o.LeakWindows
-	v.CrossingLeaks = slices.Concat(v.CrossingLeaks, o.CrossingLeaks)
-	v.OverOffered = v.OverOffered + o.OverOffered
-	v.NeverGiven = v.NeverGiven + o.NeverGiven
-	v.FalseRejects = v.FalseRejects + o.FalseRejects
-	v.FalseRejectsPossible = v.FalseRejectsPossible + o.FalseRejectsPossible
-	if o.LongestWrong > v.LongestWrong {
-		v.LongestWrong = o.LongestWrong
-		v.LongestTier = o.LongestTier
+func (v Verdict) With(verdict *Verdict) Verdict {
+	v.LeakUnits = v.LeakUnits + verdict.LeakUnits
+	v.LeakPossible = v.LeakPossible + verdict.LeakPossible
+	v.LeakWorst = max(v.LeakWorst, verdict.LeakWorst)
+	v.LeakPossibleWorst = max(v.LeakPossibleWorst, verdict.LeakPossibleWorst)
+	v.LeakedRequests = v.LeakedRequests + verdict.LeakedRequests
+	v.LeakSubjects = v.LeakSubjects + verdict.LeakSubjects
+	v.LeakTiers = byTier(maps.Clone(v.LeakTiers), verdict.LeakTiers)
+	v.Crossings = v.Crossings + verdict.Crossings
+	v.LeakWindows = v.LeakWindows + verdict.LeakWindows
+	v.CrossingLeaks = slices.Concat(v.CrossingLeaks, verdict.CrossingLeaks)
+	v.OverOffered = v.OverOffered + verdict.OverOffered
+	v.NeverGiven = v.NeverGiven + verdict.NeverGiven
+	v.FalseRejects = v.FalseRejects + verdict.FalseRejects
+	v.FalseRejectsPossible = v.FalseRejectsPossible + verdict.FalseRejectsPossible
+	if verdict.LongestWrong > v.LongestWrong {
+		v.LongestWrong = verdict.LongestWrong
+		v.LongestTier = verdict.LongestTier
 	}
-	v.FalseRejectUnits += o.FalseRejectUnits
-	v.FalseRejectUnitsPossible += o.FalseRejectUnitsPossible
+	v.FalseRejectUnits += verdict.FalseRejectUnits
+	v.FalseRejectUnitsPossible += verdict.FalseRejectUnitsPossible
 	return v
 }
 
@@ -166,15 +166,15 @@ type touched struct {
 	Crossed              bool
 }
 
-func (t *touched) add(w *windowVerdict) {
+func (t *touched) add(verdict *windowVerdict) {
 	if t.Windows == 0 {
-		t.First = w.Index
-		t.Last = w.Index
+		t.First = verdict.Index
+		t.Last = verdict.Index
 	}
 	t.Windows++
-	t.First = min(t.First, w.Index)
-	t.Last = max(t.Last, w.Index)
-	t.Crossed = t.Crossed || w.Crossed
+	t.First = min(t.First, verdict.Index)
+	t.Last = max(t.Last, verdict.Index)
+	t.Crossed = t.Crossed || verdict.Crossed
 }
 
 // standing is what only standing policies have.
@@ -230,8 +230,8 @@ func (c *Config) initial(subject uint32) int64 {
 // Broken is by how many units one subject and window broke a property, at worst:
 // certainly and possibly. exercised is false if the history could not have
 // broken it.
-func (v *Verdict) Broken(p quota.Property) (certain, possible int64, exercised bool) {
-	switch p {
+func (v *Verdict) Broken(property quota.Property) (certain, possible int64, exercised bool) {
+	switch property {
 	case quota.PropertyLeak:
 		return v.LeakWorst, v.LeakPossibleWorst, v.Crossings > 0
 	case quota.PropertyFalseReject:

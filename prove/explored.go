@@ -26,7 +26,7 @@ import (
 func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Config {
 	t.Helper()
 	// Clauses say what of a leak is promised.
-	all := slices.DeleteFunc(explore.Properties(), func(p explore.Property) bool { return p == explore.Leak })
+	all := slices.DeleteFunc(explore.Properties(), func(property explore.Property) bool { return property == explore.Leak })
 	cfg := explore.Config{Policy: o.Policy, Clients: o.Clients, Seed: o.Seed, Properties: all}
 	if o.Instances > 0 {
 		cfg.Instances = min(o.Instances, o.Clients)
@@ -62,35 +62,35 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		if o.Budget > 0 {
 			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), 1)
 		}
-		for _, f := range cfg.Faults {
-			tried[f] = true
+		for _, fault := range cfg.Faults {
+			tried[fault] = true
 		}
-		r, err := explore.Run(t.Context(), sel, cfg)
+		search, err := explore.Run(t.Context(), sel, cfg)
 		switch {
 		case errors.Is(err, explore.ErrNotDeterministic):
 			t.Fatalf("%v; if it must, name Exploration in Options.Skip", err) // what further searches find would not repeat, either
 		case err != nil:
 			t.Error(err)
 		}
-		if r == nil {
+		if search == nil {
 			if errors.As(err, new(*explore.UnfitError)) {
 				return // the others do not fit either
 			}
 			continue
 		}
-		made.Searches = append(made.Searches, r)
-		wrong, err := wrongIn(r, found, test)
+		made.Searches = append(made.Searches, search)
+		wrong, err := wrongIn(search, found, test)
 		if err != nil {
 			t.Error(err)
 		}
 		if wrong != "" {
 			t.Error("\n" + wrong)
 		}
-		if slices.ContainsFunc(r.Withheld, func(w results.Withheld) bool { return w.Code == string(witness.OtherClient) }) {
+		if slices.ContainsFunc(search.Withheld, func(withheld results.Withheld) bool { return withheld.Code == string(witness.OtherClient) }) {
 			return // nor would the others see it
 		}
-		if r.Claim != "" && testing.Verbose() {
-			t.Log("claimed: " + r.Claim)
+		if search.Claim != "" && testing.Verbose() {
+			t.Log("claimed: " + search.Claim)
 		}
 	}
 	if !t.Failed() {
@@ -100,9 +100,9 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		t.Error("nothing was tried, the time was up before the first schedule: give a longer Options.Budget")
 	}
 	var left []string
-	for _, f := range explore.Faults() {
-		if !tried[f] {
-			left = append(left, string(f))
+	for _, fault := range explore.Faults() {
+		if !tried[fault] {
+			left = append(left, string(fault))
 		}
 	}
 	switch {
@@ -126,34 +126,34 @@ func advise(t *testing.T, sel strategies.Selection, policy quota.Policy) {
 }
 
 // wrongIn has the schedules that a search found. What was found already with the same faults is left out.
-func wrongIn(r *explore.Result, found map[string]bool, test string) (string, error) {
-	var b strings.Builder
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		key := fmt.Sprint(f.Property, f.Faults)
+func wrongIn(search *explore.Result, found map[string]bool, test string) (string, error) {
+	var builder strings.Builder
+	for i := range search.Findings {
+		finding := &search.Findings[i]
+		key := fmt.Sprint(finding.Property, finding.Faults)
 		if found[key] {
 			continue
 		}
 		found[key] = true
-		steps, err := timeline(f)
+		steps, err := timeline(finding)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%s in %s, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(f.Property)),
-			format.Plural(int64(len(f.Steps)), "step", "steps"), r.Policy, r.Limit, f.Detail, steps)
-		if f.Token != "" {
-			fmt.Fprintf(&b, "run it again:\n  %s=%s go test -run '%s'\n\n", replayVariable, f.Token, test)
+		fmt.Fprintf(&builder, "%s in %s, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(finding.Property)),
+			format.Plural(int64(len(finding.Steps)), "step", "steps"), search.Policy, search.Limit, finding.Detail, steps)
+		if finding.Token != "" {
+			fmt.Fprintf(&builder, "run it again:\n  %s=%s go test -run '%s'\n\n", replayVariable, finding.Token, test)
 		}
 	}
-	return b.String(), nil
+	return builder.String(), nil
 }
 
 // timeline is a schedule as a table.
-func timeline(f *results.Finding) (string, error) {
-	if len(f.Steps) == 0 {
+func timeline(finding *results.Finding) (string, error) {
+	if len(finding.Steps) == 0 {
 		return "", nil
 	}
-	var b strings.Builder
-	err := text.Timeline(&b, layout.Page{Width: 100}, f)
-	return b.String(), err
+	var builder strings.Builder
+	err := text.Timeline(&builder, layout.Page{Width: 100}, finding)
+	return builder.String(), err
 }

@@ -86,9 +86,9 @@ const replayVariable = "QUOTABENCH_REPLAY"
 //
 // A panic on a goroutine that the limiter has started ends the test binary, as it does in
 // any test. The command line names it with its schedule: see [explore.Config].
-func Limiter(t *testing.T, meta *strategies.Meta, o Options) {
+func Limiter(t *testing.T, meta *strategies.Meta, options Options) {
 	t.Helper()
-	m, o, err := o.complete(meta)
+	m, options, err := options.complete(meta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,19 +101,19 @@ func Limiter(t *testing.T, meta *strategies.Meta, o Options) {
 		return
 	}
 	var skipped, ran []string
-	stage := func(s Stage, f func(t *testing.T)) {
-		t.Run(string(s), func(t *testing.T) {
-			if slices.Contains(o.Skip, s) {
+	stage := func(stage Stage, f func(t *testing.T)) {
+		t.Run(string(stage), func(t *testing.T) {
+			if slices.Contains(options.Skip, stage) {
 				t.Skip("left out by the test's options")
 			}
 			defer func() {
 				if t.Skipped() {
-					skipped = append(skipped, string(s))
+					skipped = append(skipped, string(stage))
 				} else {
-					ran = append(ran, string(s))
+					ran = append(ran, string(stage))
 				}
 			}()
-			if s != Conformance && o.served.Limit == 0 {
+			if stage != Conformance && options.served.Limit == 0 {
 				t.Skipf("not tried: %s serves no policy that is known: register one that it serves by quota.RegisterPolicy, or set "+
 					"Options.Policy", m.Name)
 			}
@@ -122,22 +122,22 @@ func Limiter(t *testing.T, meta *strategies.Meta, o Options) {
 	}
 	stage(Conformance, func(t *testing.T) {
 		began := clock.Nano()
-		if strategytest.Run(t, m, o.stores()...); !t.Failed() {
+		if strategytest.Run(t, m, options.stores()...); !t.Failed() {
 			t.Log("claimed: does what its Meta declares, one caller after the other and many at once")
-		} else if took := time.Duration(clock.Nano() - began); o.Budget == 0 {
-			o.Budget = max(budget-took, budget/4) // it has waited for a request that does not return, perhaps
+		} else if took := time.Duration(clock.Nano() - began); options.Budget == 0 {
+			options.Budget = max(budget-took, budget/4) // it has waited for a request that does not return, perhaps
 		}
 	})
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
 	stage(Exploration, func(t *testing.T) {
-		o.Budget = cmp.Or(o.Budget, budget)
-		o.explored(t, sel, pattern)
+		options.Budget = cmp.Or(options.Budget, budget)
+		options.explored(t, sel, pattern)
 	})
 	stage(Simulation, func(t *testing.T) {
 		if why, cannot := sel.Excludes(strategies.ModeSimulate); cannot || explore.OnPostgres(sel) {
 			t.Skip("not simulated: " + cmp.Or(why, "its statements run on a real PostgreSQL, whose time does not jump"))
 		}
-		o.simulated(t, sel)
+		options.simulated(t, sel)
 	})
 	switch {
 	case len(skipped) > 0 && len(ran) == 0:
@@ -160,7 +160,7 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 	m := *meta
 	var promised []quota.Kind
 	for _, k := range m.Kinds {
-		if !slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyLeak && c.Applies(k) }) {
+		if !slices.ContainsFunc(m.Guarantee, func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak && clause.Applies(k) }) {
 			promised = append(promised, k)
 		}
 	}
@@ -177,14 +177,14 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 	if o.Policy.Limit != 0 {
 		return &m, o, m.ServesPolicy(&o.Policy)
 	}
-	if p, err := explore.ExamplePolicy(&m); err == nil {
-		o.served = p
+	if policy, err := explore.ExamplePolicy(&m); err == nil {
+		o.served = policy
 		return &m, o, nil
 	}
-	for _, p := range quota.Policies() {
-		if m.ServesPolicy(&p) == nil {
-			o.Policy = p
-			o.served = p
+	for _, policy := range quota.Policies() {
+		if m.ServesPolicy(&policy) == nil {
+			o.Policy = policy
+			o.served = policy
 			break
 		}
 	}

@@ -43,27 +43,27 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 	if len(report.Runs) == 0 {
 		t.Skip("not simulated: no run was made")
 	}
-	r := &report.Runs[0]
+	run := &report.Runs[0]
 	unit := cfg.Policy.Unit
-	var b strings.Builder
-	for _, c := range r.Guarantee {
-		if c.Verdict == results.Broken {
-			fmt.Fprintf(&b, "%s: %s beyond the limit of %d in the worst window, %d promised; %s in %d of %d windows of which more was asked\n",
-				strings.ToUpper(c.Property), format.Units(c.Certain, unit), cfg.Policy.Limit, c.Bound, format.Units(r.Leak.Units, unit),
-				r.Leak.LeakedTrials, r.Leak.Trials)
+	var builder strings.Builder
+	for _, clause := range run.Guarantee {
+		if clause.Verdict == results.Broken {
+			fmt.Fprintf(&builder, "%s: %s beyond the limit of %d in the worst window, %d promised; %s in %d of %d windows of which more was asked\n",
+				strings.ToUpper(clause.Property), format.Units(clause.Certain, unit), cfg.Policy.Limit, clause.Bound, format.Units(run.Leak.Units, unit),
+				run.Leak.LeakedTrials, run.Leak.Trials)
 		}
 	}
-	declared := slices.ContainsFunc(sel.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyFalseReject })
-	if n := r.FalseRejects.Count; n > 0 && !declared {
-		fmt.Fprintf(&b, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n", n, r.Issued)
+	declared := slices.ContainsFunc(sel.Guarantee, func(clause quota.Clause) bool { return clause.Property == quota.PropertyFalseReject })
+	if n := run.FalseRejects.Count; n > 0 && !declared {
+		fmt.Fprintf(&builder, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n", n, run.Issued)
 	}
 	what := fmt.Sprintf("%.0f days of virtual time, %d requests of %d subjects on %s, seed %d",
-		cfg.Duration.Hours()/24, r.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"), o.Seed)
-	if b.Len() > 0 {
-		t.Error("\n" + b.String() + "in " + what + ": the same in every run\n")
+		cfg.Duration.Hours()/24, run.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"), o.Seed)
+	if builder.Len() > 0 {
+		t.Error("\n" + builder.String() + "in " + what + ": the same in every run\n")
 		return
 	}
-	t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", what, r.Admitted, r.Rejected)
+	t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", what, run.Admitted, run.Rejected)
 }
 
 // month is what is simulated: subjects that ask for twice their limit all the time, or in
@@ -83,8 +83,8 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 	}
 	length := policy.Window.RealLength()
 	if policy.Window.Kind.Tumbling() {
-		s := policy.Window.At(began)
-		length = s.End.Sub(s.Start)
+		span := policy.Window.At(began)
+		length = span.End.Sub(span.Start)
 	}
 	if policy.Window.Kind == quota.Bucket {
 		length = time.Duration(policy.Window.Flow().Until(quota.Level{Units: policy.Limit}))

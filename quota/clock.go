@@ -11,7 +11,7 @@ import (
 type Clock interface {
 	Now() time.Time
 	// Sleep waits for d or until ctx is done, and then returns its error.
-	Sleep(ctx context.Context, d time.Duration) error
+	Sleep(ctx context.Context, duration time.Duration) error
 	// NewMutex makes a mutex that may be held across a store call. A mutex that
 	// never is may be a plain sync.Mutex.
 	NewMutex() Mutex
@@ -39,14 +39,14 @@ type Event interface {
 // waiting there takes no time that a deadline could bound.
 type Deadliner interface {
 	// WithTimeout is [context.WithTimeout] by the clock in force.
-	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+	WithTimeout(ctx context.Context, duration time.Duration) (context.Context, context.CancelFunc)
 }
 
-// WithTimeout ends a context after d if the clock in force can, and otherwise returns it
-// unchanged. d must be positive. The function that is returned must be called.
-func WithTimeout(ctx context.Context, c Clock, d time.Duration) (context.Context, context.CancelFunc) {
-	if by, ok := c.(Deadliner); ok {
-		return by.WithTimeout(ctx, d)
+// WithTimeout ends a context after duration if the clock in force can, and otherwise returns it
+// unchanged. duration must be positive. The function that is returned must be called.
+func WithTimeout(ctx context.Context, clock Clock, duration time.Duration) (context.Context, context.CancelFunc) {
+	if deadliner, ok := clock.(Deadliner); ok {
+		return deadliner.WithTimeout(ctx, duration)
 	}
 	return ctx, func() {}
 }

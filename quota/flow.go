@@ -30,11 +30,11 @@ func (f Flow) At(ns int64) Level {
 		return Level{}
 	}
 	if ns < 0 {
-		l := f.At(-ns)
-		if l.Part == 0 {
-			return Level{-l.Units, 0}
+		level := f.At(-ns)
+		if level.Part == 0 {
+			return Level{-level.Units, 0}
 		}
-		return Level{-l.Units - 1, f.length - l.Part}
+		return Level{-level.Units - 1, f.length - level.Part}
 	}
 	hi, lo := bits.Mul64(uint64(ns), uint64(f.units))
 	if hi >= uint64(f.length) {
@@ -61,12 +61,12 @@ func (f Flow) Less(l, m Level) Level {
 
 // Until is how many nanoseconds it takes for the amount to flow in, rounded up; 0
 // if it is not above 0. It saturates.
-func (f Flow) Until(l Level) int64 {
-	if f.units <= 0 || l.Units < 0 || l == (Level{}) {
+func (f Flow) Until(level Level) int64 {
+	if f.units <= 0 || level.Units < 0 || level == (Level{}) {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(l.Units), uint64(f.length))
-	lo, carry := bits.Add64(lo, uint64(l.Part), 0)
+	hi, lo := bits.Mul64(uint64(level.Units), uint64(f.length))
+	lo, carry := bits.Add64(lo, uint64(level.Part), 0)
 	hi += carry
 	lo, carry = bits.Add64(lo, uint64(f.units-1), 0)
 	hi += carry
@@ -77,12 +77,12 @@ func (f Flow) Until(l Level) int64 {
 	return int64(min(ns, math.MaxInt64))
 }
 
-// Compare is negative, 0 or positive if l is less than, equal to or more than m.
-func (l Level) Compare(m Level) int {
-	if l.Units != m.Units {
-		return cmp.Compare(l.Units, m.Units)
+// Compare is negative, 0 or positive if l is less than, equal to or more than level.
+func (l Level) Compare(level Level) int {
+	if l.Units != level.Units {
+		return cmp.Compare(l.Units, level.Units)
 	}
-	return cmp.Compare(l.Part, m.Part)
+	return cmp.Compare(l.Part, level.Part)
 }
 
 // Ceil is the least whole number of units that is not below the level.

@@ -143,19 +143,19 @@ func Exactly(tolerates ...Fault) Clause {
 // of an instance may touch one of the policy's. Each instance's bucket refills for itself, so
 // the excess of several grows with time.
 func PerInstance(tolerates ...Fault) []Clause {
-	clause := func(formula string, several func(p Params) int64, kinds ...Kind) Clause {
-		return Clause{Property: PropertyLeak, Tolerates: tolerates, Kinds: kinds, Formula: formula, Bound: func(p Params) int64 {
-			if p.Instances < 2 {
+	clause := func(formula string, several func(params Params) int64, kinds ...Kind) Clause {
+		return Clause{Property: PropertyLeak, Tolerates: tolerates, Kinds: kinds, Formula: formula, Bound: func(params Params) int64 {
+			if params.Instances < 2 {
 				return 0
 			}
-			return several(p)
+			return several(params)
 		}}
 	}
 	return []Clause{
-		clause("L x instances", func(p Params) int64 { return (p.Instances - 1) * p.Limit },
+		clause("L x instances", func(params Params) int64 { return (params.Instances - 1) * params.Limit },
 			Fixed, Rolling, CalendarHour, CalendarDay, CalendarMonth, Standing),
-		clause("2 L x instances, or L on one instance", func(p Params) int64 { return (2*p.Instances - 1) * p.Limit }, FirstRequest),
-		clause("what is asked, or L on one instance", func(p Params) int64 { return p.Offered }, Bucket),
+		clause("2 L x instances, or L on one instance", func(params Params) int64 { return (2*params.Instances - 1) * params.Limit }, FirstRequest),
+		clause("what is asked, or L on one instance", func(params Params) int64 { return params.Offered }, Bucket),
 	}
 }
 
@@ -166,6 +166,6 @@ func PerInstance(tolerates ...Fault) []Clause {
 func Weighted(tolerates ...Fault) Clause {
 	return Clause{
 		Property: PropertyLeak, Kinds: []Kind{Rolling}, Tolerates: tolerates,
-		Formula: "2 L - 1", Bound: func(p Params) int64 { return max(0, p.Limit-1) },
+		Formula: "2 L - 1", Bound: func(params Params) int64 { return max(0, params.Limit-1) },
 	}
 }

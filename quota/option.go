@@ -49,11 +49,11 @@ func (o Option) Validate() error {
 	case o.Required && o.Default != "":
 		return fmt.Errorf("option %s is required and has a default", o.Name)
 	}
-	for _, b := range []string{o.Min, o.Max} {
-		if b == "" {
+	for _, text := range []string{o.Min, o.Max} {
+		if text == "" {
 			continue
 		}
-		if _, err := o.number(b); err != nil {
+		if _, err := o.number(text); err != nil {
 			return fmt.Errorf("option %s: bound %w", o.Name, err)
 		}
 	}
@@ -67,33 +67,33 @@ func (o Option) Validate() error {
 }
 
 // Accepts returns nil for a valid value, and otherwise what is wrong with it.
-func (o Option) Accepts(v string) error {
-	if len(o.Values) > 0 && !slices.Contains(o.Values, v) {
-		return fmt.Errorf("%q is none of %s", v, listed(o.Values))
+func (o Option) Accepts(text string) error {
+	if len(o.Values) > 0 && !slices.Contains(o.Values, text) {
+		return fmt.Errorf("%q is none of %s", text, listed(o.Values))
 	}
 	switch o.Type {
 	case "int", "float", "duration":
-		if err := o.within(v); err != nil {
+		if err := o.within(text); err != nil {
 			return err
 		}
 	case "bool":
-		if _, err := strconv.ParseBool(v); err != nil {
-			return fmt.Errorf("%q is not a valid bool", v)
+		if _, err := strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%q is not a valid bool", text)
 		}
 	case "file":
-		if v == "" {
+		if text == "" {
 			return errors.New("a file needs a name")
 		}
 	}
 	if o.Check != nil {
-		return o.Check(v)
+		return o.Check(text)
 	}
 	return nil
 }
 
 // within reports a value of an ordered type that is malformed or out of bounds.
-func (o Option) within(v string) error {
-	x, err := o.number(v)
+func (o Option) within(text string) error {
+	value, err := o.number(text)
 	if err != nil {
 		return err
 	}
@@ -109,37 +109,37 @@ func (o Option) within(v string) error {
 		high, _ = o.number(o.Max)
 	}
 	switch {
-	case x >= low && x <= high:
+	case value >= low && value <= high:
 		return nil
-	case x > high && o.Max == "" || x < low && o.Min == "":
-		return fmt.Errorf("%s is too large a number", v)
+	case value > high && o.Max == "" || value < low && o.Min == "":
+		return fmt.Errorf("%s is too large a number", text)
 	}
-	return fmt.Errorf("%s is not %s", v, o.span())
+	return fmt.Errorf("%s is not %s", text, o.span())
 }
 
 // number is a value of an ordered type, to compare it with bounds.
-func (o Option) number(v string) (x float64, err error) {
+func (o Option) number(text string) (value float64, err error) {
 	switch o.Type {
 	case "int":
 		var n int64
-		n, err = strconv.ParseInt(v, 10, 64)
-		x = float64(n)
+		n, err = strconv.ParseInt(text, 10, 64)
+		value = float64(n)
 	case "duration":
-		var d time.Duration
-		d, err = time.ParseDuration(v)
-		x = float64(d)
+		var duration time.Duration
+		duration, err = time.ParseDuration(text)
+		value = float64(duration)
 	case "float":
-		x, err = strconv.ParseFloat(v, 64)
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		value, err = strconv.ParseFloat(text, 64)
+		if math.IsNaN(value) || math.IsInf(value, 0) {
 			err = strconv.ErrRange
 		}
 	default:
 		err = errors.New("not ordered")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a valid %s", v, o.Type)
+		return 0, fmt.Errorf("%q is not a valid %s", text, o.Type)
 	}
-	return x, nil
+	return value, nil
 }
 
 // span is "from A to B", "A or more", "at most B" or "" without bounds.
@@ -167,13 +167,13 @@ func (o Option) Wanted() string {
 	if what == "" {
 		return "give text"
 	}
-	if s := o.span(); s != "" {
-		if !strings.HasPrefix(s, "from") {
-			s = ", " + s
+	if text := o.span(); text != "" {
+		if !strings.HasPrefix(text, "from") {
+			text = ", " + text
 		} else {
-			s = " " + s
+			text = " " + text
 		}
-		what += s
+		what += text
 	}
 	if o.Type == "duration" {
 		what += " with its unit, e.g. 400ms or 1m30s"
@@ -189,26 +189,26 @@ type Options map[string]string
 // errors that name what is valid.
 func Complete(declared []Option, given Options) (Options, error) {
 	out := make(Options, len(declared))
-	for _, o := range declared {
-		out[o.Name] = o.Default
+	for _, option := range declared {
+		out[option.Name] = option.Default
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		i := slices.IndexFunc(declared, func(o Option) bool { return o.Name == name })
+		i := slices.IndexFunc(declared, func(option Option) bool { return option.Name == name })
 		if i < 0 {
 			return out, noOption(name, declared)
 		}
 		if err := declared[i].Accepts(given[name]); err != nil {
 			err = fmt.Errorf("option %s: %w", name, err)
-			if o := declared[i]; o.Check == nil && o.Values == nil && o.Type != "" { // else the error lists what is valid
-				err = fmt.Errorf("%w: %s", err, o.Wanted())
+			if option := declared[i]; option.Check == nil && option.Values == nil && option.Type != "" { // else the error lists what is valid
+				err = fmt.Errorf("%w: %s", err, option.Wanted())
 			}
 			return out, err
 		}
 		out[name] = given[name]
 	}
-	for _, o := range declared {
-		if _, ok := given[o.Name]; o.Required && !ok {
-			return out, fmt.Errorf("option %s is required: %s", o.Name, o.Wanted())
+	for _, option := range declared {
+		if _, ok := given[option.Name]; option.Required && !ok {
+			return out, fmt.Errorf("option %s is required: %s", option.Name, option.Wanted())
 		}
 	}
 	return out, nil
@@ -219,8 +219,8 @@ func noOption(name string, declared []Option) error {
 		return fmt.Errorf("no option %q: it has none", name)
 	}
 	names := make([]string, len(declared))
-	for i, o := range declared {
-		names[i] = o.Name
+	for i, option := range declared {
+		names[i] = option.Name
 	}
 	hint := ""
 	if n := Nearest(name, names); n != "" {
@@ -230,10 +230,10 @@ func noOption(name string, declared []Option) error {
 }
 
 // value reads an option that was checked.
-func value[T any](o Options, name, what string, parse func(string) (T, error)) T {
-	v, err := parse(o[name])
+func value[T any](options Options, name, what string, parse func(string) (T, error)) T {
+	v, err := parse(options[name])
 	if err != nil {
-		panic("option " + name + " is not " + what + ": " + o[name])
+		panic("option " + name + " is not " + what + ": " + options[name])
 	}
 	return v
 }
@@ -245,12 +245,12 @@ func (o Options) Duration(name string) time.Duration {
 
 // Int returns an option declared with Type "int".
 func (o Options) Int(name string) int64 {
-	return value(o, name, "a whole number", func(v string) (int64, error) { return strconv.ParseInt(v, 10, 64) })
+	return value(o, name, "a whole number", func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) })
 }
 
 // Float returns an option declared with Type "float".
 func (o Options) Float(name string) float64 {
-	return value(o, name, "a number", func(v string) (float64, error) { return strconv.ParseFloat(v, 64) })
+	return value(o, name, "a number", func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
 }
 
 // Bool returns an option declared with Type "bool".

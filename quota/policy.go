@@ -69,21 +69,21 @@ var registered struct {
 // from init functions and panics if the policy is not valid, with all that is
 // wrong, if its name begins with a digit, as texts of policies do, or if the name
 // is taken.
-func RegisterPolicy(p Policy) {
-	if err := p.Validate(); err != nil {
-		panic("quota.RegisterPolicy: policy " + p.Name + ": " + err.Error())
+func RegisterPolicy(policy Policy) {
+	if err := policy.Validate(); err != nil {
+		panic("quota.RegisterPolicy: policy " + policy.Name + ": " + err.Error())
 	}
-	if isText(p.Name) {
-		panic("quota.RegisterPolicy: policy " + p.Name + ": a name does not begin with a digit")
+	if isText(policy.Name) {
+		panic("quota.RegisterPolicy: policy " + policy.Name + ": a name does not begin with a digit")
 	}
 	registered.mu.Lock()
 	defer registered.mu.Unlock()
 	for _, r := range slices.Concat(policies, registered.p) {
-		if r.Name == p.Name {
-			panic("quota.RegisterPolicy: " + p.Name + " is registered twice")
+		if r.Name == policy.Name {
+			panic("quota.RegisterPolicy: " + policy.Name + " is registered twice")
 		}
 	}
-	registered.p = append(registered.p, p)
+	registered.p = append(registered.p, policy)
 }
 
 // Policies returns the policies that the design records name, in their order,
@@ -101,17 +101,17 @@ func LookupPolicy(name string) (Policy, error) {
 		return ParsePolicy(name)
 	}
 	var names []string
-	for _, p := range Policies() {
-		if p.Name == name {
-			return p, nil
+	for _, policy := range Policies() {
+		if policy.Name == name {
+			return policy, nil
 		}
-		names = append(names, p.Name)
+		names = append(names, policy.Name)
 	}
 	return Policy{}, Unknown("policy", name, names, ", or a text such as \"5 attempts per rolling 15m\"")
 }
 
 // isText tells the text of a policy, which begins with its limit, from a name.
-func isText(s string) bool {
-	s = strings.TrimSpace(s)
-	return s != "" && s[0] >= '0' && s[0] <= '9'
+func isText(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && text[0] >= '0' && text[0] <= '9'
 }

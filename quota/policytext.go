@@ -37,72 +37,72 @@ var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
 // stand for each space, and "standing" for "at a time". The policy's name is its
 // [Policy.Text] with dashes for spaces.
 func ParsePolicy(text string) (Policy, error) {
-	m := policyText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
-	if m == nil {
+	texts := policyText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if texts == nil {
 		return Policy{}, unreadable(text)
 	}
-	p := Policy{Unit: m[2]}
+	policy := Policy{Unit: texts[2]}
 	var errs [6]error
-	p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64)
+	policy.Limit, errs[0] = strconv.ParseInt(texts[1], 10, 64)
 	if errs[0] != nil {
 		errs[0] = fmt.Errorf("the limit is above %d", int64(MaxLimit))
 	}
-	if p.Limit == 1 {
-		p.Unit = plural(p.Unit)
+	if policy.Limit == 1 {
+		policy.Unit = plural(policy.Unit)
 	}
 	switch {
-	case m[3] != "":
-		p.Window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[m[3]]
-		p.Window.Location, errs[1] = ParseZone(m[4])
-	case m[5] != "":
-		p.Window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling, "first-request": FirstRequest}[m[5]]
-		p.Window.Length, errs[2] = ParseLength(m[6])
-	case m[7] != "":
-		p.Window.Kind = Bucket
-		p.Window.Refill, errs[1] = strconv.ParseInt(m[7], 10, 64)
+	case texts[3] != "":
+		policy.Window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[texts[3]]
+		policy.Window.Location, errs[1] = ParseZone(texts[4])
+	case texts[5] != "":
+		policy.Window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling, "first-request": FirstRequest}[texts[5]]
+		policy.Window.Length, errs[2] = ParseLength(texts[6])
+	case texts[7] != "":
+		policy.Window.Kind = Bucket
+		policy.Window.Refill, errs[1] = strconv.ParseInt(texts[7], 10, 64)
 		if errs[1] != nil {
 			errs[1] = fmt.Errorf("the refill is above %d", int64(MaxLimit))
 		}
-		p.Window.Length, errs[2] = ParseLength(m[8])
+		policy.Window.Length, errs[2] = ParseLength(texts[8])
 	}
-	if m[10] != "" {
-		for c := range strings.SplitSeq(strings.ReplaceAll(m[10], " ", "-"), "-or-") {
-			n, err := strconv.ParseInt(c, 10, 64)
+	if texts[10] != "" {
+		for name := range strings.SplitSeq(strings.ReplaceAll(texts[10], " ", "-"), "-or-") {
+			n, err := strconv.ParseInt(name, 10, 64)
 			if err != nil {
-				errs[3] = fmt.Errorf("the cost %s is too large", c)
+				errs[3] = fmt.Errorf("the cost %s is too large", name)
 			}
-			p.Costs = append(p.Costs, n)
+			policy.Costs = append(policy.Costs, n)
 		}
 	}
-	if m[11] != "" {
-		p.Hold, errs[4] = ParseLength(m[11])
+	if texts[11] != "" {
+		policy.Hold, errs[4] = ParseLength(texts[11])
 	}
 	err := errors.Join(errs[:]...)
 	if err == nil {
-		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
-		err = p.Validate()
+		policy.Name = strings.ReplaceAll(policy.Text(), " ", "-")
+		err = policy.Validate()
 	}
 	if err != nil {
 		return Policy{}, fmt.Errorf("policy %q: %s", text, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	return p, nil
+	return policy, nil
 }
 
 // plainText is a policy that does not say what kind of window it has.
 var plainText = regexp.MustCompile(`^([0-9]+) ([^ ]+) per (second|minute|hour|day|week|month)$`)
 
 func unreadable(text string) error {
-	m := plainText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
-	if m == nil {
+	texts := plainText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if texts == nil {
 		return fmt.Errorf("policy %q is not of the form %s", text, policyForms)
 	}
-	what := m[1] + " " + m[2]
-	length, ok := map[string]string{"second": "1s", "minute": "1m", "hour": "1h", "day": "1d", "week": "7d"}[m[3]]
+	what := texts[1] + " " + texts[2]
+	length, ok := map[string]string{"second": "1s", "minute": "1m", "hour": "1h", "day": "1d", "week": "7d"}[texts[3]]
 	if !ok {
 		return fmt.Errorf("policy %q does not say which kind of window: give %q or %q", text, what+" per calendar month", what+" per rolling 30d")
 	}
 	return fmt.Errorf("policy %q does not say which kind of window: give %q, %q or %q", text, what+" per fixed "+length,
-		what+" per rolling "+length, what+" refilling "+m[1]+" per "+length)
+		what+" per rolling "+length, what+" refilling "+texts[1]+" per "+length)
 }
 
 // ParseLength reads a Go duration, or a number of days such as 7d.
@@ -115,11 +115,11 @@ func ParseLength(text string) (time.Duration, error) {
 		}
 		return time.Duration(n) * day, nil
 	}
-	d, err := time.ParseDuration(text)
+	duration, err := time.ParseDuration(text)
 	if err != nil {
 		return 0, bad
 	}
-	return d, nil
+	return duration, nil
 }
 
 // ParseZone reads the name of a time zone. "" and "UTC" are nil, as in [Window].
@@ -160,31 +160,31 @@ func (p *Policy) Validate() error {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
-	w := p.Window
+	window := p.Window
 	add(!policyName.MatchString(p.Name), "name %q is empty or contains a space or one of \",:=\"", p.Name)
 	add(!printable(p.Name) || !printable(p.Doc), "its name or its description has characters that cannot be printed")
 	add(len(p.Name) > maxName || len(p.Doc) > maxName, "its name or its description has more than %d bytes", maxName)
 	add(p.Limit < 1 || p.Limit > MaxLimit, "the limit is %d, not from 1 to %d", p.Limit, int64(MaxLimit))
 	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit) || !printable(p.Unit) || len(p.Unit) > maxUnit,
 		"the unit %q is not one word such as requests", p.Unit)
-	add(int(w.Kind) >= len(kindNames), "the kind of its window is unknown: %v", w.Kind)
-	if w.Kind.HasLength() {
-		add(w.Length <= 0 || w.Length > MaxLength, "the length of its %v window is %v, not above 0 and at most ten years", w.Kind, w.Length)
+	add(int(window.Kind) >= len(kindNames), "the kind of its window is unknown: %v", window.Kind)
+	if window.Kind.HasLength() {
+		add(window.Length <= 0 || window.Length > MaxLength, "the length of its %v window is %v, not above 0 and at most ten years", window.Kind, window.Length)
 	} else {
-		add(w.Length != 0, "a %v window has no length of its own, but %v is given", w.Kind, w.Length)
+		add(window.Length != 0, "a %v window has no length of its own, but %v is given", window.Kind, window.Length)
 	}
-	if w.Kind == Bucket {
-		add(w.Refill < 1 || w.Refill > MaxLimit, "the refill of its bucket is %d, not from 1 to %d", w.Refill, int64(MaxLimit))
-		add(w.Length > 0 && w.Refill/int64(w.Length) > 1, "its bucket refills by more than a unit in a nanosecond")
+	if window.Kind == Bucket {
+		add(window.Refill < 1 || window.Refill > MaxLimit, "the refill of its bucket is %d, not from 1 to %d", window.Refill, int64(MaxLimit))
+		add(window.Length > 0 && window.Refill/int64(window.Length) > 1, "its bucket refills by more than a unit in a nanosecond")
 	} else {
-		add(w.Refill != 0, "a %v window is not refilled, but %d is given", w.Kind, w.Refill)
+		add(window.Refill != 0, "a %v window is not refilled, but %d is given", window.Kind, window.Refill)
 	}
-	add(w.Location != nil && (!w.Kind.Tumbling() || w.Kind == Fixed), "a %v window follows no time zone, but %v is given", w.Kind, w.Location)
+	add(window.Location != nil && (!window.Kind.Tumbling() || window.Kind == Fixed), "a %v window follows no time zone, but %v is given", window.Kind, window.Location)
 	for _, c := range p.Costs {
 		add(c < 1 || c > p.Limit, "a cost of %d is not from 1 to the limit", c)
 	}
 	add(p.Hold < 0 || p.Hold > MaxLength, "a hold of %v is not from 0 to ten years", p.Hold)
-	add(p.Hold > 0 && w.Kind != Standing, "units of a %v window are not held, but %v is given", w.Kind, p.Hold)
+	add(p.Hold > 0 && window.Kind != Standing, "units of a %v window are not held, but %v is given", window.Kind, p.Hold)
 	if wrong == nil {
 		return nil
 	}
@@ -193,8 +193,8 @@ func (p *Policy) Validate() error {
 
 // printable reports whether a text can be shown as it is: control characters could
 // change what a terminal shows.
-func printable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // reserved reports a unit that contains a word with a meaning of its own in the
@@ -215,20 +215,20 @@ func (p Policy) String() string {
 	if one := Singular(unit); p.Limit == 1 && plural(one) == unit && !reserved(one) {
 		unit = one
 	}
-	s := fmt.Sprintf("%d %s", p.Limit, unit)
+	text := fmt.Sprintf("%d %s", p.Limit, unit)
 	switch p.Window.Kind {
 	case Standing:
-		return s + " at a time"
+		return text + " at a time"
 	case CalendarMonth, CalendarDay, CalendarHour:
-		s += " per " + strings.Replace(p.Window.Kind.String(), "-", " ", 1)
+		text += " per " + strings.Replace(p.Window.Kind.String(), "-", " ", 1)
 		if p.Window.Location != nil && p.Window.Location != time.UTC {
-			s += " in " + p.Window.Location.String()
+			text += " in " + p.Window.Location.String()
 		}
-		return s
+		return text
 	case Bucket:
-		return fmt.Sprintf("%s refilling %d per %s", s, p.Window.Refill, short(p.Window.Length))
+		return fmt.Sprintf("%s refilling %d per %s", text, p.Window.Refill, short(p.Window.Length))
 	default:
-		return s + " per " + p.Window.Kind.String() + " " + short(p.Window.Length)
+		return text + " per " + p.Window.Kind.String() + " " + short(p.Window.Length)
 	}
 }
 
@@ -264,20 +264,20 @@ func plural(name string) string {
 // has the size of the limit and is full again after that time. A calendar month counts as 30
 // days, and what has no length as an hour. The name of the new policy is its text.
 func (p Policy) As(kind Kind) Policy {
-	w := p.Window
-	if kind == w.Kind {
+	window := p.Window
+	if kind == window.Kind {
 		return p
 	}
 	length := time.Hour
-	switch w.Kind {
+	switch window.Kind {
 	case CalendarDay:
 		length = day
 	case CalendarMonth:
 		length = 30 * day
 	case Fixed, Rolling, FirstRequest:
-		length = w.Length
+		length = window.Length
 	case Bucket:
-		length = time.Duration(min(max(1, float64(p.Limit)/float64(w.Refill)*float64(w.Length)), float64(MaxLength)))
+		length = time.Duration(min(max(1, float64(p.Limit)/float64(window.Refill)*float64(window.Length)), float64(MaxLength)))
 	}
 	p.Window = Window{Kind: kind}
 	p.Doc = ""
@@ -298,24 +298,24 @@ func (p Policy) As(kind Kind) Policy {
 // Text is [Policy.String] with the costs and the hold, which [ParsePolicy] reads.
 // It has neither the name nor what documents a policy.
 func (p Policy) Text() string {
-	s := p.String()
+	text := p.String()
 	for i, c := range p.Costs {
-		s += map[bool]string{true: " costing ", false: " or "}[i == 0] + strconv.FormatInt(c, 10)
+		text += map[bool]string{true: " costing ", false: " or "}[i == 0] + strconv.FormatInt(c, 10)
 	}
 	if p.Hold > 0 {
-		s += " held " + short(p.Hold)
+		text += " held " + short(p.Hold)
 	}
-	return s
+	return text
 }
 
 // short is a duration without the zeros at its end: 1h for 1h0m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
+func short(duration time.Duration) string {
+	text := duration.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = text[:len(text)-2]
 	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
+	if strings.HasSuffix(text, "h0m") {
+		text = text[:len(text)-2]
 	}
-	return s
+	return text
 }

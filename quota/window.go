@@ -58,10 +58,10 @@ func (k Kind) String() string {
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (k *Kind) UnmarshalText(b []byte) error {
-	i := slices.Index(kindNames[:], string(b))
+func (k *Kind) UnmarshalText(data []byte) error {
+	i := slices.Index(kindNames[:], string(data))
 	if i < 0 {
-		return fmt.Errorf("unknown window kind %q", b)
+		return fmt.Errorf("unknown window kind %q", data)
 	}
 	*k = Kind(i)
 	return nil
@@ -110,16 +110,16 @@ func (w Window) At(t time.Time) Span {
 	if !w.Kind.Tumbling() {
 		return Span{}
 	}
-	s := w.Span(w.index(w.Timeline.ToPolicy(t)))
+	span := w.Span(w.index(w.Timeline.ToPolicy(t)))
 	// A scaled timeline rounds to nanoseconds, which can put a boundary one
 	// step to either side of t; never more.
-	if t.Before(s.Start) {
-		return w.Span(s.Index - 1)
+	if t.Before(span.Start) {
+		return w.Span(span.Index - 1)
 	}
-	if !t.Before(s.End) {
-		return w.Span(s.Index + 1)
+	if !t.Before(span.End) {
+		return w.Span(span.Index + 1)
 	}
-	return s
+	return span
 }
 
 // Span returns the window with the given index.
@@ -171,8 +171,8 @@ func (w Window) index(t time.Time) int64 {
 		l := t.In(w.location())
 		return int64(l.Year())*12 + int64(l.Month()) - 1
 	case CalendarDay:
-		y, m, d := t.In(w.location()).Date()
-		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400
+		y, month, d := t.In(w.location()).Date()
+		return time.Date(y, month, d, 0, 0, 0, 0, time.UTC).Unix() / 86400
 	case CalendarHour:
 		return floorDiv(t.Unix()+w.hourOffset(), 3600)
 	case Fixed:
@@ -189,8 +189,8 @@ func (w Window) start(index int64) time.Time {
 	case CalendarMonth:
 		return dayStart(int(floorDiv(index, 12)), time.Month(floorMod(index, 12)+1), 1, w.location())
 	case CalendarDay:
-		y, m, d := time.Unix(index*86400, 0).UTC().Date()
-		return dayStart(y, m, d, w.location())
+		y, month, d := time.Unix(index*86400, 0).UTC().Date()
+		return dayStart(y, month, d, w.location())
 	case CalendarHour:
 		return time.Unix(index*3600-w.hourOffset(), 0)
 	case Fixed:
@@ -212,9 +212,9 @@ func (w Window) hourOffset() int64 {
 // dayStart is the first moment of a local date. If summer time begins at
 // midnight that is 01:00; if it ends at 01:00 it is the first of two 00:00.
 // time.Date promises neither.
-func dayStart(y int, m time.Month, d int, loc *time.Location) time.Time {
-	noon := time.Date(y, m, d, 12, 0, 0, 0, loc)
-	s := time.Date(y, m, d, 0, 0, 0, 0, loc)
+func dayStart(y int, month time.Month, d int, loc *time.Location) time.Time {
+	noon := time.Date(y, month, d, 12, 0, 0, 0, loc)
+	s := time.Date(y, month, d, 0, 0, 0, 0, loc)
 	if s.Day() != noon.Day() { // midnight fell into the gap, and we are before it
 		_, end := s.ZoneBounds()
 		return end
@@ -257,13 +257,13 @@ type labelled struct {
 	window Window
 }
 
-// At returns the same as w.At(t), and the window's label.
-func (m *Memo) At(w *Window, t time.Time) *labelled {
-	if r := m.last.Load(); r != nil && r.window == *w && r.Contains(t) {
-		return r
+// At returns the same as window.At(t), and the window's label.
+func (m *Memo) At(window *Window, t time.Time) *labelled {
+	if labelled := m.last.Load(); labelled != nil && labelled.window == *window && labelled.Contains(t) {
+		return labelled
 	}
-	r := &labelled{Span: w.At(t), window: *w}
-	r.Label = w.Label(r.Index)
+	r := &labelled{Span: window.At(t), window: *window}
+	r.Label = window.Label(r.Index)
 	m.last.Store(r)
 	return r
 }
@@ -285,11 +285,11 @@ func (l Timeline) ToPolicy(real time.Time) time.Time {
 	if l.Real.IsZero() {
 		return real
 	}
-	d := real.Sub(l.Real)
+	duration := real.Sub(l.Real)
 	if l.scaled() {
-		d = rounded(float64(d) * l.Speed)
+		duration = rounded(float64(duration) * l.Speed)
 	}
-	return l.Policy.Add(d)
+	return l.Policy.Add(duration)
 }
 
 // ToReal converts a policy moment. With a speed other than 1 it is exact to the
@@ -298,19 +298,19 @@ func (l Timeline) ToReal(policy time.Time) time.Time {
 	if l.Real.IsZero() {
 		return policy
 	}
-	d := policy.Sub(l.Policy)
+	duration := policy.Sub(l.Policy)
 	if l.scaled() {
-		d = rounded(float64(d) / l.Speed)
+		duration = rounded(float64(duration) / l.Speed)
 	}
-	return l.Real.Add(d)
+	return l.Real.Add(duration)
 }
 
 // Scale converts a length of policy time to real time.
-func (l Timeline) Scale(d time.Duration) time.Duration {
+func (l Timeline) Scale(duration time.Duration) time.Duration {
 	if !l.scaled() {
-		return d
+		return duration
 	}
-	return rounded(float64(d) / l.Speed)
+	return rounded(float64(duration) / l.Speed)
 }
 
 // rounded saturates at 292 years, like time.Time.Sub.

@@ -40,24 +40,24 @@ func (a *Audit) Discard(code, discards, detail string) {
 func (a *Audit) Soften(code string) {
 	a.Valid = true
 	for i := range a.Reasons {
-		r := &a.Reasons[i]
-		if r.Code == code {
-			r.Discards = DiscardsNothing
+		reason := &a.Reasons[i]
+		if reason.Code == code {
+			reason.Discards = DiscardsNothing
 		}
-		a.Valid = a.Valid && r.Discards != DiscardsCorrectness
+		a.Valid = a.Valid && reason.Discards != DiscardsCorrectness
 	}
 }
 
 // Has reports whether there is a finding of that code.
 func (a *Audit) Has(code string) bool {
-	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
+	return slices.ContainsFunc(a.Reasons, func(reason Reason) bool { return reason.Code == code })
 }
 
 // Discarded is the first finding that takes the correctness figures back, in words; "" if none does.
 func (a *Audit) Discarded() string {
-	for _, r := range a.Reasons {
-		if r.Discards == DiscardsCorrectness {
-			return r.Detail
+	for _, reason := range a.Reasons {
+		if reason.Discards == DiscardsCorrectness {
+			return reason.Detail
 		}
 	}
 	return ""
@@ -75,7 +75,7 @@ const StoreRestarted = "store-restarted"
 
 // discards reports whether a finding takes that back.
 func (a *Audit) discards(what string) bool {
-	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Discards == what })
+	return slices.ContainsFunc(a.Reasons, func(reason Reason) bool { return reason.Discards == what })
 }
 
 // What a finding takes back or marks. No finding withholds a timing: what other programs

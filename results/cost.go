@@ -12,10 +12,10 @@ var costFields = reflect.VisibleFields(reflect.TypeFor[Cost]())
 
 // perDecision are the figures of a cost that are means over decisions: all but counts of
 // keys.
-func perDecision(c *Cost) (out []*float64) {
-	v := reflect.ValueOf(c).Elem()
-	for _, f := range costFields {
-		if p, ok := v.FieldByIndex(f.Index).Addr().Interface().(*float64); ok {
+func perDecision(cost *Cost) (out []*float64) {
+	value := reflect.ValueOf(cost).Elem()
+	for _, field := range costFields {
+		if p, ok := value.FieldByIndex(field.Index).Addr().Interface().(*float64); ok {
 			out = append(out, p)
 		}
 	}
@@ -25,19 +25,19 @@ func perDecision(c *Cost) (out []*float64) {
 // medianCost takes the median of every figure per decision, and the worst count
 // of keys.
 func medianCost(costs []Cost) Cost {
-	var c Cost
+	var cost Cost
 	values := make([][]float64, len(costFields))
 	for i := range costs {
 		for k, from := range perDecision(&costs[i]) {
 			values[k] = append(values[k], *from)
 		}
-		c.KeysAtEnd = max(c.KeysAtEnd, costs[i].KeysAtEnd)
-		c.KeysWithoutTTL = max(c.KeysWithoutTTL, costs[i].KeysWithoutTTL)
+		cost.KeysAtEnd = max(cost.KeysAtEnd, costs[i].KeysAtEnd)
+		cost.KeysWithoutTTL = max(cost.KeysWithoutTTL, costs[i].KeysWithoutTTL)
 	}
-	for k, to := range perDecision(&c) {
+	for k, to := range perDecision(&cost) {
 		*to = stat.Median(values[k])
 	}
-	return c
+	return cost
 }
 
 // together is the sum of two parts of one type as [add] makes it, each of which may be absent.
@@ -53,13 +53,13 @@ func together[T any](a, b *T) *T {
 // Add adds the numbers of a part to those of a whole, fields of one name. A field that is
 // tagged parts:"max" becomes the largest one, and parts:"-" is left to others. What is set in one of them is set.
 func Add(whole, part any) {
-	to := reflect.ValueOf(whole).Elem()
+	value := reflect.ValueOf(whole).Elem()
 	from := reflect.ValueOf(part).Elem()
-	for i := range to.NumField() {
-		f := to.Type().Field(i)
-		x := to.Field(i)
-		y := from.FieldByName(f.Name)
-		how := f.Tag.Get("parts")
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		x := value.Field(i)
+		y := from.FieldByName(field.Name)
+		how := field.Tag.Get("parts")
 		switch {
 		case how == "-":
 		case x.Kind() == reflect.Bool:

@@ -42,21 +42,21 @@ func NewExploration() Exploration {
 // Charts returns the schedules that are drawn: those of all findings and the
 // shortest of each census, or of the replays if nothing was searched.
 func (x *Exploration) Charts() (out []*Finding) {
-	for _, s := range x.Searches {
-		for i := range s.Findings {
-			if f := &s.Findings[i]; len(f.Steps) > 0 {
-				out = append(out, f)
+	for _, search := range x.Searches {
+		for i := range search.Findings {
+			if finding := &search.Findings[i]; len(finding.Steps) > 0 {
+				out = append(out, finding)
 			}
 		}
 	}
-	for _, c := range x.Censuses {
-		if c.Shortest != nil && len(c.Shortest.Steps) > 0 {
-			out = append(out, c.Shortest)
+	for _, census := range x.Censuses {
+		if census.Shortest != nil && len(census.Shortest.Steps) > 0 {
+			out = append(out, census.Shortest)
 		}
 	}
 	if len(x.Searches) == 0 {
-		for _, r := range x.Replays {
-			out = append(out, r.Finding)
+		for _, replay := range x.Replays {
+			out = append(out, replay.Finding)
 		}
 	}
 	return out
@@ -85,11 +85,11 @@ func (x *Exploration) Untried() []string {
 		}
 		tried[label] = tried[label] || ran
 	}
-	for _, s := range x.Searches {
-		note(s.Strategy, s.Tried())
+	for _, search := range x.Searches {
+		note(search.Strategy, search.Tried())
 	}
-	for _, c := range x.Censuses {
-		note(c.Strategy, c.Tried())
+	for _, census := range x.Censuses {
+		note(census.Strategy, census.Tried())
 	}
 	return slices.DeleteFunc(labels, func(label string) bool { return tried[label] })
 }
@@ -207,8 +207,8 @@ func (s *Search) Tried() bool {
 }
 
 // Found returns the finding of a property, or nil.
-func (s *Search) Found(p Property) *Finding {
-	i := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Property == p })
+func (s *Search) Found(property Property) *Finding {
+	i := slices.IndexFunc(s.Findings, func(finding Finding) bool { return finding.Property == property })
 	if i < 0 {
 		return nil
 	}
@@ -347,19 +347,19 @@ type AtRate struct {
 // OddsAtRate says in words how often a simulation broke the property; it is empty if
 // there was none.
 func (f *Finding) OddsAtRate() string {
-	x := f.AtRate
-	if x == nil {
+	atRate := f.AtRate
+	if atRate == nil {
 		return ""
 	}
 	who := "one subject"
-	if x.Subjects > 1 {
-		who = "each of " + format.Plural(x.Subjects, "subject", "subjects")
+	if atRate.Subjects > 1 {
+		who = "each of " + format.Plural(atRate.Subjects, "subject", "subjects")
 	}
-	asked := format.Plural(x.Requests, "request", "requests")
-	text := fmt.Sprintf("in a simulation at %g requests/s of %s: ", x.Rate, who)
+	asked := format.Plural(atRate.Requests, "request", "requests")
+	text := fmt.Sprintf("in a simulation at %g requests/s of %s: ", atRate.Rate, who)
 	if f.Property == FalseRejectProperty {
-		return text + fmt.Sprintf("%s of %s rejected although quota was free throughout", format.Count(x.Met), asked)
+		return text + fmt.Sprintf("%s of %s rejected although quota was free throughout", format.Count(atRate.Met), asked)
 	}
 	return text + fmt.Sprintf("%s over the limit, in %s of %s (%s)",
-		format.Plural(x.Units, "unit", "units"), format.Count(x.Met), format.Plural(x.Windows, "window", "windows"), asked)
+		format.Plural(atRate.Units, "unit", "units"), format.Count(atRate.Met), format.Plural(atRate.Windows, "window", "windows"), asked)
 }

@@ -80,15 +80,15 @@ func (h *Histogram) Reset() {
 }
 
 // Merge adds what another histogram holds.
-func (h *Histogram) Merge(o *Histogram) {
-	for _, ns := range o.few {
+func (h *Histogram) Merge(histogram *Histogram) {
+	for _, ns := range histogram.few {
 		_ = h.h.RecordValue(ns)
 	}
-	if o.h.TotalCount() > 0 {
-		h.outOfRange += h.h.Merge(o.h)
+	if histogram.h.TotalCount() > 0 {
+		h.outOfRange += h.h.Merge(histogram.h)
 	}
-	h.outOfRange += o.outOfRange
-	h.atLeast += o.atLeast
+	h.outOfRange += histogram.outOfRange
+	h.atLeast += histogram.atLeast
 }
 
 // Count is the number of recorded values, those out of range included.
@@ -163,8 +163,8 @@ func (h *Histogram) WriteHGRM(w io.Writer) error {
 // Latency condenses the histogram, its encoding included. Stalls are unknown to a
 // histogram and read -1.
 func (h *Histogram) Latency() (Latency, error) {
-	d, err := h.encoded()
-	return Latency{Distribution: d}, err
+	distribution, err := h.encoded()
+	return Latency{Distribution: distribution}, err
 }
 
 // Distribution condenses the histogram, and leaves the histogram itself out.
@@ -178,13 +178,13 @@ func (h *Histogram) Distribution() Distribution {
 }
 
 func (h *Histogram) encoded() (Distribution, error) {
-	d := h.Distribution()
-	b, err := h.all().Encode(hdr.V2CompressedEncodingCookieBase)
+	distribution := h.Distribution()
+	data, err := h.all().Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return d, fmt.Errorf("encode histogram: %w", err)
+		return distribution, fmt.Errorf("encode histogram: %w", err)
 	}
-	d.Histogram = string(b)
-	return d, nil
+	distribution.Histogram = string(data)
+	return distribution, nil
 }
 
 // Part is the histogram of one outcome ("admitted", "rejected" or "error") at one
@@ -199,18 +199,18 @@ type Part struct {
 // are left out. Stalls are unknown to histograms and read -1.
 func LatencyOf(parts []Part) (Latency, error) {
 	all := NewHistogram()
-	var l Latency
-	for _, p := range parts {
-		if p.Histogram == nil || p.Histogram.Count() == 0 {
+	var latency Latency
+	for _, part := range parts {
+		if part.Histogram == nil || part.Histogram.Count() == 0 {
 			continue
 		}
-		d, err := p.Histogram.encoded()
+		distribution, err := part.Histogram.encoded()
 		if err != nil {
-			return l, err
+			return latency, err
 		}
-		all.Merge(p.Histogram)
-		l.Parts = append(l.Parts, LatencyPart{Outcome: p.Outcome, Tier: p.Tier, Distribution: d})
+		all.Merge(part.Histogram)
+		latency.Parts = append(latency.Parts, LatencyPart{Outcome: part.Outcome, Tier: part.Tier, Distribution: distribution})
 	}
-	l.Distribution = all.Distribution()
-	return l, nil
+	latency.Distribution = all.Distribution()
+	return latency, nil
 }

@@ -50,8 +50,8 @@ type JobLatency struct {
 // there are too few of them.
 func (r *Run) JobP99() (ns float64, ok bool) {
 	for i := range r.Jobs {
-		if d := &r.Jobs[i].During; d.Samples >= stat.MinSamples(0.99) {
-			ns = max(ns, float64(d.P99))
+		if distribution := &r.Jobs[i].During; distribution.Samples >= stat.MinSamples(0.99) {
+			ns = max(ns, float64(distribution.P99))
 			ok = true
 		}
 	}

@@ -47,9 +47,9 @@ func (s *Summary) Compare(other *Summary, figure func(Timing) float64) differenc
 		return difference{P: 1}
 	}
 	var logs []float64
-	for n, x := range s.each {
-		if y, ok := other.each[n]; ok && figure(x) > 0 && figure(y) > 0 {
-			logs = append(logs, math.Log(figure(x)/figure(y)))
+	for n, timing := range s.each {
+		if y, ok := other.each[n]; ok && figure(timing) > 0 && figure(y) > 0 {
+			logs = append(logs, math.Log(figure(timing)/figure(y)))
 		}
 	}
 	if len(logs) == 0 {
@@ -57,9 +57,9 @@ func (s *Summary) Compare(other *Summary, figure func(Timing) float64) differenc
 	}
 	slices.Sort(logs) // the order of a map is random
 	var walsh []float64
-	for i, x := range logs {
+	for i, value := range logs {
 		for _, y := range logs[i:] {
-			walsh = append(walsh, (x+y)/2)
+			walsh = append(walsh, (value+y)/2)
 		}
 	}
 	return difference{Ratio: math.Exp(stat.Median(walsh)), P: signedRank(logs), Rounds: len(logs)}
@@ -68,14 +68,14 @@ func (s *Summary) Compare(other *Summary, figure func(Timing) float64) differenc
 // signedRank is the two-sided p-value of Wilcoxon's signed-rank test, from the exact
 // distribution over all signs. Zeros keep half of their rank on each side, and ties have
 // mean ranks.
-func signedRank(x []float64) float64 {
-	n := len(x)
-	slices.SortFunc(x, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
+func signedRank(values []float64) float64 {
+	n := len(values)
+	slices.SortFunc(values, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
 	// Doubled mean ranks are whole numbers.
 	ranks := make([]int, n)
 	for i := 0; i < n; {
 		j := i
-		for j < n && math.Abs(x[j]) == math.Abs(x[i]) {
+		for j < n && math.Abs(values[j]) == math.Abs(values[i]) {
 			j++
 		}
 		for k := i; k < j; k++ {
@@ -85,11 +85,11 @@ func signedRank(x []float64) float64 {
 	}
 	sum := 0
 	most := n * (n + 1) // of doubled ranks
-	for i, v := range x {
+	for i, value := range values {
 		switch {
-		case v > 0:
+		case value > 0:
 			sum += ranks[i]
-		case v == 0:
+		case value == 0:
 			sum += ranks[i] / 2
 		}
 	}

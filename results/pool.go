@@ -22,15 +22,15 @@ type pool struct {
 func newPool(rounds []*Latency) *pool {
 	bars := make([][]bar, len(rounds))
 	p := &pool{}
-	for i, l := range rounds {
-		h, err := l.Decode()
-		if h == nil || err != nil {
+	for i, latency := range rounds {
+		histogram, err := latency.Decode()
+		if histogram == nil || err != nil {
 			return nil
 		}
-		bars[i] = h.bars()
-		for _, b := range bars[i] {
-			p.values = append(p.values, b.value)
-			p.total += b.count
+		bars[i] = histogram.bars()
+		for _, bar := range bars[i] {
+			p.values = append(p.values, bar.value)
+			p.total += bar.count
 		}
 	}
 	if len(p.values) == 0 {
@@ -126,8 +126,8 @@ func interval(n int, value float64, statistic func(times []int64) float64) (lo, 
 // the error is below 0.5 % from 5 degrees of freedom on.
 func student(freedom int) float64 {
 	const z = 1.959964
-	f := float64(freedom)
-	return z + (z*z*z+z)/(4*f) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*f*f) + (3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*z*z*z-15*z)/(384*f*f*f)
+	value := float64(freedom)
+	return z + (z*z*z+z)/(4*value) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*value*value) + (3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*z*z*z-15*z)/(384*value*value*value)
 }
 
 // meanOf is the mean over rounds with an interval of the same kind as that of a pooled
@@ -137,28 +137,28 @@ func meanOf(values []float64) Figure {
 	if n == 0 {
 		return Figure{}
 	}
-	f := Figure{Value: stat.Mean(values), Lo: slices.Min(values), Hi: slices.Max(values), Rounds: n}
+	figure := Figure{Value: stat.Mean(values), Lo: slices.Min(values), Hi: slices.Max(values), Rounds: n}
 	if n >= LeastRounds {
-		f.Coverage = targetCoverage
-		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) (sum float64) {
-			for i, v := range values {
-				sum += v * float64(times[i])
+		figure.Coverage = targetCoverage
+		figure.Lo, figure.Hi = interval(n, figure.Value, func(times []int64) (sum float64) {
+			for i, value := range values {
+				sum += value * float64(times[i])
 			}
 			return sum / float64(n)
 		})
 	}
-	return f
+	return figure
 }
 
 // figure is the quantile of all rounds together, with its interval over rounds.
 func (p *pool) figure(q float64) Figure {
 	n := len(p.upTo)
-	f := Figure{Value: float64(p.quantile(q, nil)), Rounds: n}
-	f.Lo = f.Value
-	f.Hi = f.Value
+	figure := Figure{Value: float64(p.quantile(q, nil)), Rounds: n}
+	figure.Lo = figure.Value
+	figure.Hi = figure.Value
 	if n >= LeastRounds {
-		f.Coverage = targetCoverage
-		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) float64 { return float64(p.quantile(q, times)) })
+		figure.Coverage = targetCoverage
+		figure.Lo, figure.Hi = interval(n, figure.Value, func(times []int64) float64 { return float64(p.quantile(q, times)) })
 	}
-	return f
+	return figure
 }

@@ -58,7 +58,7 @@ func NewStored(store string, subjects, entries, bytes int64, overTime []StoredAt
 // most bytes.
 func (s *Summary) mergeStored(stored []Stored) {
 	for _, k := range stored {
-		most, _ := collect.In(&s.Stored, k, func(x Stored) bool { return x.Store == k.Store })
+		most, _ := collect.In(&s.Stored, k, func(stored Stored) bool { return stored.Store == k.Store })
 		if k.Entries > most.Entries || k.Entries == most.Entries && k.Bytes > most.Bytes {
 			*most = k
 		}
@@ -69,10 +69,10 @@ func (s *Summary) mergeStored(stored []Stored) {
 func (f *File) StoresText() string {
 	var names collect.By[string, string]
 	for _, name := range f.StoreNames() {
-		s := f.Stores[name]
+		store := f.Stores[name]
 		family, _, _ := strings.Cut(name, ".")
-		version, _, _ := strings.Cut(s.Version, " ") // after it comes a distribution's name for its build
-		names.Add(format.Plain(format.Join(" ", family, s.Kind, version)), name)
+		version, _, _ := strings.Cut(store.Version, " ") // after it comes a distribution's name for its build
+		names.Add(format.Plain(format.Join(" ", family, store.Kind, version)), name)
 	}
 	return format.List(names.Keys, ", ", func(text string) string {
 		if n := len(names.Of[text]); n > 1 {

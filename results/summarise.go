@@ -22,8 +22,8 @@ func Summarise(runs []Run) []Summary {
 	measured := new(byte)
 	for i, k := range rounds.Keys {
 		out[i] = summariseGroup(k, rounds.Of[k], settings.Of[rounds.Of[k][0].setting()], nil)
-		for s := &out[i]; s != nil; s = s.Paced {
-			s.measured = measured
+		for summary := &out[i]; summary != nil; summary = summary.Paced {
+			summary.measured = measured
 		}
 	}
 	return out
@@ -32,9 +32,9 @@ func Summarise(runs []Run) []Summary {
 // paced are the runs' open loops at the common rate.
 func paced(runs []*Run) []*Run {
 	var out []*Run
-	for _, r := range runs {
-		if r.Paced != nil {
-			out = append(out, r.Paced)
+	for _, run := range runs {
+		if run.Paced != nil {
+			out = append(out, run.Paced)
 		}
 	}
 	return out
@@ -45,55 +45,55 @@ func paced(runs []*Run) []*Run {
 func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	first := runs[0]
 	disturbed := disturbedRounds(all)
-	s := Summary{
+	summary := Summary{
 		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
 		PerProcess: first.PerProcess, Outside: first.Outside, Avoid: first.Avoid, NotExplored: first.NotExplored,
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}
-	s.Label = cmp.Or(s.Label, s.Strategy)
-	s.audit(runs)
+	summary.Label = cmp.Or(summary.Label, summary.Strategy)
+	summary.audit(runs)
 	var valid []*Run
-	for _, r := range runs {
-		if r.Audit.Valid {
-			valid = append(valid, r)
+	for _, run := range runs {
+		if run.Audit.Valid {
+			valid = append(valid, run)
 		}
 	}
-	s.Invalid = len(runs) - len(valid)
-	s.correctness(valid)
-	for _, r := range valid {
-		if r.ErrorKinds != nil && (disturbed[r.Repetition] || busy[r.Repetition] || r.Audit.discards(Disturbs)) {
-			s.BusyTimeOuts += r.ErrorKinds.TimeOuts
+	summary.Invalid = len(runs) - len(valid)
+	summary.correctness(valid)
+	for _, run := range valid {
+		if run.ErrorKinds != nil && (disturbed[run.Repetition] || busy[run.Repetition] || run.Audit.discards(Disturbs)) {
+			summary.BusyTimeOuts += run.ErrorKinds.TimeOuts
 		}
 	}
-	s.meter(valid)
-	s.poolWaits(valid)
-	s.timings(runs, leftOut(all))
+	summary.meter(valid)
+	summary.poolWaits(valid)
+	summary.timings(runs, leftOut(all))
 	if own := paced(runs); own != nil {
 		p := summariseGroup(key, own, paced(all), disturbed)
-		s.Paced = &p
+		summary.Paced = &p
 	}
-	return s
+	return summary
 }
 
 // audit merges the findings of all rounds.
 func (s *Summary) audit(runs []*Run) {
 	s.Audit = Audit{Valid: true}
 	s.Occurrences = map[string]int{}
-	for _, r := range runs {
-		s.Audit.Valid = s.Audit.Valid && r.Audit.Valid
-		if r.Partial {
+	for _, run := range runs {
+		s.Audit.Valid = s.Audit.Valid && run.Audit.Valid
+		if run.Partial {
 			s.Partial++
 		}
 		seen := map[string]bool{}
-		for _, f := range r.Audit.Reasons {
-			if !seen[f.Code] {
-				seen[f.Code] = true
-				s.Occurrences[f.Code]++
+		for _, reason := range run.Audit.Reasons {
+			if !seen[reason.Code] {
+				seen[reason.Code] = true
+				s.Occurrences[reason.Code]++
 			}
 			// The detail of the first round that has it stands for all: it
 			// usually differs in a figure only.
-			collect.In(&s.Audit.Reasons, f, func(x Reason) bool { return x.Code == f.Code && x.Discards == f.Discards })
+			collect.In(&s.Audit.Reasons, reason, func(x Reason) bool { return x.Code == reason.Code && x.Discards == reason.Discards })
 		}
 	}
 }
@@ -102,50 +102,50 @@ func (s *Summary) audit(runs []*Run) {
 func (s *Summary) correctness(runs []*Run) {
 	var medians []float64
 	var leakPct, overPct float64
-	l := &s.Leak
-	fr := &s.FalseRejects
-	fr.Explained = len(runs) > 0
-	for _, r := range runs {
-		s.Issued += r.Issued
-		s.Admitted += r.Admitted
-		s.Rejected += r.Rejected
-		s.Errors += r.Errors
-		s.ErrorKinds = together(s.ErrorKinds, r.ErrorKinds)
-		s.Degraded += r.Degraded
-		s.RecoveredNS = max(s.RecoveredNS, r.RecoveredNS)
-		s.FirstError = cmp.Or(s.FirstError, r.FirstError)
-		Add(&l.Leak, &r.Leak)
-		for tier, n := range r.LeakTiers {
+	summary := &s.Leak
+	rejects := &s.FalseRejects
+	rejects.Explained = len(runs) > 0
+	for _, run := range runs {
+		s.Issued += run.Issued
+		s.Admitted += run.Admitted
+		s.Rejected += run.Rejected
+		s.Errors += run.Errors
+		s.ErrorKinds = together(s.ErrorKinds, run.ErrorKinds)
+		s.Degraded += run.Degraded
+		s.RecoveredNS = max(s.RecoveredNS, run.RecoveredNS)
+		s.FirstError = cmp.Or(s.FirstError, run.FirstError)
+		Add(&summary.Leak, &run.Leak)
+		for tier, n := range run.LeakTiers {
 			if s.LeakTiers == nil {
 				s.LeakTiers = map[string]int64{}
 			}
 			s.LeakTiers[tier] += n
 		}
-		medians = append(medians, r.Leak.MedianUnits)
-		leakPct = max(leakPct, r.Leak.PctOfLimit)
-		overPct = max(overPct, r.Leak.PctOfOverQuota)
+		medians = append(medians, run.Leak.MedianUnits)
+		leakPct = max(leakPct, run.Leak.PctOfLimit)
+		overPct = max(overPct, run.Leak.PctOfOverQuota)
 
-		fr.merge(r.FalseRejects)
-		s.Rolling = together(s.Rolling, r.Rolling)
-		s.mergeDrift(r.Drift)
-		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
-		s.NotPromised = collect.Union(s.NotPromised, r.NotPromised...)
-		s.mergeStored(r.Stored)
+		rejects.merge(run.FalseRejects)
+		s.Rolling = together(s.Rolling, run.Rolling)
+		s.mergeDrift(run.Drift)
+		s.Guarantee, s.Record = mergeClauses(s.Guarantee, run.Guarantee), mergeClauses(s.Record, run.Record)
+		s.NotPromised = collect.Union(s.NotPromised, run.NotPromised...)
+		s.mergeStored(run.Stored)
 	}
-	l.MedianUnits = stat.Median(medians)
+	summary.MedianUnits = stat.Median(medians)
 	// If a denominator was not recorded the worst round speaks for all.
-	l.PctOfLimit = leakPct
-	l.PctOfOverQuota = overPct
-	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {
-		l.PctOfLimit, l.PossiblePctOfLimit = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
+	summary.PctOfLimit = leakPct
+	summary.PctOfOverQuota = overPct
+	if base := float64(s.Params.Limit) * float64(summary.Trials); base > 0 {
+		summary.PctOfLimit, summary.PossiblePctOfLimit = Percent(float64(summary.Units), base), Percent(float64(summary.Possible), base)
 	}
-	if l.OverQuotaUnits > 0 {
-		l.PctOfOverQuota = Percent(l.Units, l.OverQuotaUnits)
+	if summary.OverQuotaUnits > 0 {
+		summary.PctOfOverQuota = Percent(summary.Units, summary.OverQuotaUnits)
 	}
-	fr.PctOfValid = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
+	rejects.PctOfValid = Percent(rejects.Count, rejects.Count+s.Admitted-summary.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty })),
+	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(clause Clause) bool { return clause.Property != LeakProperty })),
 		NoPromise)
 	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
 		s.Verdict = NoPromise // what it promises of rejections is no promise about the limit
@@ -172,16 +172,16 @@ const (
 
 func (s *Summary) settlement(runs []*Run) {
 	var latency []*Latency
-	for _, r := range runs {
-		x := r.Settlement
-		if x == nil {
+	for _, run := range runs {
+		settlement := run.Settlement
+		if settlement == nil {
 			continue
 		}
 		if s.Settled == nil {
 			s.Settled = &SettlementSummary{}
 		}
-		Add(s.Settled, x)
-		latency = append(latency, &x.Service)
+		Add(s.Settled, settlement)
+		latency = append(latency, &settlement.Service)
 	}
 	if s.Settled != nil {
 		s.Settled.Service = percentiles(latency)
@@ -189,30 +189,30 @@ func (s *Summary) settlement(runs []*Run) {
 }
 
 // mergeDrift keeps the worst reading of each tier and moment.
-func (s *Summary) mergeDrift(d *Drift) {
-	if d == nil {
+func (s *Summary) mergeDrift(drift *Drift) {
+	if drift == nil {
 		return
 	}
 	if s.Drift == nil {
 		s.Drift = &Drift{}
 	}
-	if format.Magnitude(d.Units) > format.Magnitude(s.Drift.Units) {
-		s.Drift.Units = d.Units
-		s.Drift.PctOfLimit = d.PctOfLimit
-		s.Drift.PctOfUsage = d.PctOfUsage
+	if format.Magnitude(drift.Units) > format.Magnitude(s.Drift.Units) {
+		s.Drift.Units = drift.Units
+		s.Drift.PctOfLimit = drift.PctOfLimit
+		s.Drift.PctOfUsage = drift.PctOfUsage
 	}
-	for _, t := range d.Tiers {
-		m, known := collect.In(&s.Drift.Tiers, t, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })
+	for _, tierDrift := range drift.Tiers {
+		m, known := collect.In(&s.Drift.Tiers, tierDrift, func(x TierDrift) bool { return x.Tier == tierDrift.Tier && x.At == tierDrift.At })
 		if !known {
 			continue
 		}
-		if format.Magnitude(t.Units) > format.Magnitude(m.Units) {
-			m.Units = t.Units
-			m.PctOfLimit = t.PctOfLimit
-			m.PctOfUsage = t.PctOfUsage
-			m.Width = t.Width
+		if format.Magnitude(tierDrift.Units) > format.Magnitude(m.Units) {
+			m.Units = tierDrift.Units
+			m.PctOfLimit = tierDrift.PctOfLimit
+			m.PctOfUsage = tierDrift.PctOfUsage
+			m.Width = tierDrift.Width
 		}
-		Add(m, &t)
+		Add(m, &tierDrift)
 	}
 }
 
@@ -222,13 +222,13 @@ var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided:
 
 // mergeClauses keeps each clause once, with the amounts of its worst round.
 func mergeClauses(all, clauses []Clause) []Clause {
-	for _, c := range clauses {
-		m, _ := collect.In(&all, c, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
-		worse := severity[c.Verdict] - severity[m.Verdict]
+	for _, clause := range clauses {
+		m, _ := collect.In(&all, clause, func(x Clause) bool { return x.Property == clause.Property && x.Formula == clause.Formula })
+		worse := severity[clause.Verdict] - severity[m.Verdict]
 		// Bound and amounts belong together: the bound is evaluated with what that
 		// round measured.
-		if worse > 0 || worse == 0 && c.Certain-c.Bound > m.Certain-m.Bound {
-			*m = c
+		if worse > 0 || worse == 0 && clause.Certain-clause.Bound > m.Certain-m.Bound {
+			*m = clause
 		}
 	}
 	return all
@@ -238,9 +238,9 @@ func mergeClauses(all, clauses []Clause) []Clause {
 // exercised keeps nothing.
 func overall(clauses []Clause) string {
 	verdict := ""
-	for _, c := range clauses {
-		if severity[c.Verdict] > severity[verdict] {
-			verdict = c.Verdict
+	for _, clause := range clauses {
+		if severity[clause.Verdict] > severity[verdict] {
+			verdict = clause.Verdict
 		}
 	}
 	return verdict
@@ -250,26 +250,26 @@ func overall(clauses []Clause) string {
 func (s *Summary) meter(runs []*Run) {
 	values := map[string][]float64{}
 	totals := map[string]int64{}
-	for _, r := range runs {
-		for _, m := range r.Meter {
-			if values[m.Name] == nil {
-				s.Meter = append(s.Meter, MeasureSummary{Name: m.Name, Unit: m.Unit, Kind: m.Kind})
+	for _, run := range runs {
+		for _, measure := range run.Meter {
+			if values[measure.Name] == nil {
+				s.Meter = append(s.Meter, MeasureSummary{Name: measure.Name, Unit: measure.Unit, Kind: measure.Kind})
 			}
-			values[m.Name] = append(values[m.Name], float64(m.Value))
-			totals[m.Name] += m.Value
+			values[measure.Name] = append(values[measure.Name], float64(measure.Value))
+			totals[measure.Name] += measure.Value
 		}
 	}
 	for i := range s.Meter {
-		m := &s.Meter[i]
-		m.Value = OverRounds(values[m.Name])
-		if m.Kind != "" {
+		summary := &s.Meter[i]
+		summary.Value = OverRounds(values[summary.Name])
+		if summary.Kind != "" {
 			continue
 		}
 		if n := s.Admitted + s.Rejected; n > 0 {
-			m.PerDecision = float64(totals[m.Name]) / float64(n)
+			summary.PerDecision = float64(totals[summary.Name]) / float64(n)
 		}
 		if s.Admitted > 0 {
-			m.PerAdmitted = float64(totals[m.Name]) / float64(s.Admitted)
+			summary.PerAdmitted = float64(totals[summary.Name]) / float64(s.Admitted)
 		}
 	}
 }

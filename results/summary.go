@@ -148,8 +148,8 @@ func (s *Summary) AtRate() *Summary {
 // Overloaded reports whether the strategy could not keep up with the rate of an open loop in
 // most rounds: then its response times are those of a queue.
 func (s *Summary) Overloaded() bool {
-	r := s.AtRate()
-	return 2*r.Saturated > r.Timed
+	summary := s.AtRate()
+	return 2*summary.Saturated > summary.Timed
 }
 
 // Latency is what callers wait for: the response time in open loop, also of one
@@ -239,19 +239,19 @@ func (s *Summary) DegradedPct() float64 { return Percent(s.Degraded, s.Admitted+
 // AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
 // that after background jobs had run until idle. ok is false if no such
 // reading was taken.
-func (s *Summary) AtRest() (t TierDrift, ok bool) { return s.Drift.Worst("rest") }
+func (s *Summary) AtRest() (drift TierDrift, ok bool) { return s.Drift.Worst("rest") }
 
 // AfterJobs is like [Summary.AtRest], after background jobs have run until idle.
-func (s *Summary) AfterJobs() (t TierDrift, ok bool) { return s.Drift.Worst("after-jobs") }
+func (s *Summary) AfterJobs() (drift TierDrift, ok bool) { return s.Drift.Worst("after-jobs") }
 
 // Worst is the drift of the worst tier at a moment; ok is false if none was read then. There may be no drift at all.
 func (d *Drift) Worst(at string) (worst TierDrift, ok bool) {
 	if d == nil {
 		return worst, false
 	}
-	for _, t := range d.Tiers {
-		if t.At == at && t.Readings > 0 && (!ok || format.Magnitude(t.Units) > format.Magnitude(worst.Units)) {
-			worst = t
+	for _, drift := range d.Tiers {
+		if drift.At == at && drift.Readings > 0 && (!ok || format.Magnitude(drift.Units) > format.Magnitude(worst.Units)) {
+			worst = drift
 			ok = true
 		}
 	}
@@ -260,8 +260,8 @@ func (d *Drift) Worst(at string) (worst TierDrift, ok bool) {
 
 // Lost is how many units the worst tier lost, in all rounds, nothing in flight; ok is false if none was read then.
 func (d *Drift) Lost() (n float64, ok bool) {
-	t, ok := d.Worst("rest")
-	return float64(t.Lost), ok
+	drift, ok := d.Worst("rest")
+	return float64(drift.Lost), ok
 }
 
 // minStalls is how many separate events have to be behind a percentile.

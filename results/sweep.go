@@ -58,8 +58,8 @@ func SweepNumber(value string) (x float64, ok bool) {
 	if x, err := strconv.ParseFloat(value, 64); err == nil {
 		return x, true
 	}
-	if d, err := time.ParseDuration(value); err == nil {
-		return float64(d), true
+	if duration, err := time.ParseDuration(value); err == nil {
+		return float64(duration), true
 	}
 	return 0, false
 }
@@ -75,18 +75,18 @@ func (f *File) SweepSeries() []SweepSeries {
 	var out []SweepSeries
 	all := f.Summarised()
 	for i := range all {
-		s := &all[i]
-		series := SweepSeries{Strategy: f.Sweep.Unswept(s.Label)}
+		summary := &all[i]
+		series := SweepSeries{Strategy: f.Sweep.Unswept(summary.Label)}
 		if len(f.Sweep.Parameters) > 1 {
-			series.Second = s.Params.Point[f.Sweep.Parameters[1].Name]
+			series.Second = summary.Params.Point[f.Sweep.Parameters[1].Name]
 		}
-		p := SweepPoint{Value: s.Params.Point[first.Name], Summary: s}
-		p.X, p.Numeric = SweepNumber(p.Value)
-		if !p.Numeric {
-			p.X = float64(slices.Index(first.Values, p.Value))
+		point := SweepPoint{Value: summary.Params.Point[first.Name], Summary: summary}
+		point.X, point.Numeric = SweepNumber(point.Value)
+		if !point.Numeric {
+			point.X = float64(slices.Index(first.Values, point.Value))
 		}
-		of, _ := collect.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
-		of.Points = append(of.Points, p)
+		sweepSeries, _ := collect.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
+		sweepSeries.Points = append(sweepSeries.Points, point)
 	}
 	for i := range out {
 		slices.SortStableFunc(out[i].Points, func(a, b SweepPoint) int { return cmp.Compare(a.X, b.X) })
@@ -109,7 +109,7 @@ func (s *Sweep) second(value string) int {
 func (s *Sweep) Unswept(label string) string {
 	first, options, ok := strings.Cut(label, ":")
 	name, _, _ := strings.Cut(first, "@")
-	if slices.ContainsFunc(s.Parameters, func(p Swept) bool { return p.Name == "client" }) {
+	if slices.ContainsFunc(s.Parameters, func(swept Swept) bool { return swept.Name == "client" }) {
 		first = name
 	}
 	if !ok {
@@ -120,7 +120,7 @@ func (s *Sweep) Unswept(label string) string {
 	for part := range strings.SplitSeq(options, ",") {
 		option, _, isOption := strings.Cut(part, "=")
 		if isOption {
-			drop = slices.ContainsFunc(s.Parameters, func(p Swept) bool { return p.Name == option || p.Name == name+"."+option })
+			drop = slices.ContainsFunc(s.Parameters, func(swept Swept) bool { return swept.Name == option || swept.Name == name+"."+option })
 		}
 		if !drop {
 			kept = append(kept, part)
@@ -162,11 +162,11 @@ func (s *SweepSeries) Knee() Knee {
 	none := func(why string, distance float64) Knee { return Knee{At: -1, Distance: distance, Why: why} }
 	var at []int
 	for i := range s.Points {
-		p := &s.Points[i]
-		if !p.Numeric {
+		point := &s.Points[i]
+		if !point.Numeric {
 			return none("the values are no numbers", 0)
 		}
-		if p.Summary.Throughput.Rounds > 0 {
+		if point.Summary.Throughput.Rounds > 0 {
 			at = append(at, i)
 		}
 	}
@@ -191,8 +191,8 @@ func (s *SweepSeries) Knee() Knee {
 	best := -1
 	distance := 0.0
 	for _, i := range at[1 : len(at)-1] {
-		p := &s.Points[i]
-		if d := (p.figure().Value - line(first, last, p.X, func(f *Figure) float64 { return f.Value })) / (high - low); d > distance {
+		point := &s.Points[i]
+		if d := (point.figure().Value - line(first, last, point.X, func(figure *Figure) float64 { return figure.Value })) / (high - low); d > distance {
 			best = i
 			distance = d
 		}
@@ -206,9 +206,9 @@ func (s *SweepSeries) Knee() Knee {
 	case s.Points[best].figure().Value <= first.figure().Value || distance < minKneeDistance:
 		return none("decisions per second do not rise", distance)
 	}
-	p := &s.Points[best]
-	bound := max(first.figure().Hi, line(first, last, p.X, func(f *Figure) float64 { return f.Hi }))
-	if p.figure().Lo <= bound {
+	sweepPoint := &s.Points[best]
+	bound := max(first.figure().Hi, line(first, last, sweepPoint.X, func(figure *Figure) float64 { return figure.Hi }))
+	if sweepPoint.figure().Lo <= bound {
 		return none("the intervals of the rounds overlap", distance)
 	}
 	return Knee{At: best, Distance: distance}
@@ -216,9 +216,9 @@ func (s *SweepSeries) Knee() Knee {
 
 func (p *SweepPoint) figure() *Figure { return &p.Summary.Throughput }
 
-// line is the height at x of the straight line between two points.
-func line(a, b *SweepPoint, x float64, of func(*Figure) float64) float64 {
+// line is the height at value of the straight line between two points.
+func line(a, b *SweepPoint, value float64, of func(*Figure) float64) float64 {
 	from := of(a.figure())
 	to := of(b.figure())
-	return from + (to-from)*(x-a.X)/(b.X-a.X)
+	return from + (to-from)*(value-a.X)/(b.X-a.X)
 }

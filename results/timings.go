@@ -24,22 +24,22 @@ func disturbedRounds(runs []*Run) map[int]bool {
 		partial          bool
 	}
 	rounds := map[int]*part{}
-	for _, r := range runs {
-		p := rounds[r.Repetition]
+	for _, run := range runs {
+		p := rounds[run.Repetition]
 		if p == nil {
 			p = &part{}
-			rounds[r.Repetition] = p
+			rounds[run.Repetition] = p
 		}
-		spent := max(r.ElapsedNS, 1)
+		spent := max(run.ElapsedNS, 1)
 		p.whole += spent
-		p.partial = p.partial || r.Partial
-		if r.Audit.discards(Disturbs) {
+		p.partial = p.partial || run.Partial
+		if run.Audit.discards(Disturbs) {
 			p.disturbed += spent
 		}
 	}
 	out := map[int]bool{}
-	for n, p := range rounds {
-		out[n] = p.partial || float64(p.disturbed) > maxDisturbed*float64(p.whole)
+	for n, part := range rounds {
+		out[n] = part.partial || float64(part.disturbed) > maxDisturbed*float64(part.whole)
 	}
 	return out
 }
@@ -50,9 +50,9 @@ func disturbedRounds(runs []*Run) map[int]bool {
 // busy machine without any figure, and those that are chosen by their outcome bias what is left.
 func leftOut(runs []*Run) map[int]bool {
 	out := map[int]bool{}
-	for _, r := range runs {
-		if r.Partial || !r.Audit.Planned() {
-			out[r.Repetition] = true
+	for _, run := range runs {
+		if run.Partial || !run.Audit.Planned() {
+			out[run.Repetition] = true
 		}
 	}
 	return out
@@ -60,42 +60,42 @@ func leftOut(runs []*Run) map[int]bool {
 
 // timings condenses all rounds except those that are left out.
 func (s *Summary) timings(runs []*Run, out map[int]bool) {
-	use := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return out[r.Repetition] })
+	use := slices.DeleteFunc(slices.Clone(runs), func(run *Run) bool { return out[run.Repetition] })
 	s.Timed = len(use)
 	s.each = map[int]Timing{}
 	late := 0
 	var throughput, ratio, jobs, others []float64
 	var service, response, reference []*Latency
 	var lateness []*Lateness
-	for _, r := range use {
-		if r.Audit.Disturbed() {
+	for _, run := range use {
+		if run.Audit.Disturbed() {
 			s.Disturbed++
 		}
-		if r.Audit.discards(DisturbsResponse) {
+		if run.Audit.discards(DisturbsResponse) {
 			late++
 		}
-		others = append(others, r.OthersShare)
-		if r.Latency().WaitedForCore(0.99) {
-			s.CoreWaitNS = max(s.CoreWaitNS, r.Waiting.longest())
+		others = append(others, run.OthersShare)
+		if run.Latency().WaitedForCore(0.99) {
+			s.CoreWaitNS = max(s.CoreWaitNS, run.Waiting.longest())
 		}
-		throughput = append(throughput, r.ThroughputPerS)
-		if r.ReferencePerS > 0 {
-			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
+		throughput = append(throughput, run.ThroughputPerS)
+		if run.ReferencePerS > 0 {
+			ratio = append(ratio, run.ThroughputPerS/run.ReferencePerS)
 		}
-		if x, ok := r.JobP99(); ok {
-			jobs = append(jobs, x)
+		if value, ok := run.JobP99(); ok {
+			jobs = append(jobs, value)
 		}
-		service = append(service, &r.Service)
-		if r.Response != nil {
-			response = append(response, r.Response)
+		service = append(service, &run.Service)
+		if run.Response != nil {
+			response = append(response, run.Response)
 		}
-		if r.Reference != nil {
-			reference = append(reference, &Latency{Distribution: *r.Reference})
+		if run.Reference != nil {
+			reference = append(reference, &Latency{Distribution: *run.Reference})
 		}
-		if r.Lateness != nil {
-			lateness = append(lateness, r.Lateness)
+		if run.Lateness != nil {
+			lateness = append(lateness, run.Lateness)
 		}
-		s.each[r.Repetition] = timingOf(r)
+		s.each[run.Repetition] = timingOf(run)
 	}
 	s.lateness(lateness)
 	s.costs(runs, use)
@@ -109,9 +109,9 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 	s.Throughput.Disturbed = disturbed
 	s.Ratio.Disturbed = disturbed
 	if jobs != nil {
-		f := OverRounds(jobs)
-		f.Disturbed = disturbed
-		s.JobP99 = &f
+		figure := OverRounds(jobs)
+		figure.Disturbed = disturbed
+		s.JobP99 = &figure
 	}
 	s.Service = percentiles(service).marked(disturbed)
 	if len(response) > 0 {
@@ -131,21 +131,21 @@ func (s *Summary) costs(runs, use []*Run) {
 		use = runs
 	}
 	costs := make([]Cost, len(use))
-	for i, r := range use {
-		costs[i] = r.Cost
+	for i, run := range use {
+		costs[i] = run.Cost
 	}
 	s.Cost = medianCost(costs)
-	for _, r := range runs { // the probe is made once
+	for _, run := range runs { // the probe is made once
 		if s.Cost.Probe == nil {
-			s.Cost.Probe = r.Cost.Probe
+			s.Cost.Probe = run.Cost.Probe
 		}
 	}
 }
 
 // marked are the percentiles, each marked if the rounds were disturbed.
 func (p Percentiles) marked(disturbed bool) Percentiles {
-	for _, x := range []*Percentile{&p.P50, &p.P90, &p.P99, &p.P999, &p.P9999} {
-		x.Disturbed = disturbed
+	for _, percentile := range []*Percentile{&p.P50, &p.P90, &p.P99, &p.P999, &p.P9999} {
+		percentile.Disturbed = disturbed
 	}
 	return p
 }
@@ -182,18 +182,18 @@ type Timing struct {
 
 // timingOf is that of a round. Requests that waited longer and longer for as long as the round
 // lasted have no latency that could be compared: theirs is the longest that there is.
-func timingOf(r *Run) Timing {
-	if r.Lateness != nil && r.Lateness.Saturated {
-		return Timing{P50: float64(MaxDuration), P99: float64(MaxDuration), PerS: r.ThroughputPerS}
+func timingOf(run *Run) Timing {
+	if run.Lateness != nil && run.Lateness.Saturated {
+		return Timing{P50: float64(MaxDuration), P99: float64(MaxDuration), PerS: run.ThroughputPerS}
 	}
-	return Timing{P50: float64(r.Latency().P50), P99: float64(r.Latency().P99), PerS: r.ThroughputPerS}
+	return Timing{P50: float64(run.Latency().P50), P99: float64(run.Latency().P99), PerS: run.ThroughputPerS}
 }
 
 func (s *Summary) lateness(rounds []*Lateness) {
 	if len(rounds) == 0 {
 		return
 	}
-	l := &Lateness{}
+	lateness := &Lateness{}
 	for _, f := range []func(*Lateness) *int64{
 		func(l *Lateness) *int64 { return &l.PacerP50 }, func(l *Lateness) *int64 { return &l.PacerP99 },
 		func(l *Lateness) *int64 { return &l.WorkerP50 }, func(l *Lateness) *int64 { return &l.WorkerP99 },
@@ -202,19 +202,19 @@ func (s *Summary) lateness(rounds []*Lateness) {
 		for i, r := range rounds {
 			values[i] = float64(*f(r))
 		}
-		*f(l) = int64(stat.Median(values))
+		*f(lateness) = int64(stat.Median(values))
 	}
 	for i, r := range rounds {
-		if i == 0 || r.BacklogEnd > l.BacklogEnd {
-			l.BacklogHalf = r.BacklogHalf
-			l.BacklogEnd = r.BacklogEnd
+		if i == 0 || r.BacklogEnd > lateness.BacklogEnd {
+			lateness.BacklogHalf = r.BacklogHalf
+			lateness.BacklogEnd = r.BacklogEnd
 		}
 		if r.Saturated {
-			l.Saturated = true
+			lateness.Saturated = true
 			s.Saturated++
 		}
 	}
-	s.Lateness = l
+	s.Lateness = lateness
 }
 
 // percentiles pools the histograms of rounds.
@@ -225,26 +225,26 @@ func percentiles(rounds []*Latency) Percentiles {
 	stalls999 := 0
 	known := false
 	fewest := int64(math.MaxInt64)
-	for _, l := range rounds {
-		p.Max = max(p.Max, l.Max)
-		p.AtLeast += l.AtLeast
-		total += l.Samples
-		fewest = min(fewest, l.Samples)
+	for _, latency := range rounds {
+		p.Max = max(p.Max, latency.Max)
+		p.AtLeast += latency.AtLeast
+		total += latency.Samples
+		fewest = min(fewest, latency.Samples)
 		// Events behind p99.9 are among those behind p99. They may be more if the samples
 		// between the two never pause for long enough to end an event.
-		if n := max(l.StallsP99, l.StallsP999); n >= 0 {
+		if n := max(latency.StallsP99, latency.StallsP999); n >= 0 {
 			stalls99 = stalls99 + n
 			known = true
 		}
-		stalls999 += max(l.StallsP999, 0)
+		stalls999 += max(latency.StallsP999, 0)
 	}
 	all := newPool(rounds)
 	p.Curve = all.curve()
 	at := func(q float64, value func(*Latency) int64, stalls int) Percentile {
 		largest := float64(p.Max)
 		out := Percentile{Figure: Figure{Value: largest, Lo: largest, Hi: largest, Rounds: len(rounds)}}
-		for _, l := range rounds {
-			if l.Waited.at(q) > maxWaited {
+		for _, latency := range rounds {
+			if latency.Waited.at(q) > maxWaited {
 				out.Waited++
 			}
 		}
@@ -257,8 +257,8 @@ func percentiles(rounds []*Latency) Percentiles {
 			out.Status = TooFew
 		case all == nil:
 			values := make([]float64, len(rounds))
-			for i, l := range rounds {
-				values[i] = float64(value(l))
+			for i, latency := range rounds {
+				values[i] = float64(value(latency))
 			}
 			out.Figure = OverRounds(values)
 			out.Status = PerRound
@@ -271,12 +271,12 @@ func percentiles(rounds []*Latency) Percentiles {
 		}
 		return out
 	}
-	p.P50 = at(0.5, func(l *Latency) int64 { return l.P50 }, minStalls)
-	p.P90 = at(0.9, func(l *Latency) int64 { return l.P90 }, minStalls)
-	p.P99 = at(0.99, func(l *Latency) int64 { return l.P99 }, stalls99)
-	p.P999 = at(0.999, func(l *Latency) int64 { return l.P999 }, stalls999)
+	p.P50 = at(0.5, func(latency *Latency) int64 { return latency.P50 }, minStalls)
+	p.P90 = at(0.9, func(latency *Latency) int64 { return latency.P90 }, minStalls)
+	p.P99 = at(0.99, func(latency *Latency) int64 { return latency.P99 }, stalls99)
+	p.P999 = at(0.999, func(latency *Latency) int64 { return latency.P999 }, stalls999)
 	// Stalls behind p99.99 are not recorded; those behind p99.9 are at least as
 	// many samples, and too few of them rule out the rarer ones too.
-	p.P9999 = at(0.9999, func(l *Latency) int64 { return l.P9999 }, stalls999)
+	p.P9999 = at(0.9999, func(latency *Latency) int64 { return latency.P9999 }, stalls999)
 	return p
 }

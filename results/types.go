@@ -350,8 +350,8 @@ func span(text string) string {
 // order of appearance, over the file's own rounds. Package ranking sorts them.
 func (f *File) Groups() [][]Summary {
 	var settings collect.By[string, Summary]
-	for _, s := range f.Summarised() {
-		settings.Add(s.setting, s)
+	for _, summary := range f.Summarised() {
+		settings.Add(summary.setting, summary)
 	}
 	var out [][]Summary
 	for _, k := range settings.Keys {

@@ -157,8 +157,8 @@ type Probe struct {
 func (p *Probe) parts() []*ProbeCost { return []*ProbeCost{&p.First, p.Admitted, p.Rejected} }
 
 // SameCounts reports whether two probes counted the same commands, statements and round trips.
-func (p *Probe) SameCounts(o *Probe) bool {
-	theirs := o.parts()
+func (p *Probe) SameCounts(probe *Probe) bool {
+	theirs := probe.parts()
 	for i, mine := range p.parts() {
 		if (mine == nil) != (theirs[i] == nil) {
 			return false
@@ -171,11 +171,11 @@ func (p *Probe) SameCounts(o *Probe) bool {
 }
 
 // Least has the lower of each figure of two probes. The other may be nil.
-func (p *Probe) Least(o *Probe) *Probe {
-	if o == nil {
+func (p *Probe) Least(probe *Probe) *Probe {
+	if probe == nil {
 		return p
 	}
-	return &Probe{First: *p.First.least(&o.First), Admitted: p.Admitted.least(o.Admitted), Rejected: p.Rejected.least(o.Rejected)}
+	return &Probe{First: *p.First.least(&probe.First), Admitted: p.Admitted.least(probe.Admitted), Rejected: p.Rejected.least(probe.Rejected)}
 }
 
 // counts of the decision, without bytes and allocations, which differ by chance.
@@ -184,13 +184,13 @@ func (c *ProbeCost) counts() [4]float64 {
 }
 
 // least has the lower of each figure. Either may be nil.
-func (c *ProbeCost) least(o *ProbeCost) *ProbeCost {
-	if c == nil || o == nil {
-		return cmp.Or(c, o)
+func (c *ProbeCost) least(cost *ProbeCost) *ProbeCost {
+	if c == nil || cost == nil {
+		return cmp.Or(c, cost)
 	}
 	return &ProbeCost{
-		Commands: min(c.Commands, o.Commands), RoundTrips: min(c.RoundTrips, o.RoundTrips), Bytes: min(c.Bytes, o.Bytes),
-		SQL: min(c.SQL, o.SQL), ModelSQL: min(c.ModelSQL, o.ModelSQL), Allocs: min(c.Allocs, o.Allocs),
+		Commands: min(c.Commands, cost.Commands), RoundTrips: min(c.RoundTrips, cost.RoundTrips), Bytes: min(c.Bytes, cost.Bytes),
+		SQL: min(c.SQL, cost.SQL), ModelSQL: min(c.ModelSQL, cost.ModelSQL), Allocs: min(c.Allocs, cost.Allocs),
 	}
 }
 
@@ -298,7 +298,7 @@ func (c *Clause) Decide(exercised bool) {
 
 // AllowsNone reports whether a declared clause allows no unit of the property.
 func (r *Run) AllowsNone(property string) bool {
-	return slices.ContainsFunc(r.Guarantee, func(c Clause) bool { return c.Property == property && c.Bound == 0 })
+	return slices.ContainsFunc(r.Guarantee, func(clause Clause) bool { return clause.Property == property && clause.Bound == 0 })
 }
 
 // Said is the verdict, and if it is broken by how many units.
@@ -349,8 +349,8 @@ func (k *ErrorKinds) Of(kind quota.ErrorKind) *int64 {
 	return &k.Other
 }
 
-// Add counts those of o too.
-func (k *ErrorKinds) Add(o ErrorKinds) { Add(k, &o) }
+// Add counts those of kinds too.
+func (k *ErrorKinds) Add(kinds ErrorKinds) { Add(k, &kinds) }
 
 // Total counts all of them.
 func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other + k.Killed }

@@ -51,7 +51,7 @@ func valueAt(index int) int64 {
 
 // unpack adds an encoded histogram to another, unless that is nil, and returns how many
 // values it holds. After an error the other holds a part.
-func unpack(encoded string, to *Histogram) (total int64, err error) {
+func unpack(encoded string, histogram *Histogram) (total int64, err error) {
 	if len(encoded) > maxEncoded {
 		return 0, fmt.Errorf("histogram of %d bytes is too large to be one of ours", len(encoded))
 	}
@@ -60,7 +60,7 @@ func unpack(encoded string, to *Histogram) (total int64, err error) {
 	if err := u.inflate(encoded); err != nil {
 		return 0, fmt.Errorf("decode histogram: %w", err)
 	}
-	total, err = u.each(to)
+	total, err = u.each(histogram)
 	if err != nil {
 		return 0, fmt.Errorf("decode histogram: %w", err)
 	}
@@ -120,14 +120,14 @@ func (u *unpacker) inflate(encoded string) (err error) {
 
 // each adds what was inflated. Counts ascend by value; a negative one stands for so many
 // values that were not recorded.
-func (u *unpacker) each(to *Histogram) (total int64, err error) {
+func (u *unpacker) each(histogram *Histogram) (total int64, err error) {
 	index := int64(0)
-	for b := u.counts.Bytes(); len(b) > 0; {
-		count, n := zigZag(b)
+	for data := u.counts.Bytes(); len(data) > 0; {
+		count, n := zigZag(data)
 		if n == 0 {
 			return 0, io.ErrUnexpectedEOF
 		}
-		b = b[n:]
+		data = data[n:]
 		switch {
 		case count == math.MinInt64 || count < 0 && -count > mostCounts-index || index >= mostCounts:
 			return 0, fmt.Errorf("count %d at %d, and there are %d", count, index, mostCounts)
@@ -138,8 +138,8 @@ func (u *unpacker) each(to *Histogram) (total int64, err error) {
 			return 0, errors.New("more values than can be counted")
 		}
 		total += count
-		if to != nil && count > 0 {
-			if err := to.h.RecordValues(valueAt(int(index)), count); err != nil {
+		if histogram != nil && count > 0 {
+			if err := histogram.h.RecordValues(valueAt(int(index)), count); err != nil {
 				return 0, err
 			}
 		}
@@ -150,10 +150,10 @@ func (u *unpacker) each(to *Histogram) (total int64, err error) {
 
 // zigZag reads a number of seven bits per byte, the ninth byte of eight; n is 0 if
 // the text ends within it.
-func zigZag(b []byte) (x int64, n int) {
+func zigZag(data []byte) (x int64, n int) {
 	var v uint64
-	for n < len(b) && n < numberBytes {
-		c := uint64(b[n])
+	for n < len(data) && n < numberBytes {
+		c := uint64(data[n])
 		shift := 7 * n
 		n++
 		if n < numberBytes {
@@ -170,20 +170,20 @@ func zigZag(b []byte) (x int64, n int) {
 
 // add adds a stored distribution to a histogram, unless that is nil. It returns false
 // without an error if none was stored.
-func (l *Distribution) add(to *Histogram) (stored bool, err error) {
+func (l *Distribution) add(histogram *Histogram) (stored bool, err error) {
 	if l.Histogram == "" {
 		return false, nil
 	}
-	n, err := unpack(l.Histogram, to)
+	n, err := unpack(l.Histogram, histogram)
 	if err != nil {
 		return false, err
 	}
 	if n += l.OutOfRange; n != l.Samples {
 		return false, fmt.Errorf("histogram holds %d values, the record says %d", n, l.Samples)
 	}
-	if to != nil {
-		to.atLeast += l.AtLeast
-		to.outOfRange += l.OutOfRange
+	if histogram != nil {
+		histogram.atLeast += l.AtLeast
+		histogram.outOfRange += l.OutOfRange
 	}
 	return true, nil
 }
@@ -194,17 +194,17 @@ func (l *Distribution) Decode() (*Histogram, error) { return decoded(l.add) }
 
 // decoded is what add fills.
 func decoded(add func(*Histogram) (bool, error)) (*Histogram, error) {
-	h := NewHistogram()
-	if stored, err := add(h); err != nil || !stored {
+	histogram := NewHistogram()
+	if stored, err := add(histogram); err != nil || !stored {
 		return nil, err
 	}
-	return h, nil
+	return histogram, nil
 }
 
 // add adds a stored latency, its parts if it has some.
-func (l *Latency) add(to *Histogram) (stored bool, err error) {
+func (l *Latency) add(histogram *Histogram) (stored bool, err error) {
 	if len(l.Parts) == 0 {
-		return l.Distribution.add(to)
+		return l.Distribution.add(histogram)
 	}
 	if l.Histogram != "" {
 		return false, errors.New("a latency with parts has a histogram of its own, which its parts already hold")
@@ -212,15 +212,15 @@ func (l *Latency) add(to *Histogram) (stored bool, err error) {
 	stored = true
 	var samples, atLeast, outOfRange int64
 	for i := range l.Parts {
-		p := &l.Parts[i]
-		has, err := p.add(to)
+		part := &l.Parts[i]
+		has, err := part.add(histogram)
 		if err != nil {
 			return false, fmt.Errorf("part %d: %w", i, err)
 		}
 		stored = stored && has
-		samples = samples + p.Samples
-		atLeast = atLeast + p.AtLeast
-		outOfRange = outOfRange + p.OutOfRange
+		samples = samples + part.Samples
+		atLeast = atLeast + part.AtLeast
+		outOfRange = outOfRange + part.OutOfRange
 	}
 	if samples != l.Samples || atLeast != l.AtLeast || outOfRange != l.OutOfRange {
 		return false, fmt.Errorf("the parts hold %d values (%d unfinished, %d out of range), the whole says %d (%d, %d)",

@@ -109,17 +109,17 @@ type PoolWaitSummary struct {
 func (s *Summary) poolWaits(runs []*Run) {
 	var means []float64
 	var taken, waited int64
-	for _, r := range runs {
-		if r.PoolWait == nil || r.Issued == 0 {
+	for _, run := range runs {
+		if run.PoolWait == nil || run.Issued == 0 {
 			continue
 		}
 		total := int64(0)
-		for _, p := range r.PoolWait {
-			total += p.WaitNS
-			taken += p.Taken
-			waited += p.Waited
+		for _, wait := range run.PoolWait {
+			total += wait.WaitNS
+			taken += wait.Taken
+			waited += wait.Waited
 		}
-		means = append(means, float64(total)/float64(r.Issued))
+		means = append(means, float64(total)/float64(run.Issued))
 	}
 	if means != nil {
 		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: Percent(waited, taken)}
@@ -131,8 +131,8 @@ func (w *Waiting) longest() (ns int64) {
 	if w == nil {
 		return 0
 	}
-	for _, s := range w.Slices {
-		ns = max(ns, s.LongestNS)
+	for _, slice := range w.Slices {
+		ns = max(ns, slice.LongestNS)
 	}
 	return ns
 }

@@ -56,12 +56,12 @@ type Driver struct {
 	PasswordEnv string
 	// Open opens a store. Its errors are of one line, say how to go on, and hold no
 	// password. An [AbsentError] says that there is no store and that none is required.
-	Open func(ctx context.Context, spec string, o Options) (Store, error)
+	Open func(ctx context.Context, spec string, options Options) (Store, error)
 	// Further opens a store with a name of its own, e.g. "redis.replica": by its spec,
 	// and without one as the run's main store of the kind was opened. What it cannot
 	// open is an error of one line that says how to give it. nil: Open opens them all,
 	// by their specs.
-	Further func(ctx context.Context, f Further) (Store, error)
+	Further func(ctx context.Context, further Further) (Store, error)
 	// ErrorKind says what an error of a client or a server of this kind came from; empty
 	// for errors that it does not know. Connections and deadlines are known anyway. nil:
 	// it knows none. See [ErrorKind].
@@ -94,9 +94,9 @@ type Choice struct{ Word, Doc string }
 // Words are the words of the driver's choices, without those that stand for URLs.
 func (d *Driver) Words() []string {
 	var out []string
-	for _, c := range d.Choices {
-		if !strings.HasSuffix(c.Word, "://") {
-			out = append(out, c.Word)
+	for _, choice := range d.Choices {
+		if !strings.HasSuffix(choice.Word, "://") {
+			out = append(out, choice.Word)
 		}
 	}
 	return out
@@ -151,24 +151,24 @@ var drivers = map[string]*Driver{}
 
 // Register makes a driver known. It is called by init functions, and panics on a
 // driver without a name or an Open and on a second one of a name.
-func Register(d Driver) {
-	switch _, taken := drivers[d.Name]; {
-	case !isWord(d.Name, ""):
-		panic(fmt.Sprintf("stores: %q is no name of a driver", d.Name))
-	case d.Open == nil:
-		panic("stores: driver " + d.Name + " cannot open anything")
+func Register(driver Driver) {
+	switch _, taken := drivers[driver.Name]; {
+	case !isWord(driver.Name, ""):
+		panic(fmt.Sprintf("stores: %q is no name of a driver", driver.Name))
+	case driver.Open == nil:
+		panic("stores: driver " + driver.Name + " cannot open anything")
 	case taken:
-		panic("stores: there are two drivers of the name " + d.Name)
+		panic("stores: there are two drivers of the name " + driver.Name)
 	}
-	drivers[d.Name] = &d
-	stacks.PassOver(d.Clients...)
+	drivers[driver.Name] = &driver
+	stacks.PassOver(driver.Clients...)
 }
 
 // Opener makes a Driver's Open of a function that returns a store's own type: if
 // that fails, the Store is nil.
 func Opener[S Store](open func(context.Context, string, Options) (S, error)) func(context.Context, string, Options) (Store, error) {
-	return func(ctx context.Context, spec string, o Options) (Store, error) {
-		s, err := open(ctx, spec, o)
+	return func(ctx context.Context, spec string, options Options) (Store, error) {
+		s, err := open(ctx, spec, options)
 		if err != nil {
 			return nil, err
 		}
@@ -188,8 +188,8 @@ func DriverOf(name string) (*Driver, error) {
 	if dotted && !isWord(rest, "-_.") {
 		return nil, fmt.Errorf("%q is no name of a store: write e.g. redis.2, the kind, a dot, and letters or digits", name)
 	}
-	if d, ok := drivers[kind]; ok {
-		return d, nil
+	if driver, ok := drivers[kind]; ok {
+		return driver, nil
 	}
 	known := slices.Sorted(maps.Keys(drivers))
 	if len(known) == 0 {
@@ -221,12 +221,12 @@ func Survey(ctx context.Context) []Finding {
 	defer cancel()
 	var found []Finding
 	var images []server.Image
-	for _, d := range Drivers() {
-		if d.Survey != nil {
-			found = append(found, d.Survey(ctx)...)
+	for _, driver := range Drivers() {
+		if driver.Survey != nil {
+			found = append(found, driver.Survey(ctx)...)
 		}
-		if d.Image != "" {
-			images = append(images, server.Image{Name: d.Name, Ref: d.Image})
+		if driver.Image != "" {
+			images = append(images, server.Image{Name: driver.Name, Ref: driver.Image})
 		}
 	}
 	return append(found, server.SurveyContainers(ctx, images)...)
@@ -239,9 +239,9 @@ var errorRanks = []quota.ErrorKind{"", quota.ErrorContention, quota.ErrorTimeout
 // know those of their servers and clients, and connections are the same for all.
 func ErrorKind(err error) quota.ErrorKind {
 	rank := connectionError(err)
-	for _, d := range drivers {
-		if d.ErrorKind != nil {
-			rank = max(rank, slices.Index(errorRanks, d.ErrorKind(err)))
+	for _, driver := range drivers {
+		if driver.ErrorKind != nil {
+			rank = max(rank, slices.Index(errorRanks, driver.ErrorKind(err)))
 		}
 	}
 	if rank <= 0 {

@@ -94,40 +94,40 @@ func PrimaryOf(name string) (primary string, ok bool) {
 // A spec that cannot be opened is an error.
 func OpenNeeded(ctx context.Context, specs []Spec, needed []string) (*Set, error) {
 	mains := map[string]Spec{}
-	s := NewSet()
+	set := NewSet()
 	// Others may be replicas of the main ones.
 	specs = slices.SortedStableFunc(slices.Values(specs), func(a, b Spec) int {
 		return cmp.Compare(strings.Count(a.Name, "."), strings.Count(b.Name, "."))
 	})
-	for _, x := range specs {
-		mains[x.Name] = x
-		if x.Optional && !serves(x.Name, specs, needed) {
+	for _, spec := range specs {
+		mains[spec.Name] = spec
+		if spec.Optional && !serves(spec.Name, specs, needed) {
 			continue
 		}
-		err := s.open(ctx, x)
-		if err != nil && x.Optional && ctx.Err() == nil {
-			err = s.lacks(x.Name, err)
+		err := set.open(ctx, spec)
+		if err != nil && spec.Optional && ctx.Err() == nil {
+			err = set.lacks(spec.Name, err)
 		}
 		if err != nil {
-			return nil, closing(s, err)
+			return nil, closing(set, err)
 		}
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(needed))) {
-		if s.free(name) != nil {
+		if set.free(name) != nil {
 			continue
 		}
-		d, err := DriverOf(name)
+		driver, err := DriverOf(name)
 		if err == nil {
-			err = s.further(ctx, d, name, mains[d.Name])
+			err = set.further(ctx, driver, name, mains[driver.Name])
 		}
 		if err != nil && ctx.Err() == nil {
-			err = s.lacks(name, err)
+			err = set.lacks(name, err)
 		}
 		if err != nil {
-			return nil, closing(s, err)
+			return nil, closing(set, err)
 		}
 	}
-	return s, nil
+	return set, nil
 }
 
 // lacks records why a store cannot be had.
@@ -140,20 +140,20 @@ func (s *Set) lacks(name string, why error) error {
 func serves(main string, specs []Spec, needed []string) bool {
 	return slices.ContainsFunc(needed, func(name string) bool {
 		kind, _, _ := strings.Cut(name, ".")
-		given := slices.ContainsFunc(specs, func(x Spec) bool { return x.Name == name })
+		given := slices.ContainsFunc(specs, func(spec Spec) bool { return spec.Name == name })
 		return name == main || kind == main && !given
 	})
 }
 
-func (s *Set) further(ctx context.Context, d *Driver, name string, main Spec) error {
-	if d.Further == nil || name == d.Name {
-		return fmt.Errorf("give it by --store %s=SPEC, where SPEC is %s", name, d.Forms())
+func (s *Set) further(ctx context.Context, driver *Driver, name string, main Spec) error {
+	if driver.Further == nil || name == driver.Name {
+		return fmt.Errorf("give it by --store %s=SPEC, where SPEC is %s", name, driver.Forms())
 	}
-	f := Further{Name: name, MainSpec: main.From, Options: main.Options}
-	f.Main, _ = s.Get(d.Name)
-	st, err := d.Further(ctx, f)
+	further := Further{Name: name, MainSpec: main.From, Options: main.Options}
+	further.Main, _ = s.Get(driver.Name)
+	store, err := driver.Further(ctx, further)
 	if err != nil {
 		return err
 	}
-	return s.Add(name, st)
+	return s.Add(name, store)
 }

@@ -20,7 +20,7 @@ type Keeper interface {
 	Holdings(ctx context.Context, thorough bool) ([]Holding, error)
 	// Discard removes a holding, and says how many things it removed (see [Amount]). One that
 	// has changed since it was listed is left alone: it removes 0.
-	Discard(ctx context.Context, h Holding) (removed int64, err error)
+	Discard(ctx context.Context, holding Holding) (removed int64, err error)
 }
 
 // Holding is what one process keeps of one scope.
@@ -54,8 +54,8 @@ const (
 )
 
 // Lease enters the scope with a store that keeps leases, and does nothing otherwise.
-func Lease(ctx context.Context, s Store, scope Scope) error {
-	if k, ok := s.(Keeper); ok && !s.Owned() {
+func Lease(ctx context.Context, store Store, scope Scope) error {
+	if k, ok := store.(Keeper); ok && !store.Owned() {
 		return k.Lease(ctx, scope)
 	}
 	return nil
@@ -64,9 +64,9 @@ func Lease(ctx context.Context, s Store, scope Scope) error {
 // RemoveDead removes what processes that ended without doing so left in the store.
 // It says what it removed, in one line without the store's name; "" if there was
 // nothing. What living processes hold, and what has no lease, stays.
-func RemoveDead(ctx context.Context, s Store) (string, error) {
-	k, ok := s.(Keeper)
-	if !ok || s.Owned() {
+func RemoveDead(ctx context.Context, store Store) (string, error) {
+	k, ok := store.(Keeper)
+	if !ok || store.Owned() {
 		return "", nil
 	}
 	held, err := k.Holdings(ctx, false)
@@ -76,26 +76,26 @@ func RemoveDead(ctx context.Context, s Store) (string, error) {
 	var removed int64
 	owners := map[string]bool{}
 	last := ""
-	for _, h := range held {
-		if h.State != HeldDead {
+	for _, holding := range held {
+		if holding.State != HeldDead {
 			continue
 		}
-		n, err := k.Discard(ctx, h)
+		n, err := k.Discard(ctx, holding)
 		if err != nil {
 			return "", err
 		}
 		removed += n
-		owners[h.Owner] = true
-		last = h.Owner
+		owners[holding.Owner] = true
+		last = holding.Owner
 	}
 	switch len(owners) {
 	case 0:
 		return "", nil
 	case 1:
-		return fmt.Sprintf("removed %s that a run left which had ended without doing so (%s)", Amount(s.Driver(), removed), last), nil
+		return fmt.Sprintf("removed %s that a run left which had ended without doing so (%s)", Amount(store.Driver(), removed), last), nil
 	}
 	return fmt.Sprintf("removed %s that %d runs left which had ended without doing so (%s, and others)",
-		Amount(s.Driver(), removed), len(owners), last), nil
+		Amount(store.Driver(), removed), len(owners), last), nil
 }
 
 // Amount is a number of what stores of a driver keep, for people, e.g. "1 key", "2

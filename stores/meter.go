@@ -76,7 +76,7 @@ type Parsed struct {
 type Parser interface {
 	// Parse reads the next piece. It returns false, for good, when it can no
 	// longer follow.
-	Parse(p []byte) (Parsed, bool)
+	Parse(data []byte) (Parsed, bool)
 }
 
 // meterConn counts on the way through. Writes come from one goroutine at a time
@@ -96,31 +96,31 @@ type meterConn struct {
 	late atomic.Bool
 }
 
-// Conn wraps a connection that was just opened, so that m counts what p finds in
-// its traffic. The result offers access to the socket exactly if c does:
+// Conn wraps a connection that was just opened, so that m counts what parser finds in
+// its traffic. The result offers access to the socket exactly if conn does:
 // go-redis looks at the socket of an idle connection before each use, and
-// metering must not change that. If c has a method Commands(n int64), it is called before
+// metering must not change that. If conn has a method Commands(n int64), it is called before
 // each write with how many commands that completes.
-func (m *Meter) Conn(c net.Conn, p Parser) net.Conn {
+func (m *Meter) Conn(conn net.Conn, parser Parser) net.Conn {
 	m.Connections.Add(1)
-	mc := &meterConn{Conn: c, meter: m, parser: p}
-	mc.told, _ = c.(interface{ Commands(n int64) })
-	if sc, ok := c.(syscall.Conn); ok {
+	mc := &meterConn{Conn: conn, meter: m, parser: parser}
+	mc.told, _ = conn.(interface{ Commands(n int64) })
+	if sc, ok := conn.(syscall.Conn); ok {
 		return &meterSyscallConn{mc, sc}
 	}
 	return mc
 }
 
 // Around puts around a connection that was dialled what a client's are to have around
-// them: what o wraps it in, and a meter that reads by p.
-func (o ConnOptions) Around(c net.Conn, p Parser) net.Conn {
+// them: what o wraps it in, and a meter that reads by parser.
+func (o ConnOptions) Around(conn net.Conn, parser Parser) net.Conn {
 	if o.Wrap != nil {
-		c = o.Wrap(c)
+		conn = o.Wrap(conn)
 	}
 	if o.Meter != nil {
-		c = o.Meter.Conn(c, p)
+		conn = o.Meter.Conn(conn, parser)
 	}
-	return c
+	return conn
 }
 
 type meterSyscallConn struct {
@@ -130,11 +130,11 @@ type meterSyscallConn struct {
 
 func (c *meterSyscallConn) SyscallConn() (syscall.RawConn, error) { return c.sys.SyscallConn() }
 
-func (c *meterConn) Write(p []byte) (int, error) {
+func (c *meterConn) Write(data []byte) (int, error) {
 	var got Parsed
 	if c.parser != nil {
 		var ok bool
-		got, ok = c.parser.Parse(p)
+		got, ok = c.parser.Parse(data)
 		if !ok {
 			c.parser = nil
 			c.meter.Unparsed.Add(1)
@@ -153,7 +153,7 @@ func (c *meterConn) Write(p []byte) (int, error) {
 		c.waiting.Store(true)
 	}
 	live := c.live.Load()
-	n, err := c.Conn.Write(p)
+	n, err := c.Conn.Write(data)
 	if live {
 		c.meter.BytesOut.Add(int64(n))
 	}
@@ -179,15 +179,15 @@ func (c *meterConn) failed(err error) {
 }
 
 // count adds commands that go out, or with -1 takes them back.
-func (m *Meter) count(p Parsed, times int64) {
-	m.Commands.Add(times * p.Commands)
-	if p.Setup > 0 {
-		m.SetupCommands.Add(times * p.Setup)
+func (m *Meter) count(parsed Parsed, times int64) {
+	m.Commands.Add(times * parsed.Commands)
+	if parsed.Setup > 0 {
+		m.SetupCommands.Add(times * parsed.Setup)
 	}
 }
 
-func (c *meterConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+func (c *meterConn) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
 	if n > 0 && c.live.Load() {
 		c.meter.BytesIn.Add(int64(n))
 		if c.waiting.Load() && c.waiting.CompareAndSwap(true, false) {

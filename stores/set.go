@@ -66,8 +66,8 @@ func (s *Set) all() Set {
 
 // Get returns the store of that name.
 func (s *Set) Get(name string) (Store, bool) {
-	st, ok := s.all().stores[name]
-	return st, ok
+	store, ok := s.all().stores[name]
+	return store, ok
 }
 
 // Absent returns what stands in for the store of that name, and why. ok is false
@@ -121,12 +121,12 @@ func ParseSpecs(texts []string) ([]Spec, error) {
 			// What is wrong may be a URL with a password: it is not shown.
 			return nil, errors.New("a store is given as NAME=SPEC, e.g. redis.2=process")
 		}
-		d, err := DriverOf(name)
+		driver, err := DriverOf(name)
 		switch {
 		case err != nil:
 			return nil, err
 		case from == "":
-			return nil, fmt.Errorf("store %s: nothing stands after the = sign: give %s", name, d.Forms())
+			return nil, fmt.Errorf("store %s: nothing stands after the = sign: give %s", name, driver.Forms())
 		case seen[name]:
 			return nil, fmt.Errorf("store %s is given twice", name)
 		}
@@ -140,54 +140,54 @@ func ParseSpecs(texts []string) ([]Spec, error) {
 // required is absent from the set, with the reason. If one cannot be opened,
 // those before it are closed again.
 func OpenSet(ctx context.Context, specs []Spec) (*Set, error) {
-	s := NewSet()
-	for _, x := range specs {
-		if err := s.open(ctx, x); err != nil {
-			return nil, closing(s, err)
+	set := NewSet()
+	for _, spec := range specs {
+		if err := set.open(ctx, spec); err != nil {
+			return nil, closing(set, err)
 		}
 	}
-	return s, nil
+	return set, nil
 }
 
 // closing closes the set after an error.
-func closing(s *Set, err error) error { return errors.Join(err, s.Close()) }
+func closing(set *Set, err error) error { return errors.Join(err, set.Close()) }
 
-func (s *Set) open(ctx context.Context, x Spec) error {
-	if err := s.free(x.Name); err != nil {
+func (s *Set) open(ctx context.Context, spec Spec) error {
+	if err := s.free(spec.Name); err != nil {
 		return err
 	}
-	d, err := DriverOf(x.Name)
+	driver, err := DriverOf(spec.Name)
 	if err != nil {
 		return err
 	}
-	if x.From == "" {
-		return d.Refuse("")
+	if spec.From == "" {
+		return driver.Refuse("")
 	}
-	st, err := s.from(ctx, d, x)
+	store, err := s.from(ctx, driver, spec)
 	var absent *AbsentError
 	switch {
 	case errors.As(err, &absent):
-		return s.AddAbsent(x.Name, absent.Reason)
-	case err != nil && x.Name != d.Name:
-		return fmt.Errorf("store %s: %w", x.Name, err)
+		return s.AddAbsent(spec.Name, absent.Reason)
+	case err != nil && spec.Name != driver.Name:
+		return fmt.Errorf("store %s: %w", spec.Name, err)
 	case err != nil:
 		return err
 	}
-	if f, ok := st.(Follower); ok && f.Follows() {
-		if _, replica := PrimaryOf(x.Name); !replica {
+	if follower, ok := store.(Follower); ok && follower.Follows() {
+		if _, replica := PrimaryOf(spec.Name); !replica {
 			why := fmt.Errorf("%s leads to a replica at %s, to which nothing can be written: give the address of its primary",
-				d.Asked(""), st.Info().Addr)
-			return errors.Join(why, st.Close())
+				driver.Asked(""), store.Info().Addr)
+			return errors.Join(why, store.Close())
 		}
 	}
-	return s.Add(x.Name, st)
+	return s.Add(spec.Name, store)
 }
 
 // from opens one store of a driver.
-func (s *Set) from(ctx context.Context, d *Driver, x Spec) (Store, error) {
-	if x.Name == d.Name || d.Further == nil {
-		return d.Open(ctx, x.From, x.Options)
+func (s *Set) from(ctx context.Context, driver *Driver, spec Spec) (Store, error) {
+	if spec.Name == driver.Name || driver.Further == nil {
+		return driver.Open(ctx, spec.From, spec.Options)
 	}
-	main, _ := s.Get(d.Name)
-	return d.Further(ctx, Further{Name: x.Name, Spec: x.From, Main: main, Options: x.Options})
+	main, _ := s.Get(driver.Name)
+	return driver.Further(ctx, Further{Name: spec.Name, Spec: spec.From, Main: main, Options: spec.Options})
 }

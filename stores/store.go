@@ -25,7 +25,7 @@ type Store interface {
 	Prepare(ctx context.Context, scope Scope) (strays int64, err error)
 	// Connect opens a client for one application instance, with all connections of
 	// its pool established. What the client is depends on the driver: see [Conn].
-	Connect(ctx context.Context, scope Scope, o ConnOptions) (Conn, error)
+	Connect(ctx context.Context, scope Scope, options ConnOptions) (Conn, error)
 	// Stats is what the store says about itself. Known is false if it keeps no
 	// statistics, which is the case of an embedded one.
 	Stats(ctx context.Context) (Stats, error)
@@ -158,8 +158,8 @@ func (u PoolUse) Sub(earlier PoolUse) PoolUse {
 }
 
 // Add returns both together.
-func (u PoolUse) Add(o PoolUse) PoolUse {
-	return PoolUse{Taken: u.Taken + o.Taken, Waited: u.Waited + o.Waited, Wait: u.Wait + o.Wait}
+func (u PoolUse) Add(poolUse PoolUse) PoolUse {
+	return PoolUse{Taken: u.Taken + poolUse.Taken, Waited: u.Waited + poolUse.Waited, Wait: u.Wait + poolUse.Wait}
 }
 
 // Pooled is a [Conn] that can tell how its pool was used, at any time.
@@ -195,9 +195,9 @@ type Placed interface {
 }
 
 // PlaceOf returns where a store runs.
-func PlaceOf(s Store) Place {
-	if p, ok := s.(Placed); ok {
-		return p.Place()
+func PlaceOf(store Store) Place {
+	if placed, ok := store.(Placed); ok {
+		return placed.Place()
 	}
 	return Elsewhere
 }

@@ -97,24 +97,24 @@ func (s *Shared) Len() int {
 func (s *Shared) All(f func(value any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, v := range s.m {
-		f(v)
+	for _, value := range s.m {
+		f(value)
 	}
 }
 
 // SharedValue returns the value of that name, made by the first instance to ask
 // for it. Every caller must ask for the same type.
-func SharedValue[T any](s *Shared, name string, make func() T) T {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v, ok := s.m[name]; ok {
-		return v.(T)
+func SharedValue[T any](shared *Shared, name string, make func() T) T {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if value, ok := shared.m[name]; ok {
+		return value.(T)
 	}
-	if s.m == nil {
-		s.m = map[string]any{}
+	if shared.m == nil {
+		shared.m = map[string]any{}
 	}
 	v := make()
-	s.m[name] = v
+	shared.m[name] = v
 	return v
 }
 
@@ -123,12 +123,12 @@ func SharedValue[T any](s *Shared, name string, make func() T) T {
 // It is a function, and no field of [Env], for the time that builds take: a package in whose types a client of
 // go-redis is found compiles some 1,700 functions of it again, in about 2 s.
 func Redis(env Env) redis.UniversalClient {
-	c, _ := env.Clients[string(NeedRedis)].(redis.UniversalClient)
-	return c
+	client, _ := env.Clients[string(NeedRedis)].(redis.UniversalClient)
+	return client
 }
 
 // Postgres is the pool of connections of the store "postgres" among those of env; nil if it has none.
 func Postgres(env Env) *pgxpool.Pool {
-	c, _ := env.Clients[string(NeedPostgres)].(*pgxpool.Pool)
-	return c
+	pool, _ := env.Clients[string(NeedPostgres)].(*pgxpool.Pool)
+	return pool
 }

@@ -42,7 +42,7 @@ func (f AllowFunc) Allow(ctx context.Context, key string) (bool, error) { return
 // be read, and guarantees nothing. A leak clause such as [quota.Exactly] is what
 // makes a leak a broken promise. Its Serves refuses policies with costs other than 1: one that
 // replaces it has to call it, too.
-func FromFunc(name string, kinds []quota.Kind, open func(ctx context.Context, env Env, p *quota.Policy) (Allower, error)) Meta {
+func FromFunc(name string, kinds []quota.Kind, open func(ctx context.Context, env Env, policy *quota.Policy) (Allower, error)) Meta {
 	return Meta{
 		Name: name, Doc: "adapter of " + name, Form: Library, Needs: []Need{NeedRedis}, Kinds: kinds, Counts: quota.CountsNothing,
 		Serves: servesSingle,
@@ -56,10 +56,10 @@ func FromFunc(name string, kinds []quota.Kind, open func(ctx context.Context, en
 }
 
 // servesSingle refuses policies with costs other than 1.
-func servesSingle(p *quota.Policy) error {
-	for _, c := range p.Costs {
+func servesSingle(policy *quota.Policy) error {
+	for _, c := range policy.Costs {
 		if c != 1 {
-			return fmt.Errorf("policy %s has requests of %d %s; only requests of 1 are served", p.Name, c, p.Unit)
+			return fmt.Errorf("policy %s has requests of %d %s; only requests of 1 are served", policy.Name, c, policy.Unit)
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func (a *allowing) Take(ctx context.Context, req quota.Request) (quota.Decision,
 		return quota.Decision{}, fmt.Errorf("a request of %d units: only requests of 1 are served, so its Serves has to refuse policies "+
 			"with other costs, as that of FromFunc does", req.Units)
 	}
-	l, err := a.limiter(ctx, req.Policy)
+	allower, err := a.limiter(ctx, req.Policy)
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -95,12 +95,12 @@ func (a *allowing) Take(ctx context.Context, req quota.Request) (quota.Decision,
 		return quota.Decision{}, err
 	}
 	key := a.env.Prefix + req.Policy.Name + ":" + string(req.Subject)
-	if l, ok := l.(Decider); ok {
-		d, err := l.Decide(ctx, key)
-		d.Tier = cmp.Or(d.Tier, a.tier())
-		return d, err
+	if decider, ok := allower.(Decider); ok {
+		decision, err := decider.Decide(ctx, key)
+		decision.Tier = cmp.Or(decision.Tier, a.tier())
+		return decision, err
 	}
-	ok, err := l.Allow(ctx, key)
+	ok, err := allower.Allow(ctx, key)
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -109,15 +109,15 @@ func (a *allowing) Take(ctx context.Context, req quota.Request) (quota.Decision,
 
 // limiter is the one for the policy. Two callers that meet a policy at once may
 // both make one; the first is kept.
-func (a *allowing) limiter(ctx context.Context, p *quota.Policy) (Allower, error) {
-	key := limits{p.Name, p.Limit, p.Window}
+func (a *allowing) limiter(ctx context.Context, policy *quota.Policy) (Allower, error) {
+	key := limits{policy.Name, policy.Limit, policy.Window}
 	a.mu.Lock()
-	l, ok := a.limiters[key]
+	allower, ok := a.limiters[key]
 	a.mu.Unlock()
 	if ok {
-		return l, nil
+		return allower, nil
 	}
-	l, err := a.open(ctx, a.env, p)
+	allower, err := a.open(ctx, a.env, policy)
 	if err != nil {
 		return nil, fmt.Errorf("making the limiter: %w", err)
 	}
@@ -126,8 +126,8 @@ func (a *allowing) limiter(ctx context.Context, p *quota.Policy) (Allower, error
 	if first, ok := a.limiters[key]; ok {
 		return first, nil
 	}
-	a.limiters[key] = l
-	return l, nil
+	a.limiters[key] = allower
+	return allower, nil
 }
 
 func (a *allowing) tier() quota.Tier {
@@ -150,9 +150,9 @@ func (a *allowing) Close(context.Context) error {
 	}
 	a.closed = true
 	var err error
-	for _, l := range a.limiters {
-		if c, ok := l.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
+	for _, allower := range a.limiters {
+		if closer, ok := allower.(io.Closer); ok {
+			err = errors.Join(err, closer.Close())
 		}
 	}
 	return err

@@ -159,7 +159,7 @@ type Meta struct {
 	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
 	// serves all policies of Kinds. A strategy that serves requests of one unit
 	// only refuses policies with other Costs.
-	Serves func(p *quota.Policy) error
+	Serves func(policy *quota.Policy) error
 	Reset  Reset
 	// GivesBack is set if instances implement [Refunder]: then units can be
 	// returned. It says beforehand what an assertion says of an open instance.
@@ -182,10 +182,10 @@ type Meta struct {
 	// Suits returns why the strategy cannot be measured on an open store, which it is
 	// called with for each of its needs: a stores.Store, whose methods it may ask for by
 	// interfaces of its own. nil takes all.
-	Suits func(o quota.Options, store any) error
+	Suits func(options quota.Options, store any) error
 	// Connections is what the strategy asks of its client of the store with the name,
 	// e.g. "postgres.2", under the given options; nil asks for nothing.
-	Connections func(store string, o quota.Options) Connections
+	Connections func(store string, options quota.Options) Connections
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
@@ -215,23 +215,23 @@ func (m *Meta) BuiltIn() error {
 	return nil
 }
 
-// ServesPolicy returns nil if the strategy can serve p, and otherwise why not.
-func (m *Meta) ServesPolicy(p *quota.Policy) error {
-	if !slices.Contains(m.Kinds, p.Window.Kind) {
+// ServesPolicy returns nil if the strategy can serve policy, and otherwise why not.
+func (m *Meta) ServesPolicy(policy *quota.Policy) error {
+	if !slices.Contains(m.Kinds, policy.Window.Kind) {
 		names := format.List(m.Kinds, ", ", quota.Kind.String)
-		return fmt.Errorf("policy %s has a %s window; %s serves %s", p.Name, p.Window.Kind, m.Name, names)
+		return fmt.Errorf("policy %s has a %s window; %s serves %s", policy.Name, policy.Window.Kind, m.Name, names)
 	}
 	if m.Serves != nil {
-		return m.Serves(p)
+		return m.Serves(policy)
 	}
 	return nil
 }
 
 // ServesUnits reports whether the strategy can serve requests of so many units
-// under p: whether it serves the policy with these costs. A subject is filled
+// under policy: whether it serves the policy with these costs. A subject is filled
 // up in units that are served.
-func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
-	q := *p
+func (m *Meta) ServesUnits(policy *quota.Policy, units int64) bool {
+	q := *policy
 	q.Costs = []int64{units}
 	return m.ServesPolicy(&q) == nil
 }
@@ -282,18 +282,18 @@ func (m *Meta) validate() error {
 	add(m.Counts == "", "Counts is empty: it does not say what it counts")
 	add(m.Open == nil && m.Elsewhere == "", "Open is nil, and Elsewhere does not say which programs have it")
 	seen := map[string]bool{}
-	for _, o := range m.Options {
-		if err := o.Validate(); err != nil {
+	for _, option := range m.Options {
+		if err := option.Validate(); err != nil {
 			add(true, "%v", err)
 		}
-		add(seen[o.Name], "option %s is declared twice", o.Name)
-		seen[o.Name] = true
+		add(seen[option.Name], "option %s is declared twice", option.Name)
+		seen[option.Name] = true
 	}
-	for i, c := range slices.Concat(m.Guarantee, m.Record) {
-		if err := c.Validate(); err != nil {
+	for i, clause := range slices.Concat(m.Guarantee, m.Record) {
+		if err := clause.Validate(); err != nil {
 			add(true, "%v", err)
 		}
-		add((c.Source != "") != (i >= len(m.Guarantee)), "the %s clause %q has a source, or has none as a record's", c.Property, c.Formula)
+		add((clause.Source != "") != (i >= len(m.Guarantee)), "the %s clause %q has a source, or has none as a record's", clause.Property, clause.Formula)
 	}
 	if _, err := m.Select(m.BriskOptions); err != nil && wrong == nil {
 		add(true, "BriskOptions: %v", err)

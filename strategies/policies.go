@@ -12,10 +12,10 @@ func PoliciesToTry(base quota.Policy, all []Selection) []quota.Policy {
 	out := []quota.Policy{base}
 	for _, sel := range all {
 		for _, kind := range sel.Kinds {
-			p := base.As(kind)
+			policy := base.As(kind)
 			known := slices.ContainsFunc(out, func(x quota.Policy) bool { return x.Window.Kind == kind })
-			if !known && p.Validate() == nil {
-				out = append(out, p)
+			if !known && policy.Validate() == nil {
+				out = append(out, policy)
 			}
 		}
 	}
@@ -26,7 +26,7 @@ func PoliciesToTry(base quota.Policy, all []Selection) []quota.Policy {
 const hotKeyLimit = 50
 
 // ForCrossings is the policy with a limit for workloads that count how often a limit is crossed.
-func ForCrossings(p quota.Policy) quota.Policy {
-	p.Limit = min(p.Limit, hotKeyLimit*slices.Max(append([]int64{1}, p.Costs...)))
-	return p
+func ForCrossings(policy quota.Policy) quota.Policy {
+	policy.Limit = min(policy.Limit, hotKeyLimit*slices.Max(append([]int64{1}, policy.Costs...)))
+	return policy
 }

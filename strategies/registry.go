@@ -20,8 +20,8 @@ var registry struct {
 
 // Register adds a strategy. It is called from init functions and panics if the
 // Meta is incomplete, with all that is missing, or if its name is taken.
-func Register(m Meta) {
-	if err := m.validate(); err != nil {
+func Register(meta Meta) {
+	if err := meta.validate(); err != nil {
 		panic("strategies.Register: " + err.Error())
 	}
 	registry.mu.Lock()
@@ -29,10 +29,10 @@ func Register(m Meta) {
 	if registry.m == nil {
 		registry.m = map[string]*Meta{}
 	}
-	if _, ok := registry.m[m.Name]; ok {
-		panic("strategies.Register: " + m.Name + " is registered twice")
+	if _, ok := registry.m[meta.Name]; ok {
+		panic("strategies.Register: " + meta.Name + " is registered twice")
 	}
-	registry.m[m.Name] = &m
+	registry.m[meta.Name] = &meta
 }
 
 // BuildIn gives a strategy that was registered without Open its code. It is called
@@ -41,13 +41,13 @@ func Register(m Meta) {
 func BuildIn(name string, open func(context.Context, Env) (Strategy, error)) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	switch m := registry.m[name]; {
-	case m == nil:
+	switch meta := registry.m[name]; {
+	case meta == nil:
 		panic("strategies.BuildIn: " + name + " is not registered")
-	case m.Open != nil || open == nil:
+	case meta.Open != nil || open == nil:
 		panic("strategies.BuildIn: " + name + " is built in twice, or by nothing")
 	default:
-		m.Open = open
+		meta.Open = open
 	}
 }
 
@@ -62,8 +62,8 @@ func All() []*Meta {
 func Lookup(name string) (*Meta, error) {
 	registry.mu.RLock()
 	defer registry.mu.RUnlock()
-	if m, ok := registry.m[name]; ok {
-		return m, nil
+	if meta, ok := registry.m[name]; ok {
+		return meta, nil
 	}
 	return nil, quota.Unknown("strategy", name, slices.Sorted(maps.Keys(registry.m)), ", core, all, or a pattern such as pg-*")
 }
@@ -71,7 +71,7 @@ func Lookup(name string) (*Meta, error) {
 // coreStrategies returns the well-known strategies, sorted by name.
 func coreStrategies() []*Meta {
 	all := All()
-	if core := slices.DeleteFunc(slices.Clone(all), func(m *Meta) bool { return !m.Core }); len(core) > 0 {
+	if core := slices.DeleteFunc(slices.Clone(all), func(meta *Meta) bool { return !meta.Core }); len(core) > 0 {
 		return core
 	}
 	return all
@@ -97,17 +97,17 @@ func members(set string) ([]*Meta, error) {
 		return all(), nil
 	}
 	if !IsSet(set) {
-		m, err := Lookup(set)
-		return []*Meta{m}, err
+		meta, err := Lookup(set)
+		return []*Meta{meta}, err
 	}
 	var out []*Meta
-	for _, m := range All() {
-		ok, err := path.Match(set, m.Name)
+	for _, meta := range All() {
+		ok, err := path.Match(set, meta.Name)
 		if err != nil {
 			return nil, fmt.Errorf("pattern %q: %w: write * for any letters, e.g. pg-*", set, err)
 		}
 		if ok {
-			out = append(out, m)
+			out = append(out, meta)
 		}
 	}
 	if len(out) == 0 {
@@ -146,8 +146,8 @@ func optionsOf(word string) (all []quota.Option, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range metas {
-		all = append(all, m.Options...)
+	for _, meta := range metas {
+		all = append(all, meta.Options...)
 	}
 	return all, nil
 }
@@ -162,23 +162,23 @@ func appendSelected(out []Selection, word options.Named) ([]Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range metas {
+	for _, meta := range metas {
 		given := quota.Options{}
 		if name == coreSet {
-			maps.Copy(given, m.BriskOptions)
+			maps.Copy(given, meta.BriskOptions)
 		}
 		maps.Copy(given, word.Given)
-		s, err := m.Select(given)
-		if err == nil && client != "" && (!IsSet(name) || len(m.RedisNeeds()) > 0) {
-			s, err = s.WithClient(client)
+		selection, err := meta.Select(given)
+		if err == nil && client != "" && (!IsSet(name) || len(meta.RedisNeeds()) > 0) {
+			selection, err = selection.WithClient(client)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(out, func(o Selection) bool { return o.String() == s.String() }) {
-			return nil, fmt.Errorf("strategy %s is given twice", s)
+		if slices.ContainsFunc(out, func(o Selection) bool { return o.String() == selection.String() }) {
+			return nil, fmt.Errorf("strategy %s is given twice", selection)
 		}
-		out = append(out, s)
+		out = append(out, selection)
 	}
 	return out, nil
 }

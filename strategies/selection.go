@@ -28,9 +28,9 @@ func (s Selection) String() string {
 		name += clientMark + string(s.Client)
 	}
 	given := quota.Options{}
-	for _, o := range s.Meta.Options {
-		if v := s.Options[o.Name]; v != o.Default {
-			given[o.Name] = v
+	for _, option := range s.Meta.Options {
+		if text := s.Options[option.Name]; text != option.Default {
+			given[option.Name] = text
 		}
 	}
 	return options.Text(name, s.Meta.Options, given)
@@ -95,38 +95,38 @@ func Clients() []Client { return []Client{PlainClient, AutoPipeline} }
 
 // ParseClient reads the name of a kind.
 func ParseClient(name string) (Client, error) {
-	if c := Client(name); slices.Contains(Clients(), c) {
-		return c, nil
+	if client := Client(name); slices.Contains(Clients(), client) {
+		return client, nil
 	}
 	return "", quota.Unknown("kind of client", name, format.Strings(Clients()), "")
 }
 
 // WithClient is the selection with a kind of client. Only a strategy that keeps something
 // in Redis has one.
-func (s Selection) WithClient(c Client) (Selection, error) {
-	if len(s.RedisNeeds()) == 0 && c != PlainClient {
-		return s, fmt.Errorf("strategy %s asks no Redis: it has no client of the kind %s", s.Name, c)
+func (s Selection) WithClient(client Client) (Selection, error) {
+	if len(s.RedisNeeds()) == 0 && client != PlainClient {
+		return s, fmt.Errorf("strategy %s asks no Redis: it has no client of the kind %s", s.Name, client)
 	}
-	s.Client = c
+	s.Client = client
 	return s, nil
 }
 
 // WithClients are the selections with each of the kinds of clients. Those that have one
 // already keep it, and strategies that ask no Redis have one entry, whatever the kinds.
 func WithClients(all []Selection, kinds []Client) (out []Selection) {
-	add := func(s Selection) {
-		if !slices.ContainsFunc(out, func(o Selection) bool { return o.String() == s.String() }) {
-			out = append(out, s)
+	add := func(selection Selection) {
+		if !slices.ContainsFunc(out, func(o Selection) bool { return o.String() == selection.String() }) {
+			out = append(out, selection)
 		}
 	}
-	for _, s := range all {
-		if s.Client != "" || len(s.RedisNeeds()) == 0 {
-			add(s)
+	for _, selection := range all {
+		if selection.Client != "" || len(selection.RedisNeeds()) == 0 {
+			add(selection)
 			continue
 		}
-		for _, c := range kinds {
-			s.Client = c
-			add(s)
+		for _, client := range kinds {
+			selection.Client = client
+			add(selection)
 		}
 	}
 	return out
@@ -145,14 +145,14 @@ func (s Selection) Excludes(mode Mode) (why string, ok bool) {
 
 // cutClient takes the kind of client off the first word of a selection; "" if it names
 // none.
-func cutClient(word string) (name string, c Client, err error) {
+func cutClient(word string) (name string, client Client, err error) {
 	name, kind, given := strings.Cut(word, clientMark)
 	if !given {
 		return word, "", nil
 	}
-	c, err = ParseClient(kind)
+	client, err = ParseClient(kind)
 	if err != nil {
 		err = fmt.Errorf("%q: %w", word, err)
 	}
-	return name, c, err
+	return name, client, err
 }

@@ -54,26 +54,26 @@ type Strategy interface {
 // Refunder gives back the units of a reservation: the work failed, or what was
 // stored has been deleted.
 type Refunder interface {
-	Refund(ctx context.Context, r quota.Reservation) error
+	Refund(ctx context.Context, reservation quota.Reservation) error
 }
 
 // Committer turns a reservation into lasting use of the actual units, which may
 // differ from those reserved.
 type Committer interface {
-	Commit(ctx context.Context, r quota.Reservation, actual int64) error
+	Commit(ctx context.Context, reservation quota.Reservation, actual int64) error
 }
 
 // Viewer says what each of a strategy's tiers believes a subject has consumed in
 // the window in force. Reads are not metered.
 type Viewer interface {
-	Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error)
+	Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error)
 }
 
 // Screener has a tier in process that knows only which subjects have used up a
 // quota, and rejects them.
 type Screener interface {
 	// Screens reports whether the tier holds s now. It asks no store.
-	Screens(s quota.Subject) bool
+	Screens(subject quota.Subject) bool
 }
 
 // Grant is one subject's state as an operator would set it up.
@@ -89,7 +89,7 @@ type Grant struct {
 // raises their limits, fills in what they have used. It is called before a
 // subject's first request, and is not measured.
 type Provisioner interface {
-	Provision(ctx context.Context, p *quota.Policy, grants []Grant) error
+	Provision(ctx context.Context, policy *quota.Policy, grants []Grant) error
 }
 
 // LimitSetter keeps limits next to what was used, and changes them as an operator
@@ -98,7 +98,7 @@ type Provisioner interface {
 type LimitSetter interface {
 	// SetLimit gives the subjects the limit of p, in units. What they have used stays. It
 	// returns when the store has it; what the strategy keeps elsewhere may lag behind.
-	SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error
+	SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error
 }
 
 // Jobber has background work.
@@ -180,7 +180,9 @@ func (t *Tally) Most(n int64) {
 }
 
 // Since adds the nanoseconds that have passed since begun by a clock; none if the clock was set back meanwhile.
-func (t *Tally) Since(begun time.Time, c quota.Clock) { t.Add(max(0, int64(c.Now().Sub(begun)))) }
+func (t *Tally) Since(begun time.Time, clock quota.Clock) {
+	t.Add(max(0, int64(clock.Now().Sub(begun))))
+}
 
 // Flag asks for a round of a job. Any caller may set it, but only the job's Pending
 // and Run may read it: an explorer takes it for the job's own state, and not for

@@ -103,14 +103,14 @@ func negLog2(x uint64) uint64 {
 
 // FromTrace arrives at the recorded moments of a bounded stream, speed times as
 // fast as recorded.
-func FromTrace(s Stream, speed float64) (Arrivals, error) {
+func FromTrace(stream Stream, speed float64) (Arrivals, error) {
 	if !(speed > 0) || math.IsInf(speed, 0) {
 		return nil, fmt.Errorf("speed %v is not a number above 0", speed)
 	}
-	if s.Len() == 0 {
+	if stream.Len() == 0 {
 		return nil, fmt.Errorf("the stream has no recorded moments")
 	}
-	return &recorded{stream: s, speed: speed}, nil
+	return &recorded{stream: stream, speed: speed}, nil
 }
 
 type recorded struct {

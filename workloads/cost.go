@@ -45,9 +45,9 @@ func parseCost(form string) (cost, error) {
 		c.high = n
 		return c, nil
 	case name == "uniform" && more:
-		a, b, _ := strings.Cut(rest, "-")
+		text, b, _ := strings.Cut(rest, "-")
 		var okA, okB bool
-		c.low, okA = units(a)
+		c.low, okA = units(text)
 		c.high, okB = units(b)
 		if !okA || !okB || c.low > c.high {
 			return cost{}, fmt.Errorf("cost %q: in uniform:A-B both are whole numbers from 1 to %d, and A is not above B", form, int64(maxCost))
@@ -101,13 +101,13 @@ type prices struct {
 }
 
 // prices of the form for a policy. Recorded costs have none, which is an error.
-func (c cost) prices(p *quota.Policy) (prices, error) {
+func (c cost) prices(policy *quota.Policy) (prices, error) {
 	var out prices
 	switch c.name {
 	case "policy":
 		// Limits are often lowered below the costs to see a limit reached, so
 		// what can never be admitted is not refused here.
-		out.list = p.Costs
+		out.list = policy.Costs
 		if len(out.list) == 0 {
 			out.list = []int64{1}
 		}
@@ -122,8 +122,8 @@ func (c cost) prices(p *quota.Policy) (prices, error) {
 	case "lognormal":
 		out.table = newLognormal(c.median, c.sigma)
 	}
-	if least := out.draw(0); least > p.Limit {
-		return prices{}, fmt.Errorf("cost %v: every request asks for more than the limit of %d %s, so none could be admitted", c, p.Limit, p.Unit)
+	if least := out.draw(0); least > policy.Limit {
+		return prices{}, fmt.Errorf("cost %v: every request asks for more than the limit of %d %s, so none could be admitted", c, policy.Limit, policy.Unit)
 	}
 	return out, nil
 }

@@ -26,33 +26,33 @@ var (
 )
 
 // newCrowd also returns the weights of the subjects, and notes on what was chosen.
-func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) {
-	popular, subjects, err := p.popularity()
+func newCrowd(params Params) (c *crowd, weights []uint64, notes []string, err error) {
+	popular, subjects, err := params.popularity()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	form, err := parseCost(p.Options["cost"])
+	form, err := parseCost(params.Options["cost"])
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	c = &crowd{
-		requests: p.Requests,
-		who:      newStream(p.Seed, seed.Subjects),
-		what:     newStream(p.Seed, seed.Costs),
+		requests: params.Requests,
+		who:      newStream(params.Seed, seed.Subjects),
+		what:     newStream(params.Seed, seed.Costs),
 		names:    subjectNames(subjects),
 	}
-	c.prices, err = form.prices(p.Policy)
+	c.prices, err = form.prices(params.Policy)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	weights = popular.weights(subjects)
-	c.filled, err = newFilled(p, weights)
+	c.filled, err = newFilled(params, weights)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	c.table = newAlias(weights)
-	notes = append(notes, fmt.Sprintf("popularity of the subjects: %v; %s", popular, c.describe(p.Policy.Unit)))
-	notes = append(notes, c.notes("checks", p.Policy.Unit)...)
+	notes = append(notes, fmt.Sprintf("popularity of the subjects: %v; %s", popular, c.describe(params.Policy.Unit)))
+	notes = append(notes, c.notes("checks", params.Policy.Unit)...)
 	return c, weights, notes, nil
 }
 

@@ -85,8 +85,8 @@ func quoted(text, field string) (rest, damage string) {
 	return "", "unterminated " + field
 }
 
-func digits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
+func digits(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
 // csvFormat recognises a header; nil means that the line is none.
@@ -126,30 +126,30 @@ func fields(text string) (cells []string, damage string) {
 	if !strings.Contains(text, `"`) {
 		return strings.Split(text, ","), ""
 	}
-	r := csv.NewReader(strings.NewReader(text))
-	r.FieldsPerRecord = -1
-	if cells, err := r.Read(); err == nil {
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.FieldsPerRecord = -1
+	if cells, err := reader.Read(); err == nil {
 		return cells, ""
 	}
 	return strings.Split(text, ","), "quotation marks do not match"
 }
 
 // cells splits a row and compares its length with the header's.
-func cells(text string, columns int) (f []string, damage string) {
-	f, damage = fields(text)
-	if damage == "" && len(f) != columns {
-		damage = fmt.Sprintf("%d fields instead of %d", len(f), columns)
+func cells(text string, columns int) (texts []string, damage string) {
+	texts, damage = fields(text)
+	if damage == "" && len(texts) != columns {
+		damage = fmt.Sprintf("%d fields instead of %d", len(texts), columns)
 	}
-	return f, damage
+	return texts, damage
 }
 
 // cell is the field of a column, or "" if the row is too short for it or the
 // header has no such column (-1).
-func cell(f []string, column int) string {
-	if column < 0 || column >= len(f) {
+func cell(texts []string, column int) string {
+	if column < 0 || column >= len(texts) {
 		return ""
 	}
-	return strings.TrimSpace(f[column])
+	return strings.TrimSpace(texts[column])
 }
 
 // azure reads the columns of the Azure LLM inference traces.
@@ -157,8 +157,8 @@ type azure struct{ columns, time, in, out int }
 
 // decode takes the tokens that can be read: a damaged row still arrived.
 func (t azure) decode(text string) record {
-	f, damage := cells(text, t.columns)
-	stamp := cell(f, t.time)
+	texts, damage := cells(text, t.columns)
+	stamp := cell(texts, t.time)
 	// Later traces of the family add the zone; without it they are in UTC.
 	at, err := time.Parse(time.DateTime, stamp)
 	if err != nil {
@@ -175,9 +175,9 @@ func (t azure) decode(text string) record {
 		name   string
 		column int
 	}{{"context", t.in}, {"generated", t.out}} {
-		n, err := strconv.ParseInt(cell(f, c.column), 10, 64)
+		n, err := strconv.ParseInt(cell(texts, c.column), 10, 64)
 		if err != nil || n < 0 || n > maxCost {
-			rec.note("%s tokens %.40q are not a whole number from 0 to %d, counted as 0", c.name, cell(f, c.column), int64(maxCost))
+			rec.note("%s tokens %.40q are not a whole number from 0 to %d, counted as 0", c.name, cell(texts, c.column), int64(maxCost))
 			continue
 		}
 		rec.units += n
@@ -193,8 +193,8 @@ func (t azure) decode(text string) record {
 type plain struct{ columns, time, subject, cost int }
 
 func (t plain) decode(text string) record {
-	f, damage := cells(text, t.columns)
-	stamp := cell(f, t.time)
+	texts, damage := cells(text, t.columns)
+	stamp := cell(texts, t.time)
 	at, err := plainTime(stamp)
 	if err != nil {
 		return lost("time %.40q is neither RFC 3339 nor seconds since 1970", stamp)
@@ -202,11 +202,11 @@ func (t plain) decode(text string) record {
 	if !inRange(at) {
 		return lost("time %.40q is out of range", stamp)
 	}
-	rec := record{at: at.UnixNano(), subject: cell(f, t.subject), units: 1, damage: damage}
+	rec := record{at: at.UnixNano(), subject: cell(texts, t.subject), units: 1, damage: damage}
 	if t.cost < 0 {
 		return rec
 	}
-	cost := cell(f, t.cost)
+	cost := cell(texts, t.cost)
 	if n, err := strconv.ParseInt(cost, 10, 64); err == nil && n >= 1 && n <= maxCost {
 		rec.units = n
 	} else {

@@ -18,24 +18,24 @@ type filled struct {
 
 // newFilled chooses the full subjects by weights, the most popular first, which
 // may be nil if no share was asked for.
-func newFilled(p Params, weights []uint64) (filled, error) {
-	f := filled{limit: p.Policy.Limit}
+func newFilled(params Params, weights []uint64) (filled, error) {
+	f := filled{limit: params.Policy.Limit}
 	var err error
-	f.all, err = fillUnits(p)
+	f.all, err = fillUnits(params)
 	if err != nil {
 		return filled{}, err
 	}
 	share := 0.0
 	if weights != nil {
-		share = p.Options.Float("over-quota")
+		share = params.Options.Float("over-quota")
 	}
-	if f.all == f.limit && p.Given("over-quota") && share < 1 {
+	if f.all == f.limit && params.Given("over-quota") && share < 1 {
 		return filled{}, fmt.Errorf("a fill of 1 puts every check over quota, which contradicts the over-quota share %v", share)
 	}
 	if share == 0 || f.all == f.limit {
 		return f, nil
 	}
-	f.full = chooseFull(weights, share, newStream(p.Seed, seed.Full))
+	f.full = chooseFull(weights, share, newStream(params.Seed, seed.Full))
 	var full uint64
 	for i, w := range weights {
 		if f.full[i] {
@@ -55,14 +55,14 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 const maxMissed = 0.05 + 1e-9
 
 // fillUnits is what a fill amounts to. Only a fill of 1 leaves no room at all.
-func fillUnits(p Params) (int64, error) {
-	fill := p.Options.Float("fill")
+func fillUnits(params Params) (int64, error) {
+	fill := params.Options.Float("fill")
 	if fill == 0 || fill == 1 {
-		return int64(fill) * p.Policy.Limit, nil
+		return int64(fill) * params.Policy.Limit, nil
 	}
-	n := min(int64(math.Round(fill*float64(p.Policy.Limit))), p.Policy.Limit-1)
+	n := min(int64(math.Round(fill*float64(params.Policy.Limit))), params.Policy.Limit-1)
 	if n == 0 {
-		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %s", fill, format.Units(p.Policy.Limit, p.Policy.Unit))
+		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %s", fill, format.Units(params.Policy.Limit, params.Policy.Unit))
 	}
 	return n, nil
 }

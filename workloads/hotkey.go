@@ -52,35 +52,35 @@ const (
 	maxRanges = 1024
 )
 
-func newHotKey(p Params) (Stream, Info, error) {
-	form, err := parseCost(p.Options["cost"])
+func newHotKey(params Params) (Stream, Info, error) {
+	form, err := parseCost(params.Options["cost"])
 	if err != nil {
 		return nil, Info{}, err
 	}
 	s := &crossings{
-		requests: p.Requests,
-		order:    newStream(p.Seed, seed.Costs),
+		requests: params.Requests,
+		order:    newStream(params.Seed, seed.Costs),
 	}
-	s.prices, err = form.prices(p.Policy)
+	s.prices, err = form.prices(params.Policy)
 	if err != nil {
 		return nil, Info{}, err
 	}
-	s.filled, err = newFilled(p, nil)
+	s.filled, err = newFilled(params, nil)
 	if err != nil {
 		return nil, Info{}, err
 	}
-	twice := 2 * p.Policy.Limit
+	twice := 2 * params.Policy.Limit
 	var least int64 // units that a block asks for
 	if s.list != nil {
 		if len(s.list) > maxCosts {
-			return nil, Info{}, fmt.Errorf("policy %s has %d costs, more than %d", p.Policy.Name, len(s.list), maxCosts)
+			return nil, Info{}, fmt.Errorf("policy %s has %d costs, more than %d", params.Policy.Name, len(s.list), maxCosts)
 		}
 		s.block = int64(len(s.list))
 		for _, c := range s.list {
 			least += c
 		}
 	} else {
-		s.order, s.what = newStream(p.Seed, seed.Order), newStream(p.Seed, seed.Costs)
+		s.order, s.what = newStream(params.Seed, seed.Order), newStream(params.Seed, seed.Costs)
 		s.block = int64(sort.Search(maxRanges-1, func(n int) bool { return s.leastOf(n+1) >= twice })) + 1
 		least = s.leastOf(int(s.block))
 	}
@@ -89,15 +89,15 @@ func newHotKey(p Params) (Stream, Info, error) {
 	asked := ""
 	switch total := blocks * least; {
 	case s.list == nil:
-		asked = " for at least " + format.Units(total, p.Policy.Unit)
+		asked = " for at least " + format.Units(total, params.Policy.Unit)
 	case total != s.perCross:
-		asked = " for " + format.Units(total, p.Policy.Unit)
+		asked = " for " + format.Units(total, params.Policy.Unit)
 	}
 	notes := []string{
-		fmt.Sprintf("each trial sends %d requests%s to a fresh key (limit %d)", s.perCross, asked, p.Policy.Limit),
-		s.describe(p.Policy.Unit),
+		fmt.Sprintf("each trial sends %d requests%s to a fresh key (limit %d)", s.perCross, asked, params.Policy.Limit),
+		s.describe(params.Policy.Unit),
 	}
-	return s, Info{Loop: Closed, Notes: append(notes, s.notes("checks", p.Policy.Unit)...)}, nil
+	return s, Info{Loop: Closed, Notes: append(notes, s.notes("checks", params.Policy.Unit)...)}, nil
 }
 
 // leastOf is the least that a block of n ranges can ask for.

@@ -37,12 +37,12 @@ type Params struct {
 
 // Set gives an option a value. It does not change copies of p.
 func (p *Params) Set(option string, value any) {
-	o := maps.Clone(p.Options)
-	if o == nil {
-		o = quota.Options{}
+	options := maps.Clone(p.Options)
+	if options == nil {
+		options = quota.Options{}
 	}
-	o[option] = fmt.Sprint(value)
-	p.Options = o
+	options[option] = fmt.Sprint(value)
+	p.Options = options
 }
 
 // Speed is recorded seconds per second of a paced replay, which is an option of workloads with
@@ -70,38 +70,38 @@ func (m *Meta) Takes(option string) bool {
 	return slices.ContainsFunc(m.Options, func(o quota.Option) bool { return o.Name == option })
 }
 
-// ServesPolicy returns nil if the workload makes sense with p, and otherwise why
+// ServesPolicy returns nil if the workload makes sense with policy, and otherwise why
 // it does not.
-func (m *Meta) ServesPolicy(p *quota.Policy) error {
-	if m.Kinds == nil || slices.Contains(m.Kinds, p.Window.Kind) {
+func (m *Meta) ServesPolicy(policy *quota.Policy) error {
+	if m.Kinds == nil || slices.Contains(m.Kinds, policy.Window.Kind) {
 		return nil
 	}
 	names := format.List(m.Kinds, ", ", quota.Kind.String)
-	return fmt.Errorf("policy %s has a %s window; %s is for %s", p.Name, p.Window.Kind, m.Name, names)
+	return fmt.Errorf("policy %s has a %s window; %s is for %s", policy.Name, policy.Window.Kind, m.Name, names)
 }
 
-// complete checks p and fills in the defaults of the options that were not given.
-func (m *Meta) complete(p Params) (Params, error) {
+// complete checks params and fills in the defaults of the options that were not given.
+func (m *Meta) complete(params Params) (Params, error) {
 	switch {
-	case p.Policy == nil:
-		return p, errors.New("no policy given")
-	case p.Policy.Limit < 1 || p.Policy.Limit > quota.MaxLimit:
-		return p, fmt.Errorf("the limit is %d, not from 1 to %d", p.Policy.Limit, int64(quota.MaxLimit))
-	case p.Requests < 0:
-		return p, fmt.Errorf("%d requests, not at least 1", p.Requests)
+	case params.Policy == nil:
+		return params, errors.New("no policy given")
+	case params.Policy.Limit < 1 || params.Policy.Limit > quota.MaxLimit:
+		return params, fmt.Errorf("the limit is %d, not from 1 to %d", params.Policy.Limit, int64(quota.MaxLimit))
+	case params.Requests < 0:
+		return params, fmt.Errorf("%d requests, not at least 1", params.Requests)
 	}
-	for _, c := range p.Policy.Costs {
+	for _, c := range params.Policy.Costs {
 		if c < 1 || c > maxCost {
-			return p, fmt.Errorf("policy %s has a cost of %d units, not from 1 to %d", p.Policy.Name, c, int64(maxCost))
+			return params, fmt.Errorf("policy %s has a cost of %d units, not from 1 to %d", params.Policy.Name, c, int64(maxCost))
 		}
 	}
-	p.given = p.Options
+	params.given = params.Options
 	var err error
-	p.Options, err = quota.Complete(m.Options, p.given)
+	params.Options, err = quota.Complete(m.Options, params.given)
 	if err != nil {
-		return p, err
+		return params, err
 	}
-	return p, m.ServesPolicy(p.Policy)
+	return params, m.ServesPolicy(params.Policy)
 }
 
 // The options that several of the built-in workloads declare. Flags, keys of

@@ -94,11 +94,11 @@ func (p popularity) weights(n int) []uint64 {
 
 // number parses a finite decimal number.
 func number(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+	value, err := strconv.ParseFloat(text, 64)
+	if err == nil && (math.IsNaN(value) || math.IsInf(value, 0)) {
 		err = strconv.ErrRange
 	}
-	return v, err
+	return value, err
 }
 
 // weightOne is the integer weight of the most popular subject. Weights are
@@ -171,8 +171,8 @@ func newAlias(weights []uint64) alias {
 // draw maps a uniform value to a subject.
 func (a alias) draw(x uint64) uint32 {
 	i, rest := bits.Mul64(x, uint64(len(a)))
-	if c := &a[i]; rest >= c.cut {
-		return c.other
+	if column := &a[i]; rest >= column.cut {
+		return column.other
 	}
 	return uint32(i)
 }

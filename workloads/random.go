@@ -11,7 +11,7 @@ import (
 // stream is the start of a random stream, which can be read at any position.
 type stream uint64
 
-func newStream(s uint64, p seed.Purpose) stream { return stream(seed.Stream(s, p)) }
+func newStream(s uint64, purpose seed.Purpose) stream { return stream(seed.Stream(s, purpose)) }
 
 func (s stream) at(i uint64) uint64 { return seed.At(uint64(s), i) }
 

@@ -69,12 +69,12 @@ const (
 )
 
 func readTraceFile(path string) (*trace, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
-	defer func() { _ = f.Close() }() // nothing was written that closing could lose
-	t, err := readTrace(f)
+	defer func() { _ = file.Close() }() // nothing was written that closing could lose
+	t, err := readTrace(file)
 	if err != nil {
 		return nil, fmt.Errorf("read trace %s: %w", filepath.Base(path), err)
 	}
@@ -87,45 +87,45 @@ func readTrace(r io.Reader) (*trace, error) { return readBounded(r, maxRows, max
 
 // readBounded is [readTrace] for a trace of so many rows and subjects at most.
 func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
-	in := &lineReader{r: bufio.NewReaderSize(r, 1<<16)}
-	if in.binary() {
+	reader := &lineReader{r: bufio.NewReaderSize(r, 1<<16)}
+	if reader.binary() {
 		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
 	}
 	var head []line
-	for len(head) < sniffed && in.next() {
-		head = append(head, in.line)
+	for len(head) < sniffed && reader.next() {
+		head = append(head, reader.line)
 	}
-	if in.err != nil {
-		return nil, in.err
+	if reader.err != nil {
+		return nil, reader.err
 	}
 	if len(head) == 0 {
 		return nil, errors.New("the file is empty")
 	}
-	f, err := recognise(head)
+	dialect, err := recognise(head)
 	if err != nil {
 		return nil, err
 	}
-	t := &trace{dialect: f}
-	if f.header {
+	t := &trace{dialect: dialect}
+	if dialect.header {
 		head = head[1:]
 	}
 	numbers := map[string]uint32{}
-	for _, l := range head {
-		t.add(l, numbers)
+	for _, line := range head {
+		t.add(line, numbers)
 	}
-	for in.next() {
-		t.add(in.line, numbers)
+	for reader.next() {
+		t.add(reader.line, numbers)
 		if n := len(t.rows) + t.dropped; n > maxRows {
 			return nil, fmt.Errorf("it has more than %d rows, and a run of more requests cannot be judged: cut it, e.g. "+
 				"with head -n %d", maxRows, maxRows)
 		}
 		if len(t.names) > maxSubjects {
 			return nil, fmt.Errorf("it names more than %d subjects, which is the most that a run can have: cut it at line %d",
-				maxSubjects, in.number-1)
+				maxSubjects, reader.number-1)
 		}
 	}
-	if in.err != nil {
-		return nil, in.err
+	if reader.err != nil {
+		return nil, reader.err
 	}
 	switch {
 	case len(t.rows) > 0:
@@ -190,11 +190,11 @@ func recognise(head []line) (*dialect, error) {
 	if strings.HasPrefix(head[0].text, gzipMagic) {
 		return nil, errors.New("the file is compressed: unpack it first")
 	}
-	if f := csvFormat(head[0].text); f != nil {
-		return f, nil
+	if dialect := csvFormat(head[0].text); dialect != nil {
+		return dialect, nil
 	}
-	for _, l := range head {
-		if !decodeApache(l.text).lost {
+	for _, line := range head {
+		if !decodeApache(line.text).lost {
 			return &dialect{label: "Apache access log", decode: decodeApache}, nil
 		}
 	}

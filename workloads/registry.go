@@ -18,21 +18,21 @@ var registry struct {
 // Register adds a workload to those that every command offers. It is called from
 // init functions and panics if the Meta is incomplete, with all that is missing, or if
 // its name is taken.
-func Register(m Meta) {
-	if err := m.validate(); err != nil {
+func Register(meta Meta) {
+	if err := meta.validate(); err != nil {
 		panic("workloads.Register: " + err.Error())
 	}
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
 	for _, r := range registry.m {
-		if r.Name == m.Name {
-			panic("workloads.Register: " + m.Name + " is registered twice")
+		if r.Name == meta.Name {
+			panic("workloads.Register: " + meta.Name + " is registered twice")
 		}
-		if err := m.agrees(r); err != nil {
+		if err := meta.agrees(r); err != nil {
 			panic("workloads.Register: " + err.Error())
 		}
 	}
-	registry.m = append(registry.m, &m)
+	registry.m = append(registry.m, &meta)
 }
 
 // All returns every registered workload in the order of registration. The slice
@@ -46,11 +46,11 @@ func All() []*Meta {
 // Lookup returns the workload with the given name. The error lists all names.
 func Lookup(name string) (*Meta, error) {
 	var names []string
-	for _, m := range All() {
-		if m.Name == name {
-			return m, nil
+	for _, meta := range All() {
+		if meta.Name == name {
+			return meta, nil
 		}
-		names = append(names, m.Name)
+		names = append(names, meta.Name)
 	}
 	return nil, quota.Unknown("workload", name, names, "")
 }
@@ -74,12 +74,12 @@ func (m *Meta) validate() error {
 	add(m.Make == nil, "Make is nil")
 	add(m.Boundary && len(m.Kinds) == 0, "Kinds is empty: it needs a window's end and does not say which kinds of windows have one")
 	seen := map[string]bool{}
-	for _, o := range m.Options {
-		if err := o.Validate(); err != nil {
+	for _, option := range m.Options {
+		if err := option.Validate(); err != nil {
 			add(true, "%v", err)
 		}
-		add(seen[o.Name], "option %s is declared twice", o.Name)
-		seen[o.Name] = true
+		add(seen[option.Name], "option %s is declared twice", option.Name)
+		seen[option.Name] = true
 	}
 	if wrong == nil {
 		return nil
@@ -89,10 +89,10 @@ func (m *Meta) validate() error {
 
 // agrees reports an option that another workload declares with another type.
 func (m *Meta) agrees(other *Meta) error {
-	for _, o := range m.Options {
+	for _, option := range m.Options {
 		for _, x := range other.Options {
-			if o.Name == x.Name && o.Type != x.Type {
-				return fmt.Errorf("workload %s: option %s has the type %q, and %q in %s", m.Name, o.Name, o.Type, x.Type, other.Name)
+			if option.Name == x.Name && option.Type != x.Type {
+				return fmt.Errorf("workload %s: option %s has the type %q, and %q in %s", m.Name, option.Name, option.Type, x.Type, other.Name)
 			}
 		}
 	}
@@ -101,14 +101,14 @@ func (m *Meta) agrees(other *Meta) error {
 
 // New makes the workload's stream. Errors say which option is wrong, or what is
 // wrong with the trace.
-func (m *Meta) New(p Params) (Stream, Info, error) {
-	p, err := m.complete(p)
+func (m *Meta) New(params Params) (Stream, Info, error) {
+	params, err := m.complete(params)
 	if err != nil {
 		return nil, Info{}, fmt.Errorf("workload %s: %w", m.Name, err)
 	}
-	s, info, err := m.Make(p)
+	stream, info, err := m.Make(params)
 	if err != nil {
 		return nil, Info{}, fmt.Errorf("workload %s: %w", m.Name, err)
 	}
-	return s, info, nil
+	return stream, info, nil
 }

@@ -36,21 +36,21 @@ func init() {
 	})
 }
 
-func newSteady(p Params) (Stream, Info, error) {
-	c, weights, notes, err := newCrowd(p)
+func newSteady(params Params) (Stream, Info, error) {
+	crowd, weights, notes, err := newCrowd(params)
 	if err != nil {
 		return nil, Info{}, err
 	}
-	if n := c.usedUp(p, weights); n != "" {
+	if n := crowd.usedUp(params, weights); n != "" {
 		notes = append(notes, n)
 	}
-	return c, Info{Loop: Open, Notes: notes}, nil
+	return crowd, Info{Loop: Open, Notes: notes}, nil
 }
 
 // usedUp says which share of the checks to expect over quota when the requests
 // are known, because popular subjects use up a small limit within the run.
-func (c *crowd) usedUp(p Params, weights []uint64) string {
-	if p.Requests == 0 || c.all == c.limit {
+func (c *crowd) usedUp(params Params, weights []uint64) string {
+	if params.Requests == 0 || c.all == c.limit {
 		return ""
 	}
 	sum := float64(total(weights))
@@ -58,25 +58,25 @@ func (c *crowd) usedUp(p Params, weights []uint64) string {
 	over := c.weight
 	for i, w := range weights {
 		full := c.full != nil && c.full[i]
-		if checks := float64(p.Requests) * float64(w) / sum; !full && checks > room {
-			over += (checks - room) / float64(p.Requests)
+		if checks := float64(params.Requests) * float64(w) / sum; !full && checks > room {
+			over += (checks - room) / float64(params.Requests)
 		}
 	}
 	if over <= c.weight+0.005 {
 		return ""
 	}
 	return fmt.Sprintf("popular subjects use up their limit of %s within the run: expect about %.0f %% of %d checks over quota",
-		format.Units(c.limit, p.Policy.Unit), 100*over, p.Requests)
+		format.Units(c.limit, params.Policy.Unit), 100*over, params.Requests)
 }
 
 // newBoundary notes how long windows have to be, because nothing is shown if
 // no limit is reached on either side of the boundary.
-func newBoundary(p Params) (Stream, Info, error) {
-	c, weights, notes, err := newCrowd(p)
+func newBoundary(params Params) (Stream, Info, error) {
+	crowd, weights, notes, err := newCrowd(params)
 	if err != nil {
 		return nil, Info{}, err
 	}
-	needed := float64(c.limit) / c.mean() * float64(total(weights)) / float64(weights[0])
+	needed := float64(crowd.limit) / crowd.mean() * float64(total(weights)) / float64(weights[0])
 	notes = append(notes, fmt.Sprintf("a window takes about %.0f requests to use up the limit of its most popular subject", needed))
-	return c, Info{Loop: Closed, Notes: notes}, nil
+	return crowd, Info{Loop: Closed, Notes: notes}, nil
 }

@@ -52,8 +52,8 @@ var (
 	_ Prefilled = (*replay)(nil)
 )
 
-func newTrace(p Params) (Stream, Info, error) {
-	t, err := readTraceFile(p.Options["trace"])
+func newTrace(params Params) (Stream, Info, error) {
+	t, err := readTraceFile(params.Options["trace"])
 	if err != nil {
 		return nil, Info{}, err
 	}
@@ -61,24 +61,24 @@ func newTrace(p Params) (Stream, Info, error) {
 	// Rows of the same moment stay as they stand in the file.
 	slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
 	info := Info{Loop: Closed, Trace: &TraceInfo{
-		File: filepath.Base(p.Options["trace"]), Format: t.label,
+		File: filepath.Base(params.Options["trace"]), Format: t.label,
 		Rows: len(t.rows) + t.dropped, Used: len(t.rows), Dropped: t.dropped,
 		Damaged: t.damaged,
 		First:   time.Unix(0, t.rows[0].at).UTC(),
 		Span:    time.Duration(t.rows[len(t.rows)-1].at - t.rows[0].at),
 	}}
-	if p.Speed() > 0 {
+	if params.Speed() > 0 {
 		info.Loop = Open
 	}
 	s := &replay{rows: t.rows, names: t.names}
 	for _, step := range []func(*trace, Params) ([]string, error){s.assign, s.price, s.fill} {
-		notes, err := step(t, p)
+		notes, err := step(t, params)
 		if err != nil {
 			return nil, Info{}, err
 		}
 		info.Notes = append(info.Notes, notes...)
 	}
-	if n := p.Requests; n > 0 && n < int64(len(s.rows)) {
+	if n := params.Requests; n > 0 && n < int64(len(s.rows)) {
 		info.Notes = append(info.Notes, fmt.Sprintf("only the first %d of %d usable rows are replayed", n, len(s.rows)))
 		s.rows = s.rows[:n]
 	}
@@ -86,20 +86,20 @@ func newTrace(p Params) (Stream, Info, error) {
 }
 
 // assign gives every row of a trace without subjects one, in the order of time.
-func (s *replay) assign(t *trace, p Params) (notes []string, err error) {
+func (s *replay) assign(t *trace, params Params) (notes []string, err error) {
 	if !t.anonymous {
-		if p.Given("subjects") || p.Given("popularity") {
+		if params.Given("subjects") || params.Given("popularity") {
 			return nil, errors.New("the trace names its subjects: their number and popularity are as recorded")
 		}
 		return nil, nil
 	}
-	popular, subjects, err := p.popularity()
+	popular, subjects, err := params.popularity()
 	if err != nil {
 		return nil, err
 	}
 	s.names = subjectNames(subjects)
 	table := newAlias(popular.weights(subjects))
-	who := newStream(p.Seed, seed.Subjects)
+	who := newStream(params.Seed, seed.Subjects)
 	for i := range s.rows {
 		s.rows[i].subject = table.draw(who.at(uint64(i)))
 	}
@@ -108,38 +108,38 @@ func (s *replay) assign(t *trace, p Params) (notes []string, err error) {
 }
 
 // price replaces the recorded costs if others were asked for.
-func (s *replay) price(t *trace, p Params) (notes []string, err error) {
-	form, err := parseCost(p.Options["cost"])
+func (s *replay) price(t *trace, params Params) (notes []string, err error) {
+	form, err := parseCost(params.Options["cost"])
 	if err != nil {
 		return nil, err
 	}
 	if form.name != "recorded" {
-		prices, err := form.prices(p.Policy)
+		prices, err := form.prices(params.Policy)
 		if err != nil {
 			return nil, err
 		}
-		what := newStream(p.Seed, seed.Costs)
+		what := newStream(params.Seed, seed.Costs)
 		for i := range s.rows {
 			s.rows[i].units = prices.draw(what.at(uint64(i)))
 		}
-		return []string{"the recorded costs are replaced: " + prices.describe(p.Policy.Unit)}, nil
+		return []string{"the recorded costs are replaced: " + prices.describe(params.Policy.Unit)}, nil
 	}
 	if t.unit == "" {
 		return nil, nil
 	}
 	notes = []string{"the cost of a request is " + t.costIs}
-	if p.Policy.Unit != t.unit {
-		notes = append(notes, fmt.Sprintf("policy %s counts %s, but the costs of this trace are %s", p.Policy.Name, p.Policy.Unit, t.unit))
+	if params.Policy.Unit != t.unit {
+		notes = append(notes, fmt.Sprintf("policy %s counts %s, but the costs of this trace are %s", params.Policy.Name, params.Policy.Unit, t.unit))
 	}
 	return notes, nil
 }
 
 // fill says what subjects have used at the start. Which of them are full goes by
 // their share of the rows.
-func (s *replay) fill(_ *trace, p Params) (notes []string, err error) {
+func (s *replay) fill(_ *trace, params Params) (notes []string, err error) {
 	counts := make([]uint64, len(s.names))
-	for _, r := range s.rows {
-		counts[r.subject]++
+	for _, row := range s.rows {
+		counts[row.subject]++
 	}
 	ranked := make([]int, len(counts))
 	for i := range ranked {
@@ -150,7 +150,7 @@ func (s *replay) fill(_ *trace, p Params) (notes []string, err error) {
 	for r, i := range ranked {
 		weights[r] = counts[i]
 	}
-	s.filled, err = newFilled(p, weights)
+	s.filled, err = newFilled(params, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +161,12 @@ func (s *replay) fill(_ *trace, p Params) (notes []string, err error) {
 		}
 		s.full = full
 	}
-	return s.notes("rows", p.Policy.Unit), nil
+	return s.notes("rows", params.Policy.Unit), nil
 }
 
 func (s *replay) At(i int64, op *Op) {
-	r := &s.rows[i]
-	*op = Op{Subject: r.subject, Units: r.units, At: time.Duration(r.at - s.rows[0].at)}
+	row := &s.rows[i]
+	*op = Op{Subject: row.subject, Units: row.units, At: time.Duration(row.at - s.rows[0].at)}
 }
 
 func (s *replay) Len() int64                 { return int64(len(s.rows)) }

@@ -42,25 +42,25 @@ type uploads struct {
 	settle, hold      exponential
 }
 
-func newUploads(p Params) (Stream, Info, error) {
-	c, _, notes, err := newCrowd(p)
+func newUploads(params Params) (Stream, Info, error) {
+	crowd, _, notes, err := newCrowd(params)
 	if err != nil {
 		return nil, Info{}, err
 	}
-	fail := p.Options.Float("fail-share")
-	abandon := p.Options.Float("abandon-share")
-	misjudge := p.Options.Float("misjudged-share")
+	fail := params.Options.Float("fail-share")
+	abandon := params.Options.Float("abandon-share")
+	misjudge := params.Options.Float("misjudged-share")
 	if fail+abandon > 1 {
 		return nil, Info{}, fmt.Errorf("the shares of failed and abandoned sessions, %v and %v, are more than 1 together", fail, abandon)
 	}
-	settle := p.Options.Duration("settle")
-	hold := p.Options.Duration("hold")
+	settle := params.Options.Duration("settle")
+	hold := params.Options.Duration("hold")
 	u := &uploads{
-		crowd:     *c,
-		fates:     newStream(p.Seed, seed.Fates),
-		sizes:     newStream(p.Seed, seed.Actual),
-		settles:   newStream(p.Seed, seed.Settle),
-		holds:     newStream(p.Seed, seed.Hold),
+		crowd:     *crowd,
+		fates:     newStream(params.Seed, seed.Fates),
+		sizes:     newStream(params.Seed, seed.Actual),
+		settles:   newStream(params.Seed, seed.Settle),
+		holds:     newStream(params.Seed, seed.Hold),
 		abandoned: share(abandon),
 		failed:    share(abandon + fail),
 		misjudged: share(misjudge),

@@ -83,32 +83,32 @@ type Prefilled interface {
 
 // Subjects is the number of subjects of a stream, or 0 if they are not known
 // in advance.
-func Subjects(s Stream) int {
-	if b, ok := s.(Bounded); ok {
-		return b.Subjects()
+func Subjects(stream Stream) int {
+	if bounded, ok := stream.(Bounded); ok {
+		return bounded.Subjects()
 	}
 	return 0
 }
 
 // Initial is the number of units that a subject of the stream has used at the
 // start.
-func Initial(s Stream, subject uint32) int64 {
-	if p, ok := s.(Prefilled); ok {
-		return p.Initial(subject)
+func Initial(stream Stream, subject uint32) int64 {
+	if prefilled, ok := stream.(Prefilled); ok {
+		return prefilled.Initial(subject)
 	}
 	return 0
 }
 
 // IsPrefilled reports whether subjects of the stream may have used something already.
-func IsPrefilled(s Stream) bool {
-	_, ok := s.(Prefilled)
+func IsPrefilled(stream Stream) bool {
+	_, ok := stream.(Prefilled)
 	return ok
 }
 
 // OpsPerCrossing is the length of a crossing, or 0 if the stream has none.
-func OpsPerCrossing(s Stream) int64 {
-	if c, ok := s.(Crosser); ok {
-		return c.OpsPerCrossing()
+func OpsPerCrossing(stream Stream) int64 {
+	if crosser, ok := stream.(Crosser); ok {
+		return crosser.OpsPerCrossing()
 	}
 	return 0
 }
@@ -188,24 +188,24 @@ type Meta struct {
 	NeedsTrace bool
 	// Make makes a stream of parameters that are checked and whose options are
 	// complete. Callers use [Meta.New].
-	Make func(p Params) (Stream, Info, error)
+	Make func(params Params) (Stream, Info, error)
 }
 
 // Fingerprint identifies the first n operations of a stream, with their fates, the
 // names of their subjects and what these have used at the start: streams with different
 // fingerprints differ. A bounded stream may be shorter.
-func Fingerprint(s Stream, n int64) string {
-	if l := s.Len(); l > 0 {
+func Fingerprint(stream Stream, n int64) string {
+	if l := stream.Len(); l > 0 {
 		n = min(n, l)
 	}
-	h := sha256.New()
+	hash := sha256.New()
 	var buf []byte
 	var op Op
 	for i := range n {
-		s.At(i, &op)
-		name := s.Name(op.Subject)
+		stream.At(i, &op)
+		name := stream.Name(op.Subject)
 		buf = append(buf[:0], byte(op.Fate)<<4)
-		for _, v := range [...]uint64{uint64(op.Units), uint64(op.At), uint64(Initial(s, op.Subject)), uint64(len(name))} {
+		for _, v := range [...]uint64{uint64(op.Units), uint64(op.At), uint64(Initial(stream, op.Subject)), uint64(len(name))} {
 			buf = binary.LittleEndian.AppendUint64(buf, v)
 		}
 		if op.Fate != FateNone { // prints of streams without fates predate them
@@ -213,7 +213,7 @@ func Fingerprint(s Stream, n int64) string {
 				buf = binary.LittleEndian.AppendUint64(buf, v)
 			}
 		}
-		h.Write(append(buf, name...))
+		hash.Write(append(buf, name...))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return hex.EncodeToString(hash.Sum(nil)[:16])
 }

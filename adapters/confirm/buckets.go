@@ -39,19 +39,19 @@ var beegoBurst = Confirmation{Name: "beego-burst", Run: func(Env) (string, bool,
 	const each = 300 * time.Millisecond
 	filter := beegolimit.NewLimiter(beegolimit.WithCapacity(1), beegolimit.WithRate(each))
 	return idle(1, each, func() bool {
-		w := httptest.NewRecorder()
-		c := beego.NewContext()
-		c.Reset(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-		filter(c)
-		return w.Code != http.StatusTooManyRequests
+		recorder := httptest.NewRecorder()
+		context := beego.NewContext()
+		context.Reset(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+		filter(context)
+		return recorder.Code != http.StatusTooManyRequests
 	})
 }}
 
 // The balance is updated only if it does not suffice: what flows in later is added to
 // what was left, and the time since then counts once more.
 var jaegerBurst = Confirmation{Name: "jaeger-burst", Run: func(Env) (string, bool, error) {
-	l := jaeger.NewRateLimiter(4, 2)
-	return idle(2, 250*time.Millisecond, func() bool { return l.CheckCredit(1) })
+	limiter := jaeger.NewRateLimiter(4, 2)
+	return idle(2, 250*time.Millisecond, func() bool { return limiter.CheckCredit(1) })
 }}
 
 func oxyLimiter(average, size int64) (admit func() bool, err error) {
@@ -63,11 +63,11 @@ func oxyLimiter(average, size int64) (admit func() bool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := oxy.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), source, rates)
+	limiter, err := oxy.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), source, rates)
 	return func() bool {
-		w := httptest.NewRecorder()
-		l.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-		return w.Code == http.StatusOK
+		recorder := httptest.NewRecorder()
+		limiter.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+		return recorder.Code == http.StatusOK
 	}, err
 }
 

@@ -22,7 +22,7 @@ type Confirmation struct {
 	// Redis is set if it needs a server.
 	Redis bool
 	// Run says in one line what it observed, and whether that is the finding.
-	Run func(e Env) (observed string, confirmed bool, err error)
+	Run func(env Env) (observed string, confirmed bool, err error)
 }
 
 // Env is what a confirmation runs on.
@@ -45,19 +45,19 @@ func All() []Confirmation {
 // Lookup returns the confirmation of a name.
 func Lookup(name string) (Confirmation, error) {
 	var names []string
-	for _, c := range All() {
-		if c.Name == name {
-			return c, nil
+	for _, confirmation := range All() {
+		if confirmation.Name == name {
+			return confirmation, nil
 		}
-		names = append(names, c.Name)
+		names = append(names, confirmation.Name)
 	}
 	return Confirmation{}, fmt.Errorf("no confirmation is named %q: there are %v", name, names)
 }
 
 // Embedded runs a confirmation on a Redis in memory whose time it moves.
-func Embedded(c Confirmation) (observed string, confirmed bool, err error) {
-	var e Env
-	if c.Redis {
+func Embedded(confirmation Confirmation) (observed string, confirmed bool, err error) {
+	var env Env
+	if confirmation.Redis {
 		s, err := miniredis.Run()
 		if err != nil {
 			return "", false, err
@@ -65,25 +65,25 @@ func Embedded(c Confirmation) (observed string, confirmed bool, err error) {
 		defer s.Close()
 		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 		s.SetTime(now)
-		e.Redis = redis.NewClient(&redis.Options{Addr: s.Addr(), DisableIdentity: true})
-		defer func() { _ = e.Redis.Close() }()
-		e.Wait = func(d time.Duration) {
-			now = now.Add(d)
+		env.Redis = redis.NewClient(&redis.Options{Addr: s.Addr(), DisableIdentity: true})
+		defer func() { _ = env.Redis.Close() }()
+		env.Wait = func(duration time.Duration) {
+			now = now.Add(duration)
 			s.SetTime(now)
-			s.FastForward(d)
+			s.FastForward(duration)
 		}
 	}
-	return c.Run(e)
+	return confirmation.Run(env)
 }
 
 // Server runs a confirmation on a Redis that is there and empty, and waits as time passes.
 // It leaves its keys there.
-func Server(c Confirmation, addr string) (observed string, confirmed bool, err error) {
-	e := Env{Wait: time.Sleep}
-	if c.Redis {
-		e.Redis = redis.NewClient(&redis.Options{Addr: addr})
-		defer func() { _ = e.Redis.Close() }()
-		n, err := e.Redis.DBSize(context.Background()).Result()
+func Server(confirmation Confirmation, addr string) (observed string, confirmed bool, err error) {
+	env := Env{Wait: time.Sleep}
+	if confirmation.Redis {
+		env.Redis = redis.NewClient(&redis.Options{Addr: addr})
+		defer func() { _ = env.Redis.Close() }()
+		n, err := env.Redis.DBSize(context.Background()).Result()
 		if err != nil {
 			return "", false, err
 		}
@@ -91,5 +91,5 @@ func Server(c Confirmation, addr string) (observed string, confirmed bool, err e
 			return "", false, fmt.Errorf("the Redis at %s holds %d keys: give an empty one, e.g. after FLUSHDB", addr, n)
 		}
 	}
-	return c.Run(e)
+	return confirmation.Run(env)
 }

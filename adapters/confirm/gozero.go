@@ -9,9 +9,9 @@ import (
 	zero "github.com/zeromicro/go-zero/core/stores/redis"
 )
 
-func zeroLimiter(e Env, rate, burst int, key string) (*limit.TokenLimiter, error) {
+func zeroLimiter(env Env, rate, burst int, key string) (*limit.TokenLimiter, error) {
 	logx.Disable()
-	store, err := zero.NewRedis(zero.RedisConf{Host: e.Redis.Options().Addr, Type: zero.NodeType})
+	store, err := zero.NewRedis(zero.RedisConf{Host: env.Redis.Options().Addr, Type: zero.NodeType})
 	if err != nil {
 		return nil, err
 	}
@@ -20,16 +20,16 @@ func zeroLimiter(e Env, rate, burst int, key string) (*limit.TokenLimiter, error
 
 // The keys are to live for twice the time in which the bucket fills, in whole seconds:
 // for none here. Redis refuses that, and each limiter falls back on a bucket of its own.
-var zeroTTL = Confirmation{Name: "go-zero-ttl", Redis: true, Run: func(e Env) (string, bool, error) {
+var zeroTTL = Confirmation{Name: "go-zero-ttl", Redis: true, Run: func(env Env) (string, bool, error) {
 	admitted := 0
 	now := time.Unix(2_000_000_000, 0)
 	for range 3 { // three processes
-		l, err := zeroLimiter(e, 100, 40, "go-zero-ttl")
+		limiter, err := zeroLimiter(env, 100, 40, "go-zero-ttl")
 		if err != nil {
 			return "", false, err
 		}
 		for range 40 {
-			if l.AllowN(now, 1) {
+			if limiter.AllowN(now, 1) {
 				admitted++
 			}
 		}
@@ -39,8 +39,8 @@ var zeroTTL = Confirmation{Name: "go-zero-ttl", Redis: true, Run: func(e Env) (s
 
 // Time is counted in whole seconds: at the end of a second the bucket is empty, and 10 ms
 // later it is full.
-var zeroSeconds = Confirmation{Name: "go-zero-seconds", Redis: true, Run: func(e Env) (string, bool, error) {
-	l, err := zeroLimiter(e, 5, 5, "go-zero-seconds")
+var zeroSeconds = Confirmation{Name: "go-zero-seconds", Redis: true, Run: func(env Env) (string, bool, error) {
+	limiter, err := zeroLimiter(env, 5, 5, "go-zero-seconds")
 	if err != nil {
 		return "", false, err
 	}
@@ -48,7 +48,7 @@ var zeroSeconds = Confirmation{Name: "go-zero-seconds", Redis: true, Run: func(e
 	admitted := 0
 	for _, at := range []time.Time{end.Add(-10 * time.Millisecond), end} {
 		for range 5 {
-			if l.AllowN(at, 1) {
+			if limiter.AllowN(at, 1) {
 				admitted++
 			}
 		}
@@ -58,8 +58,8 @@ var zeroSeconds = Confirmation{Name: "go-zero-seconds", Redis: true, Run: func(e
 
 // A request of second 1 that Redis gets after those of second 2 sets the bucket's time
 // back, and second 2 flows in again.
-var zeroLate = Confirmation{Name: "go-zero-late", Redis: true, Run: func(e Env) (string, bool, error) {
-	l, err := zeroLimiter(e, 5, 5, "go-zero-late")
+var zeroLate = Confirmation{Name: "go-zero-late", Redis: true, Run: func(env Env) (string, bool, error) {
+	limiter, err := zeroLimiter(env, 5, 5, "go-zero-late")
 	if err != nil {
 		return "", false, err
 	}
@@ -68,11 +68,11 @@ var zeroLate = Confirmation{Name: "go-zero-late", Redis: true, Run: func(e Env) 
 	admitted := 0
 	for range 3 {
 		for range 5 {
-			if l.AllowN(second, 1) {
+			if limiter.AllowN(second, 1) {
 				admitted++
 			}
 		}
-		if l.AllowN(first, 1) {
+		if limiter.AllowN(first, 1) {
 			admitted++
 		}
 	}

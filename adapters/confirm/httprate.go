@@ -12,21 +12,21 @@ import (
 // empties both counters: here it does so by the counter's own methods, in that order.
 var httprateLate = Confirmation{Name: "httprate-late", Run: func(Env) (string, bool, error) {
 	const window = time.Minute
-	c := httprate.NewLocalLimitCounter(window)
+	counter := httprate.NewLocalLimitCounter(window)
 	first := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	second := first.Add(window)
 	for _, at := range []time.Time{first, second} {
-		if err := c.IncrementBy("k", at, 100); err != nil {
+		if err := counter.IncrementBy("k", at, 100); err != nil {
 			return "", false, err
 		}
 	}
-	if err := c.IncrementBy("k", first, 1); err != nil { // came before the boundary, is counted after it
+	if err := counter.IncrementBy("k", first, 1); err != nil { // came before the boundary, is counted after it
 		return "", false, err
 	}
-	if err := c.IncrementBy("k", second, 1); err != nil {
+	if err := counter.IncrementBy("k", second, 1); err != nil {
 		return "", false, err
 	}
-	current, _, err := c.Get("k", second, first)
+	current, _, err := counter.Get("k", second, first)
 	if err != nil {
 		return "", false, err
 	}

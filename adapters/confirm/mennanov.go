@@ -15,31 +15,31 @@ type moved struct{ now time.Time }
 func (m *moved) Now() time.Time { return m.now }
 
 // pass lets time pass for the server and for the limiter.
-func (m *moved) pass(e Env, d time.Duration) {
-	e.Wait(d)
-	m.now = m.now.Add(d)
+func (m *moved) pass(env Env, duration time.Duration) {
+	env.Wait(duration)
+	m.now = m.now.Add(duration)
 }
 
 // readmeTokens is the limiter of the library's README except for its numbers. The key
 // lives as long as one token takes to flow in.
-func readmeTokens(e Env, clock limiters.Clock, size int64, rate time.Duration, key string) *limiters.TokenBucket {
-	return limiters.NewTokenBucket(size, rate, limiters.NewLockNoop(), limiters.NewTokenBucketRedis(e.Redis, key, rate, false), clock, limiters.NewStdLogger())
+func readmeTokens(env Env, clock limiters.Clock, size int64, rate time.Duration, key string) *limiters.TokenBucket {
+	return limiters.NewTokenBucket(size, rate, limiters.NewLockNoop(), limiters.NewTokenBucketRedis(env.Redis, key, rate, false), clock, limiters.NewStdLogger())
 }
 
 // One process asks, so no distributed lock is needed. One token flows in every 200 ms.
 // A caller who comes that often and takes what is there must get one each time.
-var mennanovTTL = Confirmation{Name: "mennanov-ttl", Redis: true, Run: func(e Env) (string, bool, error) {
+var mennanovTTL = Confirmation{Name: "mennanov-ttl", Redis: true, Run: func(env Env) (string, bool, error) {
 	const size, rate, visits = 10, 200 * time.Millisecond, 10
 	clock := &moved{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
-	l := readmeTokens(e, clock, size, rate, "mennanov-ttl")
+	bucket := readmeTokens(env, clock, size, rate, "mennanov-ttl")
 	var taken int64
 	for range visits {
-		n, err := l.TakeMax(context.Background(), size)
+		n, err := bucket.TakeMax(context.Background(), size)
 		if err != nil {
 			return "", false, err
 		}
 		taken += n
-		clock.pass(e, rate)
+		clock.pass(env, rate)
 	}
 	return fmt.Sprintf("with a capacity of %d and a token per %v, %d visits %v apart took %d tokens", size, rate, visits, rate, taken), taken > size+visits, nil
 }}
@@ -50,11 +50,11 @@ var mennanovTTL = Confirmation{Name: "mennanov-ttl", Redis: true, Run: func(e En
 var mennanovOverflow = Confirmation{Name: "mennanov-overflow", Run: func(Env) (string, bool, error) {
 	const limit, month = 5_000, 30 * 24 * time.Hour
 	clock := &moved{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Truncate(month)}
-	l := limiters.NewSlidingWindow(limit, month, limiters.NewSlidingWindowInMemory(), clock, 1e-9)
+	window := limiters.NewSlidingWindow(limit, month, limiters.NewSlidingWindowInMemory(), clock, 1e-9)
 	var admitted [2]int
 	for i := range admitted {
 		for range 20_000 {
-			_, err := l.Limit(context.Background())
+			_, err := window.Limit(context.Background())
 			switch {
 			case err == nil:
 				admitted[i]++
@@ -70,14 +70,14 @@ var mennanovOverflow = Confirmation{Name: "mennanov-overflow", Run: func(Env) (s
 
 // The key lives until the end of the window, cut down to whole milliseconds. An instance
 // that was not yet told of the limit finds none in the last of them.
-var mennanovFixed = Confirmation{Name: "mennanov-fixed", Redis: true, Run: func(e Env) (string, bool, error) {
+var mennanovFixed = Confirmation{Name: "mennanov-fixed", Redis: true, Run: func(env Env) (string, bool, error) {
 	const limit, window = 5, time.Second
 	clock := &moved{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Add(900 * time.Microsecond)}
 	admitted := 0
 	ask := func() error {
-		l := limiters.NewFixedWindow(limit, window, limiters.NewFixedWindowRedis(e.Redis, "mennanov-fixed"), clock)
+		fixedWindow := limiters.NewFixedWindow(limit, window, limiters.NewFixedWindowRedis(env.Redis, "mennanov-fixed"), clock)
 		for range limit {
-			if _, err := l.Limit(context.Background()); err == nil {
+			if _, err := fixedWindow.Limit(context.Background()); err == nil {
 				admitted++
 			} else if !errors.Is(err, limiters.ErrLimitExhausted) {
 				return err
@@ -86,21 +86,21 @@ var mennanovFixed = Confirmation{Name: "mennanov-fixed", Redis: true, Run: func(
 		return nil
 	}
 	err := ask()
-	clock.pass(e, window-time.Millisecond)
+	clock.pass(env, window-time.Millisecond)
 	err = errors.Join(err, ask())
 	return fmt.Sprintf("with a limit of %d per %v two instances admitted %d requests in one window", limit, window, admitted), admitted > limit, err
 }}
 
 // The set of requests under way lives for whole seconds after the last one has come.
-var mennanovBuffer = Confirmation{Name: "mennanov-buffer", Redis: true, Run: func(e Env) (string, bool, error) {
+var mennanovBuffer = Confirmation{Name: "mennanov-buffer", Redis: true, Run: func(env Env) (string, bool, error) {
 	const ttl = 1900 * time.Millisecond
 	clock := &moved{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
-	l := limiters.NewConcurrentBuffer(limiters.NewLockNoop(), limiters.NewConcurrentBufferRedis(e.Redis, "mennanov-buffer", ttl, clock), 1, limiters.NewStdLogger())
-	if err := l.Limit(context.Background(), "first"); err != nil {
+	buffer := limiters.NewConcurrentBuffer(limiters.NewLockNoop(), limiters.NewConcurrentBufferRedis(env.Redis, "mennanov-buffer", ttl, clock), 1, limiters.NewStdLogger())
+	if err := buffer.Limit(context.Background(), "first"); err != nil {
 		return "", false, err
 	}
-	clock.pass(e, 1100*time.Millisecond)
-	err := l.Limit(context.Background(), "second")
+	clock.pass(env, 1100*time.Millisecond)
+	err := buffer.Limit(context.Background(), "second")
 	if err != nil && !errors.Is(err, limiters.ErrLimitExhausted) {
 		return "", false, err
 	}

@@ -11,34 +11,34 @@ import (
 
 // A rate of 31 per minute without a burst is one request in 1.935 s. The key that holds
 // the state lives for one whole second.
-var throttledTTL = Confirmation{Name: "throttled-ttl", Redis: true, Run: func(e Env) (string, bool, error) {
-	store, err := goredisstore.NewCtx(e.Redis, "throttled-ttl:")
+var throttledTTL = Confirmation{Name: "throttled-ttl", Redis: true, Run: func(env Env) (string, bool, error) {
+	store, err := goredisstore.NewCtx(env.Redis, "throttled-ttl:")
 	if err != nil {
 		return "", false, err
 	}
-	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerMin(31)})
+	gcraRateLimiterCtx, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerMin(31)})
 	if err != nil {
 		return "", false, err
 	}
 	const step, seconds = 50 * time.Millisecond, 60
 	admitted := 0
 	for range seconds * int(time.Second/step) {
-		limited, _, err := l.RateLimitCtx(context.Background(), "k", 1)
+		limited, _, err := gcraRateLimiterCtx.RateLimitCtx(context.Background(), "k", 1)
 		if err != nil {
 			return "", false, err
 		}
 		if !limited {
 			admitted++
 		}
-		e.Wait(step)
+		env.Wait(step)
 	}
 	return fmt.Sprintf("PerMin(31) without a burst admitted %d requests in one minute", admitted), admitted > 32, nil
 }}
 
 // The caller who finds the key there already sets its deadline all the same.
-var throttledExpire = Confirmation{Name: "throttled-expire", Redis: true, Run: func(e Env) (string, bool, error) {
+var throttledExpire = Confirmation{Name: "throttled-expire", Redis: true, Run: func(env Env) (string, bool, error) {
 	ctx := context.Background()
-	store, err := goredisstore.NewCtx(e.Redis, "throttled-expire:")
+	store, err := goredisstore.NewCtx(env.Redis, "throttled-expire:")
 	if err != nil {
 		return "", false, err
 	}
@@ -50,7 +50,7 @@ var throttledExpire = Confirmation{Name: "throttled-expire", Redis: true, Run: f
 	if err != nil {
 		return "", false, err
 	}
-	left, err := e.Redis.PTTL(ctx, "throttled-expire:k").Result()
+	left, err := env.Redis.PTTL(ctx, "throttled-expire:k").Result()
 	if err != nil {
 		return "", false, err
 	}

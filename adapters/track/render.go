@@ -29,52 +29,54 @@ Run the commands in the folder adapters, as arguments of ` + "`go run ./cmd/quot
 // Render writes the page. The steps of the shortest schedules are by name.
 func Render(goMod []byte, steps map[string]int) []byte {
 	version := versions(goMod)
-	var b bytes.Buffer
-	b.WriteString(head)
-	heading(&b, "name", "library", "defect", "command", "steps", "upstream")
+	var buffer bytes.Buffer
+	buffer.WriteString(head)
+	heading(&buffer, "name", "library", "defect", "command", "steps", "upstream")
 	for i := range findings {
-		f := &findings[i]
-		row(&b, f.name, short(f.module)+" "+version[f.module], f.broken, command(f.command), count(steps[f.name]), f.upstream())
+		finding := &findings[i]
+		row(&buffer, finding.name, short(finding.module)+" "+version[finding.module], finding.broken, command(finding.command), count(steps[finding.name]), finding.upstream())
 	}
-	fmt.Fprintf(&b, "\n`quotabench explore` finds nothing within its [bounds](exploration.md#reading-a-claim) in %s.\n", listed(clean))
-	fmt.Fprintf(&b, "\nIt finds only what the documentation describes in %s.\n", listed(documented))
-	b.WriteString("\n## Gateways\n\nThese decisions are rebuilt from what the gateways publish. The gateways were not run.\n\n")
-	heading(&b, "gateway", "defect", "command", "steps")
+	fmt.Fprintf(&buffer, "\n`quotabench explore` finds nothing within its [bounds](exploration.md#reading-a-claim) in %s.\n", listed(clean))
+	fmt.Fprintf(&buffer, "\nIt finds only what the documentation describes in %s.\n", listed(documented))
+	buffer.WriteString("\n## Gateways\n\nThese decisions are rebuilt from what the gateways publish. The gateways were not run.\n\n")
+	heading(&buffer, "gateway", "defect", "command", "steps")
 	for i := range rebuilt {
-		r := &rebuilt[i]
+		rebuild := &rebuilt[i]
 		defect := "none"
-		if r.property != "" {
-			defect = fmt.Sprintf("%s [Discussion](%s).", r.broken, r.thread)
+		if rebuild.property != "" {
+			defect = fmt.Sprintf("%s [Discussion](%s).", rebuild.broken, rebuild.thread)
 		}
-		row(&b, fmt.Sprintf("[%s](%s)", r.name, r.source), defect, command(r.command), count(steps[r.name]))
+		row(&buffer, fmt.Sprintf("[%s](%s)", rebuild.name, rebuild.source), defect, command(rebuild.command), count(steps[rebuild.name]))
 	}
-	b.WriteString("\n" + languages)
-	b.WriteString(mark)
-	return b.Bytes()
+	buffer.WriteString("\n" + languages)
+	buffer.WriteString(mark)
+	return buffer.Bytes()
 }
 
-func heading(b *bytes.Buffer, columns ...string) {
-	row(b, columns...)
-	fmt.Fprintln(b, strings.Repeat("|---", len(columns))+"|")
+func heading(buffer *bytes.Buffer, columns ...string) {
+	row(buffer, columns...)
+	fmt.Fprintln(buffer, strings.Repeat("|---", len(columns))+"|")
 }
 
-func row(b *bytes.Buffer, cells ...string) { fmt.Fprintf(b, "|%s|\n", strings.Join(cells, "|")) }
+func row(buffer *bytes.Buffer, cells ...string) {
+	fmt.Fprintf(buffer, "|%s|\n", strings.Join(cells, "|"))
+}
 
 func command(words []string) string { return "`" + line(words) + "`" }
 
 // listed are the libraries with their strategies.
 func listed(all []limiter) string {
 	var libraries []string
-	for _, l := range all {
-		if name := short(l.module); !slices.Contains(libraries, name) {
+	for _, limiter := range all {
+		if name := short(limiter.module); !slices.Contains(libraries, name) {
 			libraries = append(libraries, name)
 		}
 	}
 	for i, library := range libraries {
 		var strategies []string
-		for _, l := range all {
-			if short(l.module) == library {
-				strategies = append(strategies, "`"+l.strategy+"`")
+		for _, limiter := range all {
+			if short(limiter.module) == library {
+				strategies = append(strategies, "`"+limiter.strategy+"`")
 			}
 		}
 		libraries[i] += " (" + strings.Join(strategies, ", ") + ")"

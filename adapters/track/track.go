@@ -26,30 +26,30 @@ func Steps() (map[string]int, error) {
 	steps := map[string]int{}
 	var lost error
 	for i := range findings {
-		f := &findings[i]
-		n, err := f.shortest()
-		steps[f.name] = n
-		lost = errors.Join(lost, err, confirmed(f.name))
+		finding := &findings[i]
+		n, err := finding.shortest()
+		steps[finding.name] = n
+		lost = errors.Join(lost, err, confirmed(finding.name))
 	}
 	for i := range rebuilt {
-		r := &rebuilt[i]
-		n, err := r.shortest()
-		steps[r.name] = n
+		rebuild := &rebuilt[i]
+		n, err := rebuild.shortest()
+		steps[rebuild.name] = n
 		lost = errors.Join(lost, err)
 	}
-	for _, c := range clean {
-		lost = errors.Join(lost, c.isClean())
+	for _, limiter := range clean {
+		lost = errors.Join(lost, limiter.isClean())
 	}
 	return steps, lost
 }
 
 // confirmed repeats a finding with its library alone.
 func confirmed(name string) error {
-	c, err := confirm.Lookup(name)
+	confirmation, err := confirm.Lookup(name)
 	if err != nil {
 		return err
 	}
-	observed, ok, err := confirm.Embedded(c)
+	observed, ok, err := confirm.Embedded(confirmation)
 	if err == nil && !ok {
 		return fmt.Errorf("%s is not confirmed: %s", name, observed)
 	}
@@ -82,13 +82,13 @@ func (f *finding) explored() (int, error) {
 	steps := 0
 	var claims []string
 	policy := f.policy
-	for _, s := range all {
-		found := s.Found(f.property)
-		if found != nil && (policy == "" || policy == s.Policy) && (steps == 0 || len(found.Steps) < steps) {
-			policy = s.Policy // another one may break for another reason
+	for _, search := range all {
+		found := search.Found(f.property)
+		if found != nil && (policy == "" || policy == search.Policy) && (steps == 0 || len(found.Steps) < steps) {
+			policy = search.Policy // another one may break for another reason
 			steps = len(found.Steps)
 		}
-		claims = append(claims, s.Claim)
+		claims = append(claims, search.Claim)
 	}
 	if steps == 0 {
 		return 0, fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
@@ -112,9 +112,9 @@ func (f *finding) measured() error {
 		return err
 	}
 	for i := range file.Runs {
-		r := &file.Runs[i]
-		for _, c := range r.Guarantee {
-			if r.Audit.Valid && c.Property == results.LeakProperty && c.Verdict == results.Broken {
+		run := &file.Runs[i]
+		for _, clause := range run.Guarantee {
+			if run.Audit.Valid && clause.Property == results.LeakProperty && clause.Verdict == results.Broken {
 				return nil
 			}
 		}
@@ -140,9 +140,9 @@ func (r *rebuild) shortest() (int, error) {
 // isClean fails if a search of a clean limiter finds something, or claims nothing.
 func (l *limiter) isClean() error {
 	all, err := search([]string{"explore", l.strategy})
-	for _, s := range all {
-		if len(s.Findings) > 0 || s.Claim == "" {
-			err = errors.Join(err, fmt.Errorf("%s under %s is not clean: %+v", l.strategy, s.Policy, s))
+	for _, search := range all {
+		if len(search.Findings) > 0 || search.Claim == "" {
+			err = errors.Join(err, fmt.Errorf("%s under %s is not clean: %+v", l.strategy, search.Policy, search))
 		}
 	}
 	return err
@@ -160,15 +160,15 @@ func search(command []string) ([]*results.Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	var x results.Exploration
-	if err := json.Unmarshal(text, &x); err != nil {
+	var exploration results.Exploration
+	if err := json.Unmarshal(text, &exploration); err != nil {
 		return nil, err
 	}
-	if len(x.Searches) == 0 {
+	if len(exploration.Searches) == 0 {
 		return nil, fmt.Errorf("%s: no search", strings.Join(command, " "))
 	}
-	explorations[line(command)] = x.Searches
-	return x.Searches, nil
+	explorations[line(command)] = exploration.Searches
+	return exploration.Searches, nil
 }
 
 // output is what a command writes. Exit code 1 says that a guarantee is broken.
@@ -183,11 +183,11 @@ func output(command []string) ([]byte, error) {
 // line is a command as one types it.
 func line(command []string) string {
 	words := make([]string, len(command))
-	for i, w := range command {
-		if strings.ContainsAny(w, " ;=,") && !strings.HasPrefix(w, "-") {
-			w = `"` + w + `"`
+	for i, text := range command {
+		if strings.ContainsAny(text, " ;=,") && !strings.HasPrefix(text, "-") {
+			text = `"` + text + `"`
 		}
-		words[i] = w
+		words[i] = text
 	}
 	return strings.Join(words, " ")
 }
@@ -195,8 +195,8 @@ func line(command []string) string {
 // versions of the modules that go.mod requires.
 func versions(goMod []byte) map[string]string {
 	out := map[string]string{}
-	for l := range strings.Lines(string(goMod)) {
-		if words := strings.Fields(strings.TrimPrefix(l, "require ")); len(words) >= 2 && strings.HasPrefix(words[1], "v") {
+	for name := range strings.Lines(string(goMod)) {
+		if words := strings.Fields(strings.TrimPrefix(name, "require ")); len(words) >= 2 && strings.HasPrefix(words[1], "v") {
 			out[words[0]] = words[1]
 		}
 	}

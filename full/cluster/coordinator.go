@@ -133,75 +133,75 @@ func (c *coordinator) run(ctx context.Context) error {
 	return why
 }
 
-func tellTime(m *nats.Msg) { respond(m, "", clock.Wall{}.Now().UnixNano()) }
+func tellTime(msg *nats.Msg) { respond(msg, "", clock.Wall{}.Now().UnixNano()) }
 
 // take answers a call.
-func (c *coordinator) take(m *nats.Msg) {
+func (c *coordinator) take(msg *nats.Msg) {
 	var q received
-	if err := json.Unmarshal(m.Data, &q); err != nil {
-		respond(m, "the call cannot be read: all processes need the same version of the program", nil)
+	if err := json.Unmarshal(msg.Data, &q); err != nil {
+		respond(msg, "the call cannot be read: all processes need the same version of the program", nil)
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q.Call == callJoin {
-		c.admit(m, q.Body)
+		c.admit(msg, q.Body)
 		return
 	}
-	g := c.members[q.Index]
-	if g == nil || g.ended {
-		respond(m, cmp.Or(c.stopped, "it has ended"), nil)
+	generator := c.members[q.Index]
+	if generator == nil || generator.ended {
+		respond(msg, cmp.Or(c.stopped, "it has ended"), nil)
 		return
 	}
 	switch q.Call {
 	case callMeet:
-		c.meet(m, g, q.Body)
+		c.meet(msg, generator, q.Body)
 	case callTell:
-		_ = json.Unmarshal(q.Body, &g.progress) // it is shown, and nothing else
+		_ = json.Unmarshal(q.Body, &generator.progress) // it is shown, and nothing else
 	case callFile:
-		err := c.store(g, q.Body)
+		err := c.store(generator, q.Body)
 		if err != nil {
-			c.fail("the files of generator %d (%s) could not be kept: %v", g.Index, g.Place, err)
-			respond(m, err.Error(), nil)
+			c.fail("the files of generator %d (%s) could not be kept: %v", generator.Index, generator.Place, err)
+			respond(msg, err.Error(), nil)
 			return
 		}
-		respond(m, "", true)
+		respond(msg, "", true)
 	case callDone:
 		var failed string
 		_ = json.Unmarshal(q.Body, &failed) // an empty one is no failure
-		c.done(g, failed)
-		respond(m, "", true)
+		c.done(generator, failed)
+		respond(msg, "", true)
 	}
 }
 
 // admit lets a generator join, or says why not.
-func (c *coordinator) admit(m *nats.Msg, body []byte) {
+func (c *coordinator) admit(msg *nats.Msg, body []byte) {
 	g := new(generator)
 	if err := json.Unmarshal(body, &g.hello); err != nil {
-		respond(m, "it cannot be read who joins", nil)
+		respond(msg, "it cannot be read who joins", nil)
 		return
 	}
 	if refused := c.join(g); refused != "" {
-		respond(m, refused, nil)
+		respond(msg, refused, nil)
 		return
 	}
-	respond(m, "", c.plan.welcome)
+	respond(msg, "", c.plan.welcome)
 	go c.watch(g)
 }
 
 // join admits a generator, or says why not. What can never become a run ends all, but nobody who comes too late does.
 func (c *coordinator) join(g *generator) (refused string) {
-	p := &c.plan
+	plan := &c.plan
 	switch other := c.members[g.Index]; {
 	case c.stopped != "":
 		return c.stopped
-	case g.Of != p.Generators || g.Index < 1 || g.Index > g.Of:
-		refused = fmt.Sprintf("generator %d of %d (%s) does not fit: the coordinator expects %d", g.Index, g.Of, g.Place, p.Generators)
+	case g.Of != plan.Generators || g.Index < 1 || g.Index > g.Of:
+		refused = fmt.Sprintf("generator %d of %d (%s) does not fit: the coordinator expects %d", g.Index, g.Of, g.Place, plan.Generators)
 	case other != nil:
 		refused = fmt.Sprintf("there are two generators %d of %d: %s and %s", g.Index, g.Of, other.Place, g.Place)
-	case g.Fingerprint != p.Fingerprint:
+	case g.Fingerprint != plan.Fingerprint:
 		refused = fmt.Sprintf("generator %d (%s) has another plan: its fingerprint is %s, and not %s; start all with the same "+
-			"settings and the same version", g.Index, g.Place, g.Fingerprint, p.Fingerprint)
+			"settings and the same version", g.Index, g.Place, g.Fingerprint, plan.Fingerprint)
 	}
 	if refused != "" {
 		if !c.started {
@@ -211,7 +211,7 @@ func (c *coordinator) join(g *generator) (refused string) {
 	}
 	g.Text = "waits for the others"
 	c.members[g.Index] = g
-	c.started = len(c.members) == p.Generators
+	c.started = len(c.members) == plan.Generators
 	return ""
 }
 
@@ -303,10 +303,10 @@ func (c *coordinator) stop(why error) {
 		c.stopped = "interrupted"
 	}
 	c.soft = !failed
-	b, _ := json.Marshal(message{Kind: sentStop, Text: c.stopped})
-	for _, g := range c.members {
-		if !g.ended {
-			_ = c.conn.Publish(g.Inbox, b) // a connection that is gone says so by itself
+	data, _ := json.Marshal(message{Kind: sentStop, Text: c.stopped})
+	for _, generator := range c.members {
+		if !generator.ended {
+			_ = c.conn.Publish(generator.Inbox, data) // a connection that is gone says so by itself
 		}
 	}
 	c.refuse()
@@ -327,10 +327,10 @@ func (c *coordinator) refuse() {
 	if why == "" {
 		return
 	}
-	for _, g := range c.members {
-		if g.asked != nil {
-			respond(g.asked, why, nil)
-			g.asked = nil
+	for _, generator := range c.members {
+		if generator.asked != nil {
+			respond(generator.asked, why, nil)
+			generator.asked = nil
 		}
 	}
 }
@@ -354,19 +354,19 @@ func (c *coordinator) part(why string) {
 }
 
 // meet answers all that wait for a step once the last of them has asked, with a moment so far ahead that all know it in time.
-func (c *coordinator) meet(m *nats.Msg, g *generator, body []byte) {
+func (c *coordinator) meet(msg *nats.Msg, g *generator, body []byte) {
 	if err := json.Unmarshal(body, &g.at); err != nil {
-		respond(m, "it cannot be read which step begins", nil)
+		respond(msg, "it cannot be read which step begins", nil)
 		return
 	}
-	g.asked = m
+	g.asked = msg
 	c.waiting++
-	for _, o := range c.members {
+	for _, generator := range c.members {
 		switch {
-		case o.ended:
-			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it at %s", o.Index, o.Place, g.at))
-		case o.asked != nil && o.at != g.at:
-			c.part(fmt.Sprintf("generators are not at the same step: %d waits for %s, and %d for %s", o.Index, o.at, g.Index, g.at))
+		case generator.ended:
+			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it at %s", generator.Index, generator.Place, g.at))
+		case generator.asked != nil && generator.at != g.at:
+			c.part(fmt.Sprintf("generators are not at the same step: %d waits for %s, and %d for %s", generator.Index, generator.at, g.Index, g.at))
 		}
 	}
 	c.refuse()
@@ -378,10 +378,10 @@ func (c *coordinator) meet(m *nats.Msg, g *generator, body []byte) {
 		lead = 100*time.Millisecond + time.Duration(c.waiting)*time.Millisecond
 	}
 	at := clock.Wall{}.Now().Add(lead).UnixNano()
-	for _, o := range c.members {
-		respond(o.asked, "", at)
-		o.asked = nil
-		o.at = ""
+	for _, generator := range c.members {
+		respond(generator.asked, "", at)
+		generator.asked = nil
+		generator.at = ""
 	}
 	c.waiting = 0
 }
@@ -423,8 +423,8 @@ func (c *coordinator) states() []progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := slices.Repeat([]progress{{Text: "has not joined"}}, c.plan.Generators)
-	for i, g := range c.members {
-		all[i-1] = g.progress
+	for i, generator := range c.members {
+		all[i-1] = generator.progress
 	}
 	return all
 }
@@ -434,17 +434,17 @@ func (c *coordinator) states() []progress {
 func summary(states []progress) (text string, share float64) {
 	counts := map[string]int{}
 	share = 1
-	for _, s := range states {
-		counts[s.Text]++
-		share = min(share, s.Share)
+	for _, progress := range states {
+		counts[progress.Text]++
+		share = min(share, progress.Share)
 	}
 	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
-	for i, t := range texts {
+	for i, text := range texts {
 		unit := ""
 		if i == 0 {
 			unit = " generators"
 		}
-		texts[i] = fmt.Sprintf("%d%s: %s", counts[t], unit, t)
+		texts[i] = fmt.Sprintf("%d%s: %s", counts[text], unit, text)
 	}
 	return strings.Join(texts, "; "), share
 }

@@ -30,25 +30,25 @@ func joinRuns(sources []source) (results.Run, error) {
 	audit := results.Audit{Valid: true, Reasons: []results.Reason{}}
 	var timed []*results.Run
 	for i := range sources {
-		s := &sources[i]
+		source := &sources[i]
 		add := func(code, discards, detail string) {
-			audit.Discard(code, discards, "generator "+s.name+": "+detail)
+			audit.Discard(code, discards, "generator "+source.name+": "+detail)
 		}
-		for _, r := range s.run.Audit.Reasons {
-			discards := r.Discards
+		for _, reason := range source.run.Audit.Reasons {
+			discards := reason.Discards
 			if discards == results.DiscardsRound {
 				discards = results.DiscardsNothing // of all others they count
 			}
-			add(r.Code, discards, r.Detail)
+			add(reason.Code, discards, reason.Detail)
 		}
-		if !s.run.Audit.Planned() {
+		if !source.run.Audit.Planned() {
 			add("source-untimed", results.DiscardsNothing, "its latencies are left out: it did not go as planned")
 			continue
 		}
-		if share := s.others(sources); share > othersLimit {
+		if share := source.others(sources); share > othersLimit {
 			add("machine-busy", results.Disturbs, fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share))
 		}
-		timed = append(timed, s.run)
+		timed = append(timed, source.run)
 	}
 	out := added(sources)
 	if len(timed) == 0 {
@@ -67,9 +67,9 @@ func joinRuns(sources []source) (results.Run, error) {
 func (s *source) others(all []source) float64 {
 	share := s.run.OthersShare
 	for i := range all {
-		o := &all[i]
-		if o.run != s.run && o.host == s.host {
-			used := o.run.Cost.ClientCPU * float64(o.run.Issued)
+		source := &all[i]
+		if source.run != s.run && source.host == s.host {
+			used := source.run.Cost.ClientCPU * float64(source.run.Issued)
 			share -= used / float64(max(s.run.ElapsedNS, 1)) / float64(max(s.host.CPUs, 1))
 		}
 	}
@@ -80,40 +80,40 @@ func (s *source) others(all []source) float64 {
 // waited for, and the stalls behind its percentiles.
 func added(sources []source) results.Run {
 	out := emptied(sources[0].run)
-	p := &out.Params
-	p.Sources = len(sources)
+	params := &out.Params
+	params.Sources = len(sources)
 	for i := range sources {
-		r := sources[i].run
-		p.Workers += r.Params.Workers
-		p.Instances += r.Params.Instances
-		out.DidNotReturn += r.DidNotReturn
-		out.ElapsedNS = max(out.ElapsedNS, r.ElapsedNS)
-		out.Partial = out.Partial || r.Partial
-		out.Lateness = together(out.Lateness, r.Lateness)
-		out.Issued += r.Issued
-		out.Admitted += r.Admitted
-		out.Rejected += r.Rejected
-		out.Errors += r.Errors
-		out.ErrorKinds = together(out.ErrorKinds, r.ErrorKinds)
-		out.FirstError = cmp.Or(out.FirstError, r.FirstError)
-		out.Degraded += r.Degraded
-		out.DegradedAdmitted += r.DegradedAdmitted
-		out.RecoveredNS = max(out.RecoveredNS, r.RecoveredNS)
-		out.Settlement = together(out.Settlement, r.Settlement)
-		out.Guarantee = clauses(out.Guarantee, r.Guarantee)
-		out.Record = clauses(out.Record, r.Record)
-		out.NotPromised = collect.Union(out.NotPromised, r.NotPromised...)
-		addMeter(&out, r)
-		addStored(&out, r)
-		addWaits(&out, r)
+		run := sources[i].run
+		params.Workers += run.Params.Workers
+		params.Instances += run.Params.Instances
+		out.DidNotReturn += run.DidNotReturn
+		out.ElapsedNS = max(out.ElapsedNS, run.ElapsedNS)
+		out.Partial = out.Partial || run.Partial
+		out.Lateness = together(out.Lateness, run.Lateness)
+		out.Issued += run.Issued
+		out.Admitted += run.Admitted
+		out.Rejected += run.Rejected
+		out.Errors += run.Errors
+		out.ErrorKinds = together(out.ErrorKinds, run.ErrorKinds)
+		out.FirstError = cmp.Or(out.FirstError, run.FirstError)
+		out.Degraded += run.Degraded
+		out.DegradedAdmitted += run.DegradedAdmitted
+		out.RecoveredNS = max(out.RecoveredNS, run.RecoveredNS)
+		out.Settlement = together(out.Settlement, run.Settlement)
+		out.Guarantee = clauses(out.Guarantee, run.Guarantee)
+		out.Record = clauses(out.Record, run.Record)
+		out.NotPromised = collect.Union(out.NotPromised, run.NotPromised...)
+		addMeter(&out, run)
+		addStored(&out, run)
+		addWaits(&out, run)
 	}
 	out.Cost = cost(sources, out.Issued)
 	return out
 }
 
-// emptied is a run like r without what follows from the runs of all generators.
-func emptied(r *results.Run) results.Run {
-	out := *r
+// emptied is a run like run without what follows from the runs of all generators.
+func emptied(run *results.Run) results.Run {
+	out := *run
 	out.Params.Workers = 0
 	out.Params.Instances = 0
 	out.DidNotReturn = 0
@@ -167,9 +167,9 @@ func together[T any](a, b *T) *T {
 
 // clauses are those of a run and what another adds to them. None has a verdict yet.
 func clauses(all, more []results.Clause) []results.Clause {
-	for _, c := range more {
-		if slices.IndexFunc(all, func(x results.Clause) bool { return sameClause(&x, &c) }) < 0 {
-			all = append(all, c)
+	for _, clause := range more {
+		if slices.IndexFunc(all, func(x results.Clause) bool { return sameClause(&x, &clause) }) < 0 {
+			all = append(all, clause)
 		}
 	}
 	return all
@@ -180,13 +180,13 @@ func sameClause(x, y *results.Clause) bool {
 }
 
 func addMeter(out, r *results.Run) {
-	for _, m := range r.Meter {
-		whole, known := collect.In(&out.Meter, m, func(x results.Measure) bool { return x.Name == m.Name })
+	for _, measure := range r.Meter {
+		whole, known := collect.In(&out.Meter, measure, func(x results.Measure) bool { return x.Name == measure.Name })
 		switch {
-		case m.Kind == "most":
-			whole.Value = max(whole.Value, m.Value)
+		case measure.Kind == "most":
+			whole.Value = max(whole.Value, measure.Value)
 		case known:
-			whole.Value += m.Value
+			whole.Value += measure.Value
 		}
 	}
 }
@@ -194,18 +194,18 @@ func addMeter(out, r *results.Run) {
 func addStored(out, r *results.Run) {
 	for _, k := range r.Stored {
 		k.OverTime = nil // the moments of generators differ
-		x, known := collect.In(&out.Stored, k, func(x results.Stored) bool { return x.Store == k.Store })
+		stored, known := collect.In(&out.Stored, k, func(x results.Stored) bool { return x.Store == k.Store })
 		if known {
-			*x = results.NewStored(k.Store, x.Subjects+k.Subjects, x.Entries+k.Entries, x.Bytes+k.Bytes, nil)
+			*stored = results.NewStored(k.Store, stored.Subjects+k.Subjects, stored.Entries+k.Entries, stored.Bytes+k.Bytes, nil)
 		}
 	}
 }
 
 func addWaits(out, r *results.Run) {
-	for _, w := range r.PoolWait {
-		whole, known := collect.In(&out.PoolWait, w, func(x results.PoolWait) bool { return x.Store == w.Store })
+	for _, wait := range r.PoolWait {
+		whole, known := collect.In(&out.PoolWait, wait, func(poolWait results.PoolWait) bool { return poolWait.Store == wait.Store })
 		if known {
-			results.Add(whole, &w)
+			results.Add(whole, &wait)
 		}
 	}
 }
@@ -215,19 +215,19 @@ func cost(sources []source, issued int64) results.Cost {
 	var c results.Cost
 	sum := reflect.ValueOf(&c).Elem()
 	for i := range sources {
-		r := sources[i].run
-		share := float64(r.Issued) / float64(max(issued, 1))
-		own := reflect.ValueOf(r.Cost)
-		for _, f := range reflect.VisibleFields(sum.Type()) {
-			if f.Type.Kind() == reflect.Float64 {
-				to := sum.FieldByIndex(f.Index)
-				to.SetFloat(to.Float() + share*own.FieldByIndex(f.Index).Float())
+		run := sources[i].run
+		share := float64(run.Issued) / float64(max(issued, 1))
+		own := reflect.ValueOf(run.Cost)
+		for _, field := range reflect.VisibleFields(sum.Type()) {
+			if field.Type.Kind() == reflect.Float64 {
+				value := sum.FieldByIndex(field.Index)
+				value.SetFloat(value.Float() + share*own.FieldByIndex(field.Index).Float())
 			}
 		}
-		c.KeysAtEnd += r.Cost.KeysAtEnd
-		c.KeysWithoutTTL += r.Cost.KeysWithoutTTL
+		c.KeysAtEnd += run.Cost.KeysAtEnd
+		c.KeysWithoutTTL += run.Cost.KeysWithoutTTL
 		if c.Probe == nil {
-			c.Probe = r.Cost.Probe
+			c.Probe = run.Cost.Probe
 		}
 	}
 	c.RedisCPU /= float64(len(sources))
@@ -238,13 +238,13 @@ func cost(sources []source, issued int64) results.Cost {
 // joinLatencies adds the histograms up.
 func joinLatencies(out *results.Run, runs []*results.Run) (err error) {
 	var service, response, settled []*results.Latency
-	for _, x := range runs {
-		service = append(service, &x.Service)
-		if x.Response != nil {
-			response = append(response, x.Response)
+	for _, run := range runs {
+		service = append(service, &run.Service)
+		if run.Response != nil {
+			response = append(response, run.Response)
 		}
-		if x.Settlement != nil {
-			settled = append(settled, &x.Settlement.Service)
+		if run.Settlement != nil {
+			settled = append(settled, &run.Settlement.Service)
 		}
 	}
 	out.Service, err = addLatencies(service)
@@ -270,26 +270,28 @@ func addLatencies(all []*results.Latency) (results.Latency, error) {
 	var parts []results.Part
 	whole := results.NewHistogram()
 	inParts := false
-	for _, l := range all {
-		h, err := l.Decode()
+	for _, latency := range all {
+		histogram, err := latency.Decode()
 		if err != nil {
 			return results.Latency{}, err
 		}
-		if h == nil && l.Samples > 0 {
+		if histogram == nil && latency.Samples > 0 {
 			return results.Latency{}, errors.New("a generator has no histogram, and percentiles alone cannot be joined")
 		}
-		if h != nil {
-			whole.Merge(h)
+		if histogram != nil {
+			whole.Merge(histogram)
 		}
-		for i := range l.Parts {
+		for i := range latency.Parts {
 			inParts = true
-			p := &l.Parts[i]
-			h, err := p.Decode()
+			latencyPart := &latency.Parts[i]
+			h, err := latencyPart.Decode()
 			if err != nil {
 				return results.Latency{}, err
 			}
-			same := func(x results.Part) bool { return x.Outcome == p.Outcome && x.Tier == p.Tier }
-			part, known := collect.In(&parts, results.Part{Outcome: p.Outcome, Tier: p.Tier}, same)
+			same := func(part results.Part) bool {
+				return part.Outcome == latencyPart.Outcome && part.Tier == latencyPart.Tier
+			}
+			part, known := collect.In(&parts, results.Part{Outcome: latencyPart.Outcome, Tier: latencyPart.Tier}, same)
 			if !known {
 				part.Histogram = results.NewHistogram()
 			}
@@ -302,8 +304,8 @@ func addLatencies(all []*results.Latency) (results.Latency, error) {
 	if !inParts || err == nil && out.Samples != whole.Count() { // some have no parts
 		out, err = whole.Latency()
 	}
-	for _, l := range all {
-		out.Waited = together(out.Waited, l.Waited)
+	for _, latency := range all {
+		out.Waited = together(out.Waited, latency.Waited)
 	}
 	return out, err
 }

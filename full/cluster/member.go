@@ -42,9 +42,9 @@ func join(ctx context.Context, at meeting, h hello, wait time.Duration, now func
 	limited, done := context.WithTimeout(ctx, wait)
 	defer done()
 	for {
-		m, err := attend(ctx, limited, at, h, now)
+		member, err := attend(ctx, limited, at, h, now)
 		if _, refused := errors.AsType[*stoppedError](err); err == nil || refused {
-			return m, err
+			return member, err
 		}
 		select {
 		case <-limited.Done():
@@ -171,16 +171,16 @@ func (m *member) meet(ctx context.Context, step string) (time.Time, error) {
 
 // tell says what the generator does, and which share of the whole it has done.
 func (m *member) tell(text string, share float64) {
-	b, _ := json.Marshal(request{callTell, m.Index, progress{text, share}}) // texts and numbers
-	_ = m.conn.Publish(m.at.join(), b)                                      // a connection that is gone ends the context
+	data, _ := json.Marshal(request{callTell, m.Index, progress{text, share}}) // texts and numbers
+	_ = m.conn.Publish(m.at.join(), data)                                      // a connection that is gone ends the context
 }
 
 // sendFiles sends files and folders of dir, by their names, also of a run that was stopped. What is not there is left out.
 func (m *member) sendFiles(dir string, names ...string) error {
 	files := os.DirFS(dir)
 	for _, name := range names {
-		err := fs.WalkDir(files, name, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
+		err := fs.WalkDir(files, name, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
 				return err
 			}
 			return m.sendFile(files, name)
@@ -193,14 +193,14 @@ func (m *member) sendFiles(dir string, names ...string) error {
 }
 
 func (m *member) sendFile(files fs.FS, name string) error {
-	f, err := files.Open(name)
+	file, err := files.Open(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // it was read
+	defer file.Close() //nolint:errcheck // it was read
 	data := make([]byte, partSize)
 	for last := false; !last; {
-		n, err := io.ReadFull(f, data)
+		n, err := io.ReadFull(file, data)
 		last = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !last {
 			return err

@@ -40,12 +40,12 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 	var all []handedBack
 	var unread error
 	for i, dir := range dirs {
-		h, err := open(dir, fmt.Sprintf("%d/%d", i+1, len(dirs)))
+		back, err := open(dir, fmt.Sprintf("%d/%d", i+1, len(dirs)))
 		if err != nil {
 			unread = errors.Join(unread, err)
 			continue
 		}
-		all = append(all, h)
+		all = append(all, back)
 	}
 	if len(all) == 0 {
 		return results.File{}, fmt.Errorf("no generator handed back a record: %w", unread)
@@ -54,11 +54,11 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 	out := results.File{Schema: results.SchemaVersion, Kind: first.Kind, Seed: first.Seed, Stores: first.Stores,
 		Provenance: first.Provenance, Workload: first.Workload}
 	for i := range all {
-		f := &all[i].file
-		out.Workload.Notes = collect.Union(out.Workload.Notes, f.Workload.Notes...)
-		out.Skipped = collect.Union(out.Skipped, f.Skipped...)
-		out.Interrupted = out.Interrupted || f.Interrupted
-		out.Sources = append(out.Sources, results.Source{Name: all[i].name, Provenance: f.Provenance, Runs: len(f.Runs)})
+		file := &all[i].file
+		out.Workload.Notes = collect.Union(out.Workload.Notes, file.Workload.Notes...)
+		out.Skipped = collect.Union(out.Skipped, file.Skipped...)
+		out.Interrupted = out.Interrupted || file.Interrupted
+		out.Sources = append(out.Sources, results.Source{Name: all[i].name, Provenance: file.Provenance, Runs: len(file.Runs)})
 	}
 	if err := joinRounds(ctx, &out, all, len(dirs)); err != nil {
 		return out, err
@@ -68,38 +68,38 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 }
 
 // open reads what a generator handed back.
-func open(dir, name string) (h handedBack, err error) {
-	h.dir = dir
-	h.name = name
-	h.file, err = codec.Read(filepath.Join(dir, render.ResultsName))
+func open(dir, name string) (back handedBack, err error) {
+	back.dir = dir
+	back.name = name
+	back.file, err = codec.Read(filepath.Join(dir, render.ResultsName))
 	if err != nil {
-		return h, err
+		return back, err
 	}
-	b, err := os.ReadFile(filepath.Join(dir, knownName))
+	data, err := os.ReadFile(filepath.Join(dir, knownName))
 	if err != nil {
-		return h, err
+		return back, err
 	}
-	return h, json.Unmarshal(b, &h.known)
+	return back, json.Unmarshal(data, &back.known)
 }
 
 // run is the generator's run of a strategy in a round; nil if there is none.
 func (h *handedBack) run(label string, round int) *results.Run {
 	for i := range h.file.Runs {
-		if r := &h.file.Runs[i]; r.Params.Label == label && r.Repetition == round {
-			return r
+		if run := &h.file.Runs[i]; run.Params.Label == label && run.Repetition == round {
+			return run
 		}
 	}
 	return nil
 }
 
 // knows is what the generator knows of a run besides.
-func (h *handedBack) knows(r *results.Run) (known, error) {
+func (h *handedBack) knows(run *results.Run) (known, error) {
 	for _, k := range h.known {
-		if k.Label == r.Params.Label && k.Repetition == r.Repetition {
+		if k.Label == run.Params.Label && k.Repetition == run.Repetition {
 			return k, nil
 		}
 	}
-	return known{}, fmt.Errorf("generator %s says nothing of its clock in %s, round %d", h.name, r.Params.Label, r.Repetition)
+	return known{}, fmt.Errorf("generator %s says nothing of its clock in %s, round %d", h.name, run.Params.Label, run.Repetition)
 }
 
 // joinRounds joins the runs of each strategy and round, and judges them.
@@ -110,8 +110,8 @@ func joinRounds(ctx context.Context, out *results.File, all []handedBack, of int
 	}
 	var order []key
 	for i := range all {
-		for _, r := range all[i].file.Runs {
-			if k := (key{r.Params.Label, r.Repetition}); !slices.Contains(order, k) {
+		for _, run := range all[i].file.Runs {
+			if k := (key{run.Params.Label, run.Repetition}); !slices.Contains(order, k) {
 				order = append(order, k)
 			}
 		}
@@ -122,8 +122,8 @@ func joinRounds(ctx context.Context, out *results.File, all []handedBack, of int
 		var sources []source
 		var from []*handedBack
 		for i := range all {
-			if r := all[i].run(k.label, k.round); r != nil {
-				sources = append(sources, source{all[i].name, all[i].file.Provenance.Host, r})
+			if run := all[i].run(k.label, k.round); run != nil {
+				sources = append(sources, source{all[i].name, all[i].file.Provenance.Host, run})
 				from = append(from, &all[i])
 			}
 		}
@@ -144,10 +144,10 @@ func joinRounds(ctx context.Context, out *results.File, all []handedBack, of int
 }
 
 // undecided says why a run of several generators has no verdict.
-func undecided(a *results.Audit, why string) {
-	for i := range a.Reasons {
-		if a.Reasons[i].Code == codeUndecided {
-			a.Reasons[i].Detail = format.OneLine(why)
+func undecided(audit *results.Audit, why string) {
+	for i := range audit.Reasons {
+		if audit.Reasons[i].Code == codeUndecided {
+			audit.Reasons[i].Detail = format.OneLine(why)
 		}
 	}
 }
@@ -160,23 +160,23 @@ type generatorOf struct {
 }
 
 // decide judges one run. An error says why there is no verdict.
-func decide(ctx context.Context, r *results.Run, sources []source, from []*handedBack, of int) (err error) {
+func decide(ctx context.Context, run *results.Run, sources []source, from []*handedBack, of int) (err error) {
 	var all []generatorOf
 	var histories []oracle.Source
 	defer func() {
-		for _, g := range all {
-			err = errors.Join(err, g.Close())
+		for _, generatorOf := range all {
+			err = errors.Join(err, generatorOf.Close())
 		}
 	}()
 	span := interval{to: math.MaxInt64}
 	wrong := time.Duration(0)
 	for i := range from {
 		x := sources[i].run
-		f, err := oracle.OpenHistory(filepath.Join(from[i].dir, historyDir, x.HistoryName()))
+		file, err := oracle.OpenHistory(filepath.Join(from[i].dir, historyDir, x.HistoryName()))
 		if err != nil {
 			return fmt.Errorf("the history of generator %s is missing or damaged: %w", from[i].name, err)
 		}
-		all = append(all, generatorOf{run: x, Source: oracle.Source{File: f}})
+		all = append(all, generatorOf{run: x, Source: oracle.Source{File: file}})
 		g := &all[len(all)-1]
 		g.known, err = from[i].knows(x)
 		if err != nil {
@@ -186,7 +186,7 @@ func decide(ctx context.Context, r *results.Run, sources []source, from []*hande
 		g.Wrong = g.known.Wrong
 		wrong = max(wrong, g.Wrong)
 		histories = append(histories, g.Source)
-		span.common(f.Header.Epoch.Add(-g.Ahead).UnixNano(), x.ElapsedNS)
+		span.common(file.Header.Epoch.Add(-g.Ahead).UnixNano(), x.ElapsedNS)
 	}
 	if len(all) < of {
 		return fmt.Errorf("%d of %d generators handed nothing back", of-len(all), of)
@@ -195,23 +195,23 @@ func decide(ctx context.Context, r *results.Run, sources []source, from []*hande
 	if err != nil {
 		return err
 	}
-	judged := *r
+	judged := *run
 	judged.Audit = results.Audit{Valid: true}
-	facts, why := factsOf(r, all, union)
+	facts, why := factsOf(run, all, union)
 	if _, err := harness.Judge(ctx, &judged, facts, span.visitor(union.Header.Epoch, wrong)); err != nil {
 		return err
 	}
-	r.ElapsedNS = span.last - union.Header.Epoch.UnixNano()
-	r.ThroughputPerS = span.perSecond()
-	takeVerdict(r, &judged, wrong, why)
+	run.ElapsedNS = span.last - union.Header.Epoch.UnixNano()
+	run.ThroughputPerS = span.perSecond()
+	takeVerdict(run, &judged, wrong, why)
 	return nil
 }
 
 // takeVerdict gives a run of several generators the verdict on all their histories, that of judged, and says what clocks cost:
 // each may be wrong by so much. Promises that judged has no verdict on stay undecided; why says why that is.
 func takeVerdict(r, judged *results.Run, wrong time.Duration, why string) {
-	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(x results.Reason) bool { return x.Code == codeUndecided })
-	r.Audit.Valid = !slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool { return x.Discards == results.DiscardsCorrectness })
+	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(reason results.Reason) bool { return reason.Code == codeUndecided })
+	r.Audit.Valid = !slices.ContainsFunc(r.Audit.Reasons, func(reason results.Reason) bool { return reason.Discards == results.DiscardsCorrectness })
 	r.Leak = judged.Leak
 	r.LeakTiers = judged.LeakTiers
 	r.FalseRejects = judged.FalseRejects
@@ -221,32 +221,32 @@ func takeVerdict(r, judged *results.Run, wrong time.Duration, why string) {
 	r.ClockErrorNS = int64(wrong)
 	settle(r, r.Guarantee, judged.Guarantee, why)
 	settle(r, r.Record, judged.Record, why)
-	for _, x := range judged.Audit.Reasons {
-		if x.Discards != results.DiscardsNothing { // notes are the generators' own
-			r.Audit.Discard(x.Code, x.Discards, x.Detail)
+	for _, reason := range judged.Audit.Reasons {
+		if reason.Discards != results.DiscardsNothing { // notes are the generators' own
+			r.Audit.Discard(reason.Code, reason.Discards, reason.Detail)
 		}
 	}
 	r.Audit.Discard("clocks", results.DiscardsNothing, clockText(r))
 }
 
 // settle gives clauses of the run the verdicts on all histories, and says which have none.
-func settle(r *results.Run, all, judged []results.Clause, why string) {
+func settle(run *results.Run, all, judged []results.Clause, why string) {
 	for i := range all {
-		c := &all[i]
-		k := slices.IndexFunc(judged, func(x results.Clause) bool { return sameClause(&x, c) })
+		clause := &all[i]
+		k := slices.IndexFunc(judged, func(x results.Clause) bool { return sameClause(&x, clause) })
 		if k >= 0 {
-			*c = judged[k]
-		} else if c.Verdict != results.NoPromise {
-			r.Audit.Discard("sources-not-judged", results.DiscardsNothing,
-				fmt.Sprintf("the %s of %s is undecided: not judged over several generators%s", c.Property, c.Formula, why))
+			*clause = judged[k]
+		} else if clause.Verdict != results.NoPromise {
+			run.Audit.Discard("sources-not-judged", results.DiscardsNothing,
+				fmt.Sprintf("the %s of %s is undecided: not judged over several generators%s", clause.Property, clause.Formula, why))
 		}
 	}
 }
 
 // clockText says what the leak of several generators is, and what their clocks cost.
-func clockText(r *results.Run) string {
-	return fmt.Sprintf("leak: certain %d, possible %d, clock error ±%v", r.Leak.Units, r.Leak.Possible,
-		time.Duration(r.ClockErrorNS).Round(time.Microsecond))
+func clockText(run *results.Run) string {
+	return fmt.Sprintf("leak: certain %d, possible %d, clock error ±%v", run.Leak.Units, run.Leak.Possible,
+		time.Duration(run.ClockErrorNS).Round(time.Microsecond))
 }
 
 // whole is the history of all generators, as that of one process is judged.
@@ -257,53 +257,53 @@ func (w whole) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict
 }
 
 // factsOf is what generators know of a run together, and why a clause has no verdict by that.
-func factsOf(r *results.Run, all []generatorOf, union *oracle.File) (f *harness.Facts, why string) {
-	h := &union.Header
-	f = &harness.Facts{
-		Plan: &harness.Plan{Workload: &workloads.Meta{}}, Policy: &h.Policy, Epoch: h.Epoch, Initial: h.Config().Initial, LimitChanges: h.Changes,
-		History: whole{union}, Tiers: h.Tiers, Partial: r.Partial, Instances: r.Params.Instances,
-		Counts: harness.Counts{Admitted: r.Admitted, Rejected: r.Rejected, Degraded: r.Degraded, DegradedAdmitted: r.DegradedAdmitted},
+func factsOf(run *results.Run, all []generatorOf, union *oracle.File) (facts *harness.Facts, why string) {
+	header := &union.Header
+	facts = &harness.Facts{
+		Plan: &harness.Plan{Workload: &workloads.Meta{}}, Policy: &header.Policy, Epoch: header.Epoch, Initial: header.Config().Initial, LimitChanges: header.Changes,
+		History: whole{union}, Tiers: header.Tiers, Partial: run.Partial, Instances: run.Params.Instances,
+		Counts: harness.Counts{Admitted: run.Admitted, Rejected: run.Rejected, Degraded: run.Degraded, DegradedAdmitted: run.DegradedAdmitted},
 	}
-	if kinds := r.ErrorKinds; kinds != nil { // each generator asks whether they are explained
-		f.Counts.Errors = *kinds
-		f.Counts.Prescribed = *kinds
+	if kinds := run.ErrorKinds; kinds != nil { // each generator asks whether they are explained
+		facts.Counts.Errors = *kinds
+		facts.Counts.Prescribed = *kinds
 	}
-	if w, err := workloads.Lookup(r.Workload); err == nil {
-		f.Plan.Workload = w
+	if meta, err := workloads.Lookup(run.Workload); err == nil {
+		facts.Plan.Workload = meta
 	}
-	meta, err := strategies.Lookup(r.Strategy)
+	meta, err := strategies.Lookup(run.Strategy)
 	if err != nil {
-		meta = &strategies.Meta{Name: r.Strategy, Counts: h.Counts}
-		why = ": this program has no strategy " + r.Strategy
+		meta = &strategies.Meta{Name: run.Strategy, Counts: header.Counts}
+		why = ": this program has no strategy " + run.Strategy
 	}
-	f.Selection = strategies.Selection{Meta: meta, Options: r.Options}
+	facts.Selection = strategies.Selection{Meta: meta, Options: run.Options}
 	read := harness.Readings{At: harness.AtRest}
 	for i := range all {
-		g := &all[i]
-		f.SyncPeriod = max(f.SyncPeriod, g.known.SyncPeriod)
-		read.List = append(read.List, readings(g.known.Readings, int64(g.Header.Epoch.Add(-g.Ahead).Sub(h.Epoch)), int64(g.Wrong))...)
+		generatorOf := &all[i]
+		facts.SyncPeriod = max(facts.SyncPeriod, generatorOf.known.SyncPeriod)
+		read.List = append(read.List, readings(generatorOf.known.Readings, int64(generatorOf.Header.Epoch.Add(-generatorOf.Ahead).Sub(header.Epoch)), int64(generatorOf.Wrong))...)
 		for _, o := range all[:i] {
-			f.Apart = max(f.Apart, (g.Ahead-o.Ahead).Abs()-g.Wrong-o.Wrong)
+			facts.Apart = max(facts.Apart, (generatorOf.Ahead-o.Ahead).Abs()-generatorOf.Wrong-o.Wrong)
 		}
 	}
 	if len(read.List) > 0 {
-		f.Readings = []harness.Readings{read}
+		facts.Readings = []harness.Readings{read}
 	}
-	if h.Policy.Window.Timeline != (quota.Timeline{}) {
-		f.Apart = 0 // windows follow the coordinator's clock
+	if header.Policy.Window.Timeline != (quota.Timeline{}) {
+		facts.Apart = 0 // windows follow the coordinator's clock
 	}
-	if f.Apart > 0 && why == "" {
-		why = fmt.Sprintf(": clocks differ by %v at least, under which it promises nothing", f.Apart)
+	if facts.Apart > 0 && why == "" {
+		why = fmt.Sprintf(": clocks differ by %v at least, under which it promises nothing", facts.Apart)
 	}
-	return f, why
+	return facts, why
 }
 
 // readings are those of a generator whose epoch is so much later than the union's. Its clock may be wrong.
 func readings(all []harness.Reading, later, wrong int64) (out []harness.Reading) {
-	for _, x := range all {
-		x.Call += later - wrong
-		x.Reply += later + wrong
-		out = append(out, x)
+	for _, reading := range all {
+		reading.Call += later - wrong
+		reading.Reply += later + wrong
+		out = append(out, reading)
 	}
 	return out
 }
@@ -328,7 +328,7 @@ func (s *interval) visitor(epoch time.Time, wrong time.Duration) func([]oracle.E
 	to := s.to + later
 	return func(events []oracle.Event) {
 		for i := range events {
-			if e := &events[i]; e.Kind == oracle.Take && e.Outcome != oracle.Short && e.Reply >= from && e.Reply <= to {
+			if event := &events[i]; event.Kind == oracle.Take && event.Outcome != oracle.Short && event.Reply >= from && event.Reply <= to {
 				s.decided++
 			}
 		}
@@ -343,15 +343,15 @@ func (s *interval) perSecond() float64 {
 }
 
 // report writes what each run leaked, or why that is undecided, and returns how many are.
-func report(w io.Writer, f *results.File) (undecided int) {
-	for i := range f.Runs {
-		r := &f.Runs[i]
-		text := fmt.Sprintf(" of %d generators: %s", r.Params.Sources, clockText(r))
-		if why := r.Audit.Discarded(); why != "" { // it is not the number of all if one is missing
+func report(w io.Writer, file *results.File) (undecided int) {
+	for i := range file.Runs {
+		run := &file.Runs[i]
+		text := fmt.Sprintf(" of %d generators: %s", run.Params.Sources, clockText(run))
+		if why := run.Audit.Discarded(); why != "" { // it is not the number of all if one is missing
 			undecided++
 			text = ": undecided: " + why
 		}
-		fmt.Fprintf(w, "%s, round %d%s\n", r.Params.Label, r.Repetition, text)
+		fmt.Fprintf(w, "%s, round %d%s\n", run.Params.Label, run.Repetition, text)
 	}
 	return undecided
 }

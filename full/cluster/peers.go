@@ -50,14 +50,14 @@ func (p *peers) Meet(ctx context.Context, step string) (time.Time, error) {
 }
 
 func (p *peers) Clock() (ahead, wrong time.Duration) {
-	b := p.member.bound()
-	return time.Duration(b.OffsetNS), time.Duration(b.ErrorNS)
+	offset := p.member.bound()
+	return time.Duration(offset.OffsetNS), time.Duration(offset.ErrorNS)
 }
 
 // Judged keeps what is known of a run.
-func (p *peers) Judged(run *results.Run, f *harness.Facts) {
-	k := known{Label: run.Params.Label, Repetition: run.Repetition, Ahead: f.ClockAhead, Wrong: f.ClockWrong, SyncPeriod: f.SyncPeriod}
-	for _, pass := range f.Readings {
+func (p *peers) Judged(run *results.Run, facts *harness.Facts) {
+	k := known{Label: run.Params.Label, Repetition: run.Repetition, Ahead: facts.ClockAhead, Wrong: facts.ClockWrong, SyncPeriod: facts.SyncPeriod}
+	for _, pass := range facts.Readings {
 		k.Readings = pass.List
 	}
 	p.mu.Lock()
@@ -69,9 +69,9 @@ func (p *peers) Judged(run *results.Run, f *harness.Facts) {
 func (p *peers) write(dir string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b, err := json.Marshal(p.known)
+	data, err := json.Marshal(p.known)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, knownName), b, 0o644)
+	return os.WriteFile(filepath.Join(dir, knownName), data, 0o644)
 }

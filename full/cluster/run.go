@@ -160,15 +160,15 @@ func (c *cluster) Run(cmd *cobra.Command, s *group.Settings, cfg *measure.Config
 // check refuses what cannot be measured here, and returns what is left out with the reason.
 func (c *cluster) check(x *session.Session, cfg *measure.Config) (map[string]string, error) {
 	cfg.Stores = x.Stores
-	cannot := func(p *harness.Plan) func(strategies.Selection) error {
+	cannot := func(plan *harness.Plan) func(strategies.Selection) error {
 		other := *cfg
-		other.Plan = *p
+		other.Plan = *plan
 		return func(sel strategies.Selection) error {
 			return cmp.Or(other.CannotRun(sel), cannotShare(&other, c.generators, sel))
 		}
 	}
 	selected, skipped := cfg.Plan.Split(cannot(&cfg.Plan))
-	err := session.LeaveOut(x.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, p *harness.Plan) error { return cannot(p)(sel) })
+	err := session.LeaveOut(x.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, plan *harness.Plan) error { return cannot(plan)(sel) })
 	if err != nil {
 		return nil, err
 	}
@@ -196,23 +196,23 @@ func (c *cluster) coordinate(x *session.Session, cfg *measure.Config, mark strin
 		dirs[i] = filepath.Join(scratch, fmt.Sprint(i+1))
 	}
 	p.Keep = func(index int, name string) (io.WriteCloser, error) { return kept(dirs[index-1], name) }
-	l, err := listen(c.at, p)
+	coordinator, err := listen(c.at, p)
 	if err != nil {
 		return x.Wrong("meet", err)
 	}
 	fmt.Fprintf(x.Stderr, "%d generators meet at %s%s: start this command with --generator 1 to --generator %[1]d\n", c.generators,
 		c.at.server.Host, c.at.server.Path)
 	stop := x.Progress.Watch(func() terminal.Status {
-		text, share := summary(l.states())
+		text, share := summary(coordinator.states())
 		return terminal.Status{Text: text, Share: share}
 	})
-	why := l.run(x.Ctx)
+	why := coordinator.run(x.Ctx)
 	stop()
 	x.Progress.End()
 	if why != nil {
 		for _, name := range x.Stores.Names() {
-			st, _ := x.Stores.Get(name)
-			cleanAfter(x, st, p.RunID)
+			store, _ := x.Stores.Get(name)
+			cleanAfter(x, store, p.RunID)
 		}
 	}
 	return conclude(x, dirs, why)
@@ -232,22 +232,22 @@ func kept(dir, name string) (io.WriteCloser, error) {
 
 // cleanAfter removes from a store of others what a run that ended early has left in it: the generator that would do so may be
 // gone.
-func cleanAfter(x *session.Session, st stores.Store, run string) {
-	k, ok := st.(stores.Keeper)
-	if !ok || st.Owned() {
+func cleanAfter(x *session.Session, store stores.Store, run string) {
+	k, ok := store.(stores.Keeper)
+	if !ok || store.Owned() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.Ctx), silence)
 	defer cancel()
-	session.RemoveDead(ctx, x.Stderr, st.Driver(), st)
+	session.RemoveDead(ctx, x.Stderr, store.Driver(), store)
 	held, err := k.Holdings(ctx, false)
-	for _, h := range held {
-		if strings.HasPrefix(string(h.Scope), run+"_") {
-			err = errors.Join(err, st.Wipe(ctx, h.Scope))
+	for _, holding := range held {
+		if strings.HasPrefix(string(holding.Scope), run+"_") {
+			err = errors.Join(err, store.Wipe(ctx, holding.Scope))
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(x.Stderr, "warning: what generators left in %s could not be removed: %v\n", st.Driver(), err)
+		fmt.Fprintf(x.Stderr, "warning: what generators left in %s could not be removed: %v\n", store.Driver(), err)
 	}
 }
 
@@ -282,7 +282,7 @@ func (c *cluster) generate(x *session.Session, cfg *measure.Config, mark string,
 	host, _ := os.Hostname() // an unnamed host is shown as such
 	h := hello{Index: c.index, Of: c.generators, Fingerprint: mark,
 		Place: fmt.Sprintf("process %d on %s", os.Getpid(), cmp.Or(host, "an unnamed host"))}
-	m, err := join(x.Ctx, c.at, h, c.wait, clock.Wall{}.Now)
+	member, err := join(x.Ctx, c.at, h, c.wait, clock.Wall{}.Now)
 	if _, refused := errors.AsType[*stoppedError](err); refused {
 		return exit.With(exit.Failed, err)
 	}
@@ -291,10 +291,10 @@ func (c *cluster) generate(x *session.Session, cfg *measure.Config, mark string,
 	}
 	dir, err := os.MkdirTemp("", "quotabench-generator-")
 	if err != nil {
-		return handBack(x, m, "", err)
+		return handBack(x, member, "", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary directory
-	return handBack(x, m, dir, measureWith(x, cfg, m, dir, skipped))
+	return handBack(x, member, dir, measureWith(x, cfg, member, dir, skipped))
 }
 
 // measureWith measures together with the others, and leaves in a directory what the coordinator needs.
@@ -306,32 +306,32 @@ func measureWith(x *session.Session, cfg *measure.Config, m *member, dir string,
 	if err := os.Mkdir(cfg.Archive, 0o755); err != nil {
 		return err
 	}
-	r, err := measure.Measure(m.ctx, *cfg)
+	report, err := measure.Measure(m.ctx, *cfg)
 	if err != nil {
 		return err
 	}
 	file := x.Measured(cfg.Workload.Name, skipped)
-	file.Runs = r.Runs
-	file.Interrupted = r.Interrupted
-	file.Workload = session.WorkloadRecord(cfg.Workload.Name, r.Info, cfg.Notes())
-	file.Skipped = append(file.Skipped, r.Skipped...)
+	file.Runs = report.Runs
+	file.Interrupted = report.Interrupted
+	file.Workload = session.WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
+	file.Skipped = append(file.Skipped, report.Skipped...)
 	file.Summaries = results.Summarise(file.Runs)
-	b, err := codec.Encode(file)
+	data, err := codec.Encode(file)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, render.ResultsName), b, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, render.ResultsName), data, 0o644); err != nil {
 		return err
 	}
 	if err := p.write(dir); err != nil {
 		return err
 	}
-	if len(r.Skipped) > 0 {
-		return fmt.Errorf("%s: %s", r.Skipped[0].Strategy, r.Skipped[0].Reason)
+	if len(report.Skipped) > 0 {
+		return fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason)
 	}
-	for i := range r.Runs {
-		if invalid, ok := errors.AsType[*results.InvalidError](r.Runs[i].Err()); ok {
-			return fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s", invalid.Label, r.Runs[i].Repetition,
+	for i := range report.Runs {
+		if invalid, ok := errors.AsType[*results.InvalidError](report.Runs[i].Err()); ok {
+			return fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s", invalid.Label, report.Runs[i].Repetition,
 				invalid.Reason.Code, invalid.Reason.Detail)
 		}
 	}

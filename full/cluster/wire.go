@@ -100,25 +100,25 @@ type reply struct {
 type message struct{ Kind, Text string }
 
 // respond answers a message with a value, or with why there is none. Who asked may be gone.
-func respond(m *nats.Msg, refused string, value any) {
+func respond(msg *nats.Msg, refused string, value any) {
 	r := reply{Refused: refused}
 	r.Body, _ = json.Marshal(value) // numbers and texts
-	b, _ := json.Marshal(r)
-	_ = m.Respond(b)
+	data, _ := json.Marshal(r)
+	_ = msg.Respond(data)
 }
 
 // ask makes a call. A [stoppedError] is the coordinator's answer; without one it is lost.
-func ask(ctx context.Context, c *nats.Conn, subject string, q request, value any) error {
-	b, err := json.Marshal(q)
+func ask(ctx context.Context, conn *nats.Conn, subject string, q request, value any) error {
+	data, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}
-	m, err := c.RequestWithContext(ctx, subject, b)
+	msg, err := conn.RequestWithContext(ctx, subject, data)
 	if err != nil {
 		return err
 	}
 	var r reply
-	if err := json.Unmarshal(m.Data, &r); err != nil {
+	if err := json.Unmarshal(msg.Data, &r); err != nil {
 		return fmt.Errorf("an answer cannot be read: %w", err)
 	}
 	if r.Refused != "" {
@@ -162,25 +162,25 @@ func (m meeting) clock() string { return m.root + "clock" }
 
 // connect makes a client that never connects again: what was lost in between would be missed.
 func (m meeting) connect() (*nats.Conn, error) {
-	o := []nats.Option{nats.NoReconnect(), nats.Timeout(patience), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
+	options := []nats.Option{nats.NoReconnect(), nats.Timeout(patience), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
 	if password, both := m.server.User.Password(); both {
-		o = append(o, nats.UserInfo(m.server.User.Username(), password))
+		options = append(options, nats.UserInfo(m.server.User.Username(), password))
 	} else if m.server.User != nil {
-		o = append(o, nats.Token(m.server.User.Username()))
+		options = append(options, nats.Token(m.server.User.Username()))
 	}
-	c, err := nats.Connect("nats://"+m.server.Host, o...)
+	conn, err := nats.Connect("nats://"+m.server.Host, options...)
 	if err != nil {
 		return nil, fmt.Errorf("no server of NATS answers at %s: %w", m.server.Host, err)
 	}
-	return c, nil
+	return conn, nil
 }
 
 // subscribe returns a subscription that drops nothing. The server has it before it sees what the same client publishes
 // afterwards.
-func subscribe(c *nats.Conn, subject string, take nats.MsgHandler) error {
-	s, err := c.Subscribe(subject, take)
+func subscribe(conn *nats.Conn, subject string, take nats.MsgHandler) error {
+	subscription, err := conn.Subscribe(subject, take)
 	if err != nil {
 		return err
 	}
-	return s.SetPendingLimits(-1, -1)
+	return subscription.SetPendingLimits(-1, -1)
 }

@@ -72,12 +72,12 @@ func Run(b *testing.B, metas ...*strategies.Meta) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, w := range workloads.All() {
-			if w.NeedsTrace {
+		for _, meta := range workloads.All() {
+			if meta.NeedsTrace {
 				continue
 			}
-			m := &measured{sel: sel, workload: w, stores: set}
-			b.Run(export.SubName(sel.String(), w.Name), m.pass)
+			m := &measured{sel: sel, workload: meta, stores: set}
+			b.Run(export.SubName(sel.String(), meta.Name), m.pass)
 		}
 	}
 }
@@ -95,8 +95,8 @@ func opened(ctx context.Context) (set *stores.Set, said string, err error) {
 	}
 	for _, name := range names {
 		info, _ := set.Absent(name)
-		if st, ok := set.Get(name); ok {
-			info = st.Info()
+		if store, ok := set.Get(name); ok {
+			info = store.Info()
 		}
 		said += name + ": " + info.Text() + "\n"
 	}
@@ -149,9 +149,9 @@ func (m *measured) pass(b *testing.B) {
 		b.ResetTimer()
 	}
 	length := min(max(target/20, time.Millisecond), measure.DefaultReferenceLength)
-	r := m.measure(b, b.N, b, length)
-	for _, m := range export.Metrics(r) {
-		b.ReportMetric(m.Value, m.Unit)
+	run := m.measure(b, b.N, b, length)
+	for _, metric := range export.Metrics(run) {
+		b.ReportMetric(metric.Value, metric.Unit)
 	}
 }
 
@@ -159,14 +159,14 @@ func (m *measured) pass(b *testing.B) {
 // lasts as long as said, and none of 0.
 func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, reference time.Duration) *results.Run {
 	sel := m.sel
-	w := m.workload
+	meta := m.workload
 	cfg := measure.Config{
 		Plan: harness.Plan{
-			Strategies: []strategies.Selection{sel}, Workload: w, Seed: 1, Load: harness.Closed(), Stores: m.stores, Requests: int64(requests),
+			Strategies: []strategies.Selection{sel}, Workload: meta, Seed: 1, Load: harness.Closed(), Stores: m.stores, Requests: int64(requests),
 		},
 		Rounds: 1, NoReference: reference == 0, ReferenceLength: reference, Timer: timer,
 	}
-	if all, err := quota.Complete(w.Options, nil); err == nil && w.Takes("subjects") && all.Int("subjects") > maxSubjects {
+	if all, err := quota.Complete(meta.Options, nil); err == nil && meta.Takes("subjects") && all.Int("subjects") > maxSubjects {
 		cfg.Stream.Set("subjects", maxSubjects)
 	}
 	if err := choosePolicy(&cfg, sel); err != nil {
@@ -179,16 +179,16 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	if len(report.Runs) == 0 {
 		b.Fatalf("no run: %+v", report.Skipped)
 	}
-	r := &report.Runs[0]
-	for _, x := range r.Audit.Reasons {
+	run := &report.Runs[0]
+	for _, reason := range run.Audit.Reasons {
 		// A benchmark's first passes are too short to cross a limit or a boundary.
-		short := x.Code == harness.CodeNeverCrossed || x.Code == "boundary-missed"
-		if x.Discards == results.DiscardsCorrectness && !short {
-			b.Fatalf("%s: %s", x.Code, x.Detail)
+		short := reason.Code == harness.CodeNeverCrossed || reason.Code == "boundary-missed"
+		if reason.Discards == results.DiscardsCorrectness && !short {
+			b.Fatalf("%s: %s", reason.Code, reason.Detail)
 		}
 	}
-	m.perRequest = time.Duration(r.ElapsedNS / max(r.Issued, 1))
-	return r
+	m.perRequest = time.Duration(run.ElapsedNS / max(run.Issued, 1))
+	return run
 }
 
 // choosePolicy gives the measurement the first of the likely policies under which the strategy can serve the workload,
@@ -212,7 +212,7 @@ func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) 
 }
 
 // benchTime is -benchtime; known is false if that is a number of requests.
-func benchTime() (d time.Duration, known bool) {
+func benchTime() (duration time.Duration, known bool) {
 	if f := flag.Lookup("test.benchtime"); f != nil {
 		if d, err := time.ParseDuration(f.Value.String()); err == nil {
 			return d, true

@@ -35,8 +35,8 @@ const (
 func (p *pass) audit() {
 	p.auditRecording()
 	p.auditBegin()
-	for _, st := range p.s.stores {
-		p.auditStore(st)
+	for _, store := range p.s.stores {
+		p.auditStore(store)
 	}
 	if p.s.strays > 0 {
 		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys were under this run's prefix before its first request", p.s.strays)
@@ -50,27 +50,27 @@ func (p *pass) discard(code, discards, format string, args ...any) {
 
 // auditRecording asks whether everything that happened was recorded.
 func (p *pass) auditRecording() {
-	r := p.run
-	d := p.d
-	if d.full.Load() {
+	run := p.run
+	drive := p.d
+	if drive.full.Load() {
 		p.discard("ended-early", results.DiscardsNothing,
-			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
+			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", run.Issued)
 	}
-	c := p.m.cfg
-	if per := workloads.OpsPerCrossing(d.stream); per > 0 && c.Requests == 0 && d.stream.Len() == 0 &&
-		r.Issued >= d.requests && r.ElapsedNS < int64(c.Duration)*9/10 {
+	config := p.m.cfg
+	if per := workloads.OpsPerCrossing(drive.stream); per > 0 && config.Requests == 0 && drive.stream.Len() == 0 &&
+		run.Issued >= drive.requests && run.ElapsedNS < int64(config.Duration)*9/10 {
 		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in its warm-up",
-			time.Duration(r.ElapsedNS).Round(time.Millisecond), d.requests/per)
+			time.Duration(run.ElapsedNS).Round(time.Millisecond), drive.requests/per)
 	}
-	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
-		p.discard("sample-mismatch", results.DiscardsCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
+	if want := run.Issued + drive.lateness.unfinished; run.Latency().Samples != want {
+		p.discard("sample-mismatch", results.DiscardsCorrectness, "%d latencies for %d requests", run.Latency().Samples, want)
 	}
 	names := map[quota.Subject]struct{}{}
 	touched := 0
-	for _, s := range d.subjects.all() {
-		if s.touched() {
-			names[s.name] = struct{}{}
+	for _, subject := range drive.subjects.all() {
+		if subject.touched() {
+			names[subject.name] = struct{}{}
 			touched++
 		}
 	}
@@ -80,33 +80,33 @@ func (p *pass) auditRecording() {
 }
 
 // auditStore asks whether a store was ours alone and did as it should.
-func (p *pass) auditStore(st *siteStore) {
-	if st.traffic.Unparsed > 0 {
+func (p *pass) auditStore(store *siteStore) {
+	if store.traffic.Unparsed > 0 {
 		p.discard("meter-lost", results.DiscardsNothing, "the traffic of %d connections to %s could not be followed: "+
-			"commands and statements are too low", st.traffic.Unparsed, st.name)
+			"commands and statements are too low", store.traffic.Unparsed, store.name)
 	}
-	b := st.before
-	a := st.after
-	if !p.canCompare(st) || a.Incarnation != b.Incarnation { // it, or some of its servers, is another one or did not answer
+	stats := store.before
+	a := store.after
+	if !p.canCompare(store) || a.Incarnation != stats.Incarnation { // it, or some of its servers, is another one or did not answer
 		return
 	}
-	if n := a.Evicted - b.Evicted; n > 0 && p.s.evicts(st) {
+	if n := a.Evicted - stats.Evicted; n > 0 && p.s.evicts(store) {
 		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was to",
-			st.name, format.Number(n, "key"))
+			store.name, format.Number(n, "key"))
 	}
-	if a.Forks > b.Forks || a.Forking {
-		p.discard("store-forked", results.Disturbs, "%s forked to save during the run", st.name)
+	if a.Forks > stats.Forks || a.Forking {
+		p.discard("store-forked", results.Disturbs, "%s forked to save during the run", store.name)
 	}
-	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && !asksSQL(st) {
+	if ours := store.traffic.Commands; a.Commands > 0 && a.Commands-stats.Commands < ours && !asksSQL(store) {
 		p.discard("store-counts-less", results.DiscardsNothing, "%s processed %d commands, fewer than the %d that were sent",
-			st.name, a.Commands-b.Commands, ours)
+			store.name, a.Commands-stats.Commands, ours)
 	}
 }
 
 // auditTimings asks whether the machine and the instrument left the timings alone.
 func (p *pass) auditTimings() {
-	r := p.run
-	if n := r.Latency().OutOfRange; n > 0 {
+	run := p.run
+	if n := run.Latency().OutOfRange; n > 0 {
 		p.discard("histogram-overflow", results.DisturbsTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
@@ -114,33 +114,33 @@ func (p *pass) auditTimings() {
 	}
 	s, ok := p.others()
 	if ok {
-		r.OthersShare = max(0, s)
+		run.OthersShare = max(0, s)
 	}
 	switch {
 	case p.accompanied:
 		p.discard("other-measurements", results.DisturbsTimings, "this process made other measurements at the same time, on the same cores")
 	case p.m.cfg.Peers != nil: // who joins the runs knows how much of it peers used
-	case r.OthersShare > maxOthers:
+	case run.OthersShare > maxOthers:
 		p.discard("machine-busy", results.Disturbs,
 			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
 	}
-	if w := r.Waiting; w != nil && w.HiccupMax > int64(maxStill) {
+	if waiting := run.Waiting; waiting != nil && waiting.HiccupMax > int64(maxStill) {
 		p.discard("stood-still", results.DiscardsRound, "this process stood still for %v: it was suspended",
-			time.Duration(w.HiccupMax).Round(time.Millisecond))
+			time.Duration(waiting.HiccupMax).Round(time.Millisecond))
 	}
-	l := r.Lateness
-	if l == nil {
+	lateness := run.Lateness
+	if lateness == nil {
 		return
 	}
-	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
+	if limit := float64(run.Latency().P50) * maxPacerShare; float64(lateness.PacerP50) > limit {
 		p.discard("pacer-late", results.DisturbsResponse,
 			"requests were released %d µs late in the median, more than 5 %% of the median response: "+
-				"that is part of the response time, and not of the service time", l.PacerP50/1000)
+				"that is part of the response time, and not of the service time", lateness.PacerP50/1000)
 	}
-	if l.Saturated {
+	if lateness.Saturated {
 		p.discard("saturated", results.DiscardsNothing,
 			"the backlog grew from %d to %d requests: the strategy cannot keep up with this rate, and its latency grows "+
-				"with the duration", l.BacklogHalf, l.BacklogEnd)
+				"with the duration", lateness.BacklogHalf, lateness.BacklogEnd)
 	}
 }
 
@@ -157,9 +157,9 @@ func (p *pass) others() (share float64, ok bool) {
 		return 0, false
 	}
 	mine := p.own.used
-	for _, st := range p.s.stores {
-		used := st.after.CPU - st.before.CPU
-		if st.after.Known && st.after.CPU == 0 || p.s.failedOver(st.name) {
+	for _, store := range p.s.stores {
+		used := store.after.CPU - store.before.CPU
+		if store.after.Known && store.after.CPU == 0 || p.s.failedOver(store.name) {
 			return 0, false
 		}
 		mine += max(0, used)
@@ -192,41 +192,41 @@ func newCrossRunAudit() *crossRunAudit {
 
 // sameRequests reports a run that was asked something else than the other runs of
 // its round that were asked as much.
-func (a *crossRunAudit) sameRequests(r *results.Run, hash uint64) {
-	if a.round != r.Repetition {
-		a.round = r.Repetition
+func (a *crossRunAudit) sameRequests(run *results.Run, hash uint64) {
+	if a.round != run.Repetition {
+		a.round = run.Repetition
 		a.requests = map[int64]asked{}
 	}
-	first, ok := a.requests[r.Issued]
+	first, ok := a.requests[run.Issued]
 	if !ok {
-		a.requests[r.Issued] = asked{hash, r.Params.Label}
+		a.requests[run.Issued] = asked{hash, run.Params.Label}
 		return
 	}
 	if first.hash != hash {
-		r.Audit.Discard("streams-differ", results.DiscardsCorrectness,
-			fmt.Sprintf("its %d requests were not those that %s was asked in the same round", r.Issued, first.strategy))
+		run.Audit.Discard("streams-differ", results.DiscardsCorrectness,
+			fmt.Sprintf("its %d requests were not those that %s was asked in the same round", run.Issued, first.strategy))
 	}
 }
 
 // askedHash is a hash of what was asked, in any order.
 type askedHash struct{ hash uint64 }
 
-func (a *askedHash) take(e *oracle.Event) {
-	a.hash += seed.Mix(uint64(e.Subject)<<32 ^ uint64(e.Units))
+func (a *askedHash) take(event *oracle.Event) {
+	a.hash += seed.Mix(uint64(event.Subject)<<32 ^ uint64(event.Units))
 }
 
 // freshStream reports a generated stream that another round has had already: its
 // rounds would be one sample, taken several times.
-func (a *crossRunAudit) freshStream(r *results.Run, random bool) {
+func (a *crossRunAudit) freshStream(run *results.Run, random bool) {
 	if !random {
 		return
 	}
-	if other, ok := a.streams[r.Params.Stream]; ok && other != r.Repetition {
-		r.Audit.Discard("streams-coincide", results.DiscardsCorrectness,
+	if other, ok := a.streams[run.Params.Stream]; ok && other != run.Repetition {
+		run.Audit.Discard("streams-coincide", results.DiscardsCorrectness,
 			fmt.Sprintf("the request stream is the same as in round %d: the random source repeats itself", other))
 		return
 	}
-	a.streams[r.Params.Stream] = r.Repetition
+	a.streams[run.Params.Stream] = run.Repetition
 }
 
 // thirds counts the decisions in the first and in the last third of a run.
@@ -235,24 +235,24 @@ type thirds struct {
 	first, last float64
 }
 
-func thirdsOf(r *results.Run) *thirds { return &thirds{elapsed: r.ElapsedNS} }
+func thirdsOf(run *results.Run) *thirds { return &thirds{elapsed: run.ElapsedNS} }
 
-func (t *thirds) take(e *oracle.Event) {
+func (t *thirds) take(event *oracle.Event) {
 	switch {
-	case e.Reply < t.elapsed/3:
+	case event.Reply < t.elapsed/3:
 		t.first++
-	case e.Reply >= 2*t.elapsed/3:
+	case event.Reply >= 2*t.elapsed/3:
 		t.last++
 	}
 }
 
 // stationary notes how the run's last third compares with its first.
-func (a *crossRunAudit) stationary(r *results.Run, t *thirds) {
-	if r.Partial || r.ElapsedNS <= 0 || !r.Audit.Valid {
+func (a *crossRunAudit) stationary(run *results.Run, t *thirds) {
+	if run.Partial || run.ElapsedNS <= 0 || !run.Audit.Valid {
 		return
 	}
 	if t.first > 0 && t.last > 0 {
-		a.thirds[r.Params.Label] = append(a.thirds[r.Params.Label], t.last/t.first)
+		a.thirds[run.Params.Label] = append(a.thirds[run.Params.Label], t.last/t.first)
 	}
 }
 
@@ -261,16 +261,16 @@ func (a *crossRunAudit) stationary(r *results.Run, t *thirds) {
 // tell.
 func discardZeroLeaks(runs []results.Run, control string) {
 	for i := range runs {
-		r := &runs[i]
-		if r.Leak.Units > 0 {
+		run := &runs[i]
+		if run.Leak.Units > 0 {
 			continue
 		}
-		r.Audit.Discard("racy-control-clean", results.DiscardsNothing,
+		run.Audit.Discard("racy-control-clean", results.DiscardsNothing,
 			control+" races and leaked nothing under this load, so a leak of 0 shows nothing either: give more --workers")
-		for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
+		for _, clauses := range [][]results.Clause{run.Guarantee, run.Record} {
 			for j := range clauses {
-				if c := &clauses[j]; c.Property == string(quota.PropertyLeak) && c.Verdict == results.Kept {
-					c.Verdict = results.Undecided
+				if clause := &clauses[j]; clause.Property == string(quota.PropertyLeak) && clause.Verdict == results.Kept {
+					clause.Verdict = results.Undecided
 				}
 			}
 		}
@@ -294,16 +294,16 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		}
 		lo := math.Inf(1)
 		hi := 0.0
-		for _, x := range ratios {
-			lo = min(lo, x)
-			hi = max(hi, x)
+		for _, value := range ratios {
+			lo = min(lo, value)
+			hi = max(hi, value)
 		}
 		if lo < 1+minTrend && hi > 1-minTrend {
 			continue
 		}
 		for i := range runs {
-			if r := &runs[i]; r.Params.Label == label {
-				r.Audit.Discard("not-stationary", results.DisturbsTimings, fmt.Sprintf(
+			if run := &runs[i]; run.Params.Label == label {
+				run.Audit.Discard("not-stationary", results.DisturbsTimings, fmt.Sprintf(
 					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not settled", lo, hi))
 			}
 		}
@@ -329,17 +329,17 @@ func drifted(runs []results.Run) {
 		limit = max(limit, driftFactor*usual)
 	}
 	for i := range runs {
-		r := &runs[i]
-		if r.ReferenceChange == 0 || math.Abs(math.Log(r.ReferenceChange)) <= limit {
+		run := &runs[i]
+		if run.ReferenceChange == 0 || math.Abs(math.Log(run.ReferenceChange)) <= limit {
 			continue
 		}
-		before := 2 * r.ReferencePerS / (1 + r.ReferenceChange)
+		before := 2 * run.ReferencePerS / (1 + run.ReferenceChange)
 		text := fmt.Sprintf("the reference loop went from %.0f to %.0f commands/s while the strategy ran: "+
-			"the machine was not quiet", before, before*r.ReferenceChange)
+			"the machine was not quiet", before, before*run.ReferenceChange)
 		if known {
 			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}
-		r.Audit.Discard("reference-drift", results.Disturbs, text)
+		run.Audit.Discard("reference-drift", results.Disturbs, text)
 	}
 }
 
@@ -370,13 +370,13 @@ func crossedElsewhere(runs []results.Run) {
 		}
 	}
 	for i := range runs {
-		r := &runs[i]
-		if !crossed[r.Key()] {
+		run := &runs[i]
+		if !crossed[run.Key()] {
 			continue
 		}
-		r.Audit.Soften(harness.CodeNeverCrossed)
-		if r.Paced != nil {
-			r.Paced.Audit.Soften(harness.CodeNeverCrossed)
+		run.Audit.Soften(harness.CodeNeverCrossed)
+		if run.Paced != nil {
+			run.Paced.Audit.Soften(harness.CodeNeverCrossed)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.
 		return func() {}
 	}
 	o.d.putInForce() // a change may come before the pass has begun to run
-	return onTime(o.d.tb, plan, length, &o.err, func(e *trouble.Event) error { return o.change(ctx, e.What.Units) })
+	return onTime(o.d.tb, plan, length, &o.err, func(event *trouble.Event) error { return o.change(ctx, event.What.Units) })
 }
 
 // onTime makes each change of a plan when its time has come in a pass that starts now and
@@ -61,12 +61,12 @@ func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.
 func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error, change func(*trouble.Event) error) (stop func()) {
 	begun := tb.nano()
 	return clock.Aside(func(wait func(time.Duration) bool) {
-		for _, e := range plan.InTime() {
-			at, _ := e.When.Within(length)
+		for _, event := range plan.InTime() {
+			at, _ := event.When.Within(length)
 			if !wait(at - time.Duration(tb.nano()-begun)) {
 				return
 			}
-			*err = change(&e)
+			*err = change(&event)
 			if *err != nil {
 				return
 			}
@@ -75,28 +75,28 @@ func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error, c
 }
 
 func (o *operator) change(ctx context.Context, limit int64) error {
-	d := o.d
-	next := *d.limit.Load().policy
+	drive := o.d
+	next := *drive.limit.Load().policy
 	least := min(next.Limit, limit)
 	next.Limit = limit
-	subjects := o.session.LimitedSubjects(d.stream, d.subjects.n)
-	from := d.tb.nano()
-	d.limit.Store(&inForce{&next, least})
+	subjects := o.session.LimitedSubjects(drive.stream, drive.subjects.n)
+	from := drive.tb.nano()
+	drive.limit.Store(&inForce{&next, least})
 	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit",
 		func(ctx context.Context) (any, error) {
 			return nil, o.session.SetLimit(ctx, &next, subjects, 0)
 		})
-	d.limit.Store(&inForce{&next, limit})
-	o.made = append(o.made, oracle.LimitChange{From: from, To: d.tb.nano(), Limit: limit})
+	drive.limit.Store(&inForce{&next, limit})
+	o.made = append(o.made, oracle.LimitChange{From: from, To: drive.tb.nano(), Limit: limit})
 	return err
 }
 
 // changes are those that were made, since the epoch: what came before the first request is in force from the start.
 func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
-	for _, c := range o.made {
-		c.From = max(0, c.From-epoch)
-		c.To = max(0, c.To-epoch)
-		out = append(out, c)
+	for _, change := range o.made {
+		change.From = max(0, change.From-epoch)
+		change.To = max(0, change.To-epoch)
+		out = append(out, change)
 	}
 	return out
 }
@@ -105,26 +105,26 @@ func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 // waits for one that is being made, and gives up the rest.
 func (p *pass) overwrite(ctx context.Context) (stop func()) {
 	plan := p.m.cfg.Trouble.Of(trouble.Tamper)
-	return onTime(p.d.tb, plan, p.m.cfg.Duration, &p.overwriting, func(e *trouble.Event) error { return p.overwriteOnce(ctx, e) })
+	return onTime(p.d.tb, plan, p.m.cfg.Duration, &p.overwriting, func(event *trouble.Event) error { return p.overwriteOnce(ctx, event) })
 }
 
-func (p *pass) overwriteOnce(ctx context.Context, e *trouble.Event) error {
-	st := p.s.stores[string(p.s.Selection.RedisNeeds()[0])]
-	conn, err := st.Connect(ctx, p.s.scope, stores.ConnOptions{Pool: 1})
+func (p *pass) overwriteOnce(ctx context.Context, event *trouble.Event) error {
+	store := p.s.stores[string(p.s.Selection.RedisNeeds()[0])]
+	conn, err := store.Connect(ctx, p.s.scope, stores.ConnOptions{Pool: 1})
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // what it sent was answered
 	client, ok := conn.Client().(redis.UniversalClient)
 	if !ok {
-		return fmt.Errorf("the client of %s is no Redis client", st.Driver())
+		return fmt.Errorf("the client of %s is no Redis client", store.Driver())
 	}
 	prefix := p.s.scope.Prefix()
 	keys, err := tamper.Keys(ctx, client, prefix)
 	if err != nil {
 		return err
 	}
-	n, err := tamper.Apply(ctx, e, client, prefix, keys)
+	n, err := tamper.Apply(ctx, event, client, prefix, keys)
 	p.overwritten += n
 	return err
 }

@@ -170,45 +170,45 @@ func (c *Config) checkTrouble() error {
 	if len(c.Trouble.Of(trouble.Skew)) > 0 && len(c.Trouble.Of(trouble.Change)) > 0 {
 		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the change of the limit")
 	}
-	for _, e := range c.Trouble {
+	for _, event := range c.Trouble {
 		var err error
-		switch e.Kind() {
+		switch event.Kind() {
 		case trouble.Outage:
-			err = c.checkOutage(&e)
+			err = c.checkOutage(&event)
 		case trouble.Network:
-			err = c.checkNetwork(&e)
+			err = c.checkNetwork(&event)
 		case trouble.Pause:
-			if e.What.For >= c.DecisionTimeout {
+			if event.What.For >= c.DecisionTimeout {
 				err = fmt.Errorf("decisions are given up after %v, so give a longer --decision-timeout", c.DecisionTimeout)
 			}
 		case trouble.Restart:
 			err = errors.New("a measured run cannot restart instances: simulate it")
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", e, err)
+			return fmt.Errorf("%s: %w", event, err)
 		}
 	}
 	return nil
 }
 
 // checkOutage reports an outage that its store cannot have, or of a store that the run has not.
-func (c *Config) checkOutage(e *trouble.Event) error {
-	name := e.Where.Name
-	word := e.What.Word
+func (c *Config) checkOutage(event *trouble.Event) error {
+	name := event.Where.Name
+	word := event.What.Word
 	store, here := c.Stores.Get(name)
 	switch {
 	case c.lacks(name):
 		return fmt.Errorf("this run has no store %s", name)
 	case !here:
 	case word == trouble.Empty && !volatile(store):
-		return fmt.Errorf("%s keeps what it holds on a disk: give %s", name, e.Away())
+		return fmt.Errorf("%s keeps what it holds on a disk: give %s", name, event.Away())
 	case word == trouble.Failover:
-		return format.Wrapf(canFailOver(store, e, c.Duration), "%s cannot come back as its replica", name)
-	case e.Breaks():
-		b, ok := store.(stores.Breakable)
+		return format.Wrapf(canFailOver(store, event, c.Duration), "%s cannot come back as its replica", name)
+	case event.Breaks():
+		breakable, ok := store.(stores.Breakable)
 		err := errors.New("no store of its kind can")
 		if ok {
-			err = b.CanBreak(context.Background(), string(word))
+			err = breakable.CanBreak(context.Background(), string(word))
 		}
 		return format.Wrapf(err, "%s cannot be %s", name, word)
 	}
@@ -216,11 +216,11 @@ func (c *Config) checkOutage(e *trouble.Event) error {
 }
 
 // checkNetwork reports a network within this process, or to a store that the run has not.
-func (c *Config) checkNetwork(e *trouble.Event) error {
-	store, here := c.Stores.Get(e.Where.Name)
+func (c *Config) checkNetwork(event *trouble.Event) error {
+	store, here := c.Stores.Get(event.Where.Name)
 	switch {
-	case c.lacks(e.Where.Name):
-		return fmt.Errorf("this run has no store %s", e.Where.Name)
+	case c.lacks(event.Where.Name):
+		return fmt.Errorf("this run has no store %s", event.Where.Name)
 	case here && store.Info().Kind == stores.KindEmbedded:
 		return errors.New("the network is within this process")
 	}
@@ -258,16 +258,16 @@ func (c *Config) poolOf(driver string) int {
 }
 
 // volatile reports whether a store that ends loses what it holds.
-func volatile(s stores.Store) bool {
-	d, err := stores.DriverOf(s.Driver())
-	return err == nil && d.Volatile
+func volatile(store stores.Store) bool {
+	driver, err := stores.DriverOf(store.Driver())
+	return err == nil && driver.Volatile
 }
 
 // poolFor is the connections of one of the strategy's instances to a store with that
 // name and driver: those that a run was given, those that the strategy asks for as
 // far as it has callers to use them, or the driver's.
-func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
-	asked := s.Connections(name).Pool
+func (c *Config) poolFor(selection strategies.Selection, name, driver string) int {
+	asked := selection.Connections(name).Pool
 	if c.Pool > 0 || asked <= 0 {
 		return c.poolOf(driver)
 	}
@@ -280,40 +280,40 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 // of these if a server does not answer: that of the pipeline ahead, and its own. 0 is
 // the client's default.
 func (c *Config) pipelineTimeout() time.Duration {
-	if t := c.DecisionTimeout / 2; t < defaultRedisTimeout {
-		return t
+	if duration := c.DecisionTimeout / 2; duration < defaultRedisTimeout {
+		return duration
 	}
 	return 0
 }
 
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
-func (c *Config) CannotRun(s strategies.Selection) error {
-	if err := s.BuiltIn(); err != nil {
+func (c *Config) CannotRun(selection strategies.Selection) error {
+	if err := selection.BuiltIn(); err != nil {
 		return err // its stores may not be either
 	}
-	if err := c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
+	if err := c.Plan.CannotRun(selection, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
 		return err // its stores were not opened
 	}
-	if len(c.Trouble.Of(trouble.Skew)) > 0 && (s.Foreign || s.Outside) {
-		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave wrong clocks out", s.Name)
+	if len(c.Trouble.Of(trouble.Skew)) > 0 && (selection.Foreign || selection.Outside) {
+		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave wrong clocks out", selection.Name)
 	}
-	if s.Outside && c.Stream.Speed() > 0 && c.Stream.Speed() != 1 {
+	if selection.Outside && c.Stream.Speed() > 0 && c.Stream.Speed() != 1 {
 		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+
-			"shorten: give --workload %s:speed=1", s.Name, c.Stream.Speed(), c.Workload.Name)
+			"shorten: give --workload %s:speed=1", selection.Name, c.Stream.Speed(), c.Workload.Name)
 	}
-	for _, need := range s.Needs {
+	for _, need := range selection.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model
 		}
 		if _, ok := c.Stores.Get(string(strategies.NeedPostgres)); !ok && need == strategies.NeedReplica {
 			continue // which a model has, too
 		}
-		st, ok := c.Stores.Get(string(need))
+		store, ok := c.Stores.Get(string(need))
 		if !ok {
 			return c.missing(string(need))
 		}
-		if s.Suits != nil {
-			if err := s.Suits(s.Options, st); err != nil {
+		if selection.Suits != nil {
+			if err := selection.Suits(selection.Options, store); err != nil {
 				return err
 			}
 		}
@@ -328,12 +328,12 @@ func (c *Config) StoresNeeded() []string {
 	if !c.NoReference {
 		names = append(names, string(strategies.NeedRedis))
 	}
-	for _, e := range c.Trouble.Of(trouble.Outage, trouble.Network) {
-		names = append(names, e.Where.Name)
+	for _, event := range c.Trouble.Of(trouble.Outage, trouble.Network) {
+		names = append(names, event.Where.Name)
 	}
-	for _, s := range c.Strategies {
-		if c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()) == nil {
-			names = append(names, storesOf(s)...)
+	for _, selection := range c.Strategies {
+		if c.Plan.CannotRun(selection, strategies.ModeMeasure, c.CrossesWindows()) == nil {
+			names = append(names, storesOf(selection)...)
 		}
 	}
 	slices.Sort(names)
@@ -350,8 +350,8 @@ func (c *Config) missing(name string) error {
 
 // missing says how to get a store that is not there.
 func missing(name string) error {
-	if d, err := stores.DriverOf(name); err == nil && d.Name == name {
-		return fmt.Errorf("it needs %s: %s", d.Title, cmp.Or(d.Get, "give "+d.Forms()+" by --"+name))
+	if driver, err := stores.DriverOf(name); err == nil && driver.Name == name {
+		return fmt.Errorf("it needs %s: %s", driver.Title, cmp.Or(driver.Get, "give "+driver.Forms()+" by --"+name))
 	}
 	return fmt.Errorf("it needs the store %s: give it by --store %s=SPEC", name, name)
 }

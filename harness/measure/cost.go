@@ -24,18 +24,18 @@ import (
 // number of decisions.
 func (p *pass) costs() {
 	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
-	c := &p.run.Cost
+	cost := &p.run.Cost
 	counts := &p.d.counts
 	if n := float64(counts.Admitted + counts.Rejected + counts.Errors.Total()); n > 0 {
-		c.ProbeCost = p.traffic.cost(n)
-		c.ClientCPU = float64(p.own.used) / n
-		c.RunQueue = float64(p.own.waiting) / n
-		for _, st := range p.s.stores {
-			used := float64(max(0, st.after.CPU-st.before.CPU)) / n
-			if asksSQL(st) {
-				c.PostgresCPU += used
+		cost.ProbeCost = p.traffic.cost(n)
+		cost.ClientCPU = float64(p.own.used) / n
+		cost.RunQueue = float64(p.own.waiting) / n
+		for _, store := range p.s.stores {
+			used := float64(max(0, store.after.CPU-store.before.CPU)) / n
+			if asksSQL(store) {
+				cost.PostgresCPU += used
 			} else {
-				c.RedisCPU += used
+				cost.RedisCPU += used
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func (p *pass) costs() {
 // leftovers counts what the strategy keeps when it is over, and then measures what one
 // decision costs.
 func (p *pass) leftovers(ctx context.Context) error {
-	c := &p.run.Cost
+	cost := &p.run.Cost
 	if !p.m.cfg.First() {
 		return nil // it would be told twice
 	}
@@ -58,7 +58,7 @@ func (p *pass) leftovers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.Probe = probe
+		cost.Probe = probe
 	}
 	return nil
 }
@@ -85,13 +85,13 @@ func (c ownCPU) sub(earlier ownCPU) ownCPU {
 // countKeys counts the strategy's keys in all stores if that can be done.
 func (p *pass) countKeys(ctx context.Context) map[string]results.StoredAt {
 	keys := map[string]results.StoredAt{}
-	for name, st := range p.s.stores {
+	for name, store := range p.s.stores {
 		// In an outage of the server's own nothing is known.
-		if c := monitor.Countable(st.Store); c != nil {
-			if n, err := c.Count(ctx); err == nil {
+		if counter := monitor.Countable(store.Store); counter != nil {
+			if n, err := counter.Count(ctx); err == nil {
 				marks := p.stores.Marks(name) // which never expire
-				keys[name] = results.StoredAt{Entries: max(0, n.Keys-st.others.Keys-marks),
-					WithoutTTL: max(0, n.WithoutTTL-st.others.WithoutTTL-marks), Bytes: max(0, n.Bytes-st.others.Bytes)}
+				keys[name] = results.StoredAt{Entries: max(0, n.Keys-store.others.Keys-marks),
+					WithoutTTL: max(0, n.WithoutTTL-store.others.WithoutTTL-marks), Bytes: max(0, n.Bytes-store.others.Bytes)}
 			}
 		}
 	}
@@ -100,19 +100,19 @@ func (p *pass) countKeys(ctx context.Context) map[string]results.StoredAt {
 
 // keep counts what the strategy left in its stores.
 func (p *pass) keep(ctx context.Context) error {
-	c := &p.run.Cost
+	cost := &p.run.Cost
 	subjects := p.subjects()
 	for _, name := range slices.Sorted(maps.Keys(p.s.stores)) {
-		st := p.s.stores[name]
-		if monitor.Follows(st.Store) {
+		store := p.s.stores[name]
+		if monitor.Follows(store.Store) {
 			continue // its primary's
 		}
-		u, err := st.Usage(ctx, p.s.scope)
+		usage, err := store.Usage(ctx, p.s.scope)
 		if err != nil {
 			return fmt.Errorf("count keys: %w", err)
 		}
-		c.KeysAtEnd += u.Keys
-		c.KeysWithoutTTL += u.WithoutTTL
+		cost.KeysAtEnd += usage.Keys
+		cost.KeysWithoutTTL += usage.WithoutTTL
 		if p.m.latencyOnly {
 			continue
 		}
@@ -120,7 +120,7 @@ func (p *pass) keep(ctx context.Context) error {
 		if len(over) < results.Quarters-1 {
 			over = nil // the run ended early
 		}
-		p.run.Stored = append(p.run.Stored, results.NewStored(name, subjects, u.Keys+u.Rows, u.Bytes, over))
+		p.run.Stored = append(p.run.Stored, results.NewStored(name, subjects, usage.Keys+usage.Rows, usage.Bytes, over))
 	}
 	return nil
 }
@@ -131,8 +131,8 @@ func (p *pass) subjects() (n int64) {
 	if _, setUp := p.s.Instances[0].(strategies.Provisioner); setUp {
 		return warmSubjects + int64(p.d.subjects.n)
 	}
-	for _, s := range p.d.subjects.all() {
-		if s.initial != 0 || s.touched() {
+	for _, subject := range p.d.subjects.all() {
+		if subject.initial != 0 || subject.touched() {
 			n++
 		}
 	}
@@ -242,7 +242,7 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 	var failures harness.Failures
 	for i := range uint64(4 * probeRequests) {
 		before := p.s.traffic(mallocs())
-		d, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
+		decision, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
 		if err != nil && !strategies.IsPrescribed(err) {
 			failures.Count(err)
 			if err := p.probeFailed(&failures, err); err != nil {
@@ -257,10 +257,10 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 		switch {
 		case i == 0:
 			out.First = sent.cost(1)
-			admitted = d.Admitted
-		case d.Admitted && taken.n < probeRequests:
+			admitted = decision.Admitted
+		case decision.Admitted && taken.n < probeRequests:
 			taken.add(sent)
-		case !d.Admitted && rejected.n < probeRequests:
+		case !decision.Admitted && rejected.n < probeRequests:
 			rejected.add(sent)
 		}
 		if rejected.n == probeRequests {
@@ -274,11 +274,11 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 // probeFailed says whether a probe ends with a failed request. A service that fails now and
 // then is no broken store.
 func (p *pass) probeFailed(all *harness.Failures, err error) error {
-	e := &all.Errors
+	kinds := &all.Errors
 	switch {
-	case e.Store+e.Other > 0 && !p.run.Outside:
+	case kinds.Store+kinds.Other > 0 && !p.run.Outside:
 		return fmt.Errorf("cost probe: %w", err)
-	case e.TimeOuts > probeTimeouts, e.TimeOuts > 0 && !p.run.Outside:
+	case kinds.TimeOuts > probeTimeouts, kinds.TimeOuts > 0 && !p.run.Outside:
 		return errProbeLate
 	}
 	return nil
@@ -287,9 +287,9 @@ func (p *pass) probeFailed(all *harness.Failures, err error) error {
 // mallocs counts allocations so far, exactly: unlike reading the metric it stops
 // the world, which a probe may.
 func mallocs() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.Mallocs
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.Mallocs
 }
 
 // probeSum adds up requests of one outcome.
@@ -308,6 +308,6 @@ func (s *probeSum) mean() *results.ProbeCost {
 	if s.n == 0 {
 		return nil
 	}
-	m := s.sent.cost(float64(s.n))
-	return &m
+	cost := s.sent.cost(float64(s.n))
+	return &cost
 }

@@ -41,8 +41,8 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	s := p.s
 	kind := p.policy.Window.Kind
 	shared := false
-	for _, st := range s.stores {
-		shared = shared || !st.Owned()
+	for _, store := range s.stores {
+		shared = shared || !store.Owned()
 	}
 	if !shared || p.m.cfg.Peers != nil || p.m.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
 		len(p.m.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
@@ -54,8 +54,8 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
 	c.site = &site{Session: session, cfg: &cfg, tb: s.tb, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb),
 		stores: map[string]*siteStore{}}
-	for name, st := range s.stores {
-		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
+	for name, store := range s.stores {
+		c.site.stores[name] = &siteStore{Store: store.Store, name: name}
 	}
 	if c.site.Open(ctx, 1, p.run.Repetition, c.site) != nil {
 		c.close(ctx)
@@ -69,9 +69,9 @@ func (c *counters) begin(ctx context.Context, d *drive) {
 			return
 		}
 		for wait(counterEvery * monitor.Every) {
-			if in := d.limit.Load(); in != nil {
+			if force := d.limit.Load(); force != nil {
 				c.watch(d)
-				c.read(ctx, d.tb, in.policy)
+				c.read(ctx, d.tb, force.policy)
 			}
 		}
 	})
@@ -98,7 +98,7 @@ func (c *counters) watch(d *drive) {
 	var op workloads.Op
 	for i := at; i < min(at+2*maxWatched, d.requests); i++ {
 		d.stream.At(i, &op)
-		if !slices.ContainsFunc(c.watched, func(s harness.Subject) bool { return s.Number == op.Subject }) {
+		if !slices.ContainsFunc(c.watched, func(subject harness.Subject) bool { return subject.Number == op.Subject }) {
 			c.watched = append(c.watched, harness.Subject{Number: op.Subject, Name: d.subjects.at(op.Subject).name})
 		}
 	}
@@ -120,7 +120,7 @@ type jump struct {
 
 // jumps are the changes that no decision of the run explains, as one finding about the
 // store. at are the readings at rest.
-func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
+func (c *counters) jumps(p *pass, facts *harness.Facts) ([]harness.Notice, error) {
 	if len(c.list) == 0 {
 		return nil, nil
 	}
@@ -128,36 +128,36 @@ func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
 	for i := range list {
 		list[i].Call, list[i].Reply = list[i].Call-p.d.epoch, list[i].Reply-p.d.epoch
 	}
-	for _, r := range f.Readings {
-		if r.At == harness.AtRest {
-			list = append(list, r.List...)
+	for _, readings := range facts.Readings {
+		if readings.At == harness.AtRest {
+			list = append(list, readings.List...)
 		}
 	}
 	by := map[uint32]map[string][]harness.Reading{}
 	suspect := false
-	for _, r := range list {
-		if r.Tier == string(quota.TierProcess) { // which others cannot reach
+	for _, reading := range list {
+		if reading.Tier == string(quota.TierProcess) { // which others cannot reach
 			continue
 		}
-		if by[r.Subject] == nil {
-			by[r.Subject] = map[string][]harness.Reading{}
+		if by[reading.Subject] == nil {
+			by[reading.Subject] = map[string][]harness.Reading{}
 		}
-		earlier := by[r.Subject][r.Tier]
+		earlier := by[reading.Subject][reading.Tier]
 		suspect = suspect || slices.ContainsFunc(earlier, func(o harness.Reading) bool {
-			return r.Units < o.Units || r.Units-o.Units > f.Policy.Limit
+			return reading.Units < o.Units || reading.Units-o.Units > facts.Policy.Limit
 		})
-		by[r.Subject][r.Tier] = append(earlier, r)
+		by[reading.Subject][reading.Tier] = append(earlier, reading)
 	}
 	if !suspect {
 		return nil, nil
 	}
 	var all []jump
-	for events, err := range f.History.Subjects() {
+	for events, err := range facts.History.Subjects() {
 		if err != nil {
 			return nil, err
 		}
 		for _, readings := range by[events[0].Subject] {
-			all = append(all, unexplained(p.d, events, readings, f.Policy.Limit)...)
+			all = append(all, unexplained(p.d, events, readings, facts.Policy.Limit)...)
 		}
 	}
 	if len(all) == 0 {
@@ -184,50 +184,50 @@ const margin = int64(time.Second)
 // more than what was asked for either, with a wide margin. Decisions in flight may lower it
 // for a moment, each by what it asks for.
 func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, limit int64) (out []jump) {
-	if slices.ContainsFunc(events, func(e oracle.Event) bool { return e.Outcome == oracle.Failed }) {
+	if slices.ContainsFunc(events, func(event oracle.Event) bool { return event.Outcome == oracle.Failed }) {
 		return nil // which may take effect at any time
 	}
 	least := int64(math.MinInt64)
-	var a harness.Reading // the last one
+	var reading harness.Reading // the last one
 	for i, b := range readings {
-		w := d.window(b.Call + d.epoch)
-		begun := w.index == d.firstWindow || b.Call+d.epoch-w.start > margin
-		if !begun || w.end-b.Reply-d.epoch < margin || i > 0 && d.window(a.Call+d.epoch).index != w.index {
+		window := d.window(b.Call + d.epoch)
+		begun := window.index == d.firstWindow || b.Call+d.epoch-window.start > margin
+		if !begun || window.end-b.Reply-d.epoch < margin || i > 0 && d.window(reading.Call+d.epoch).index != window.index {
 			least = math.MinInt64
-			a = b
+			reading = b
 			continue
 		}
 		before := inFlight(events, b)
 		if i > 0 && least > math.MinInt64 {
 			asked := int64(0)
-			for _, e := range events {
-				if e.Reply >= a.Call && e.Call <= b.Reply {
-					asked += e.Units
+			for _, event := range events {
+				if event.Reply >= reading.Call && event.Call <= b.Reply {
+					asked += event.Units
 				}
 			}
-			if b.Units+before < least || b.Units-a.Units > limit+2*asked {
-				out = append(out, jump{a, b, a.Reply, b.Call})
+			if b.Units+before < least || b.Units-reading.Units > limit+2*asked {
+				out = append(out, jump{reading, b, reading.Reply, b.Call})
 				least = math.MinInt64
 			}
 		}
 		least = max(least, b.Units-before)
-		a = b
+		reading = b
 	}
 	return out
 }
 
 // inFlight are the units of the decisions since the last moment before a reading at which
 // none was in flight.
-func inFlight(events []oracle.Event, r harness.Reading) (units int64) {
-	from := r.Call
-	for _, e := range slices.Backward(events) { // by their calls
-		if e.Call <= r.Reply && e.Reply >= from {
-			from = min(from, e.Call)
+func inFlight(events []oracle.Event, reading harness.Reading) (units int64) {
+	from := reading.Call
+	for _, event := range slices.Backward(events) { // by their calls
+		if event.Call <= reading.Reply && event.Reply >= from {
+			from = min(from, event.Call)
 		}
 	}
-	for _, e := range events {
-		if e.Call <= r.Reply && e.Reply >= from {
-			units += e.Units
+	for _, event := range events {
+		if event.Call <= reading.Reply && event.Reply >= from {
+			units += event.Units
 		}
 	}
 	return units

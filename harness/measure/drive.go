@@ -85,9 +85,9 @@ func (d *drive) fillCells() {
 	if !d.online {
 		return
 	}
-	for _, s := range d.subjects.all() {
-		if s.initial != 0 {
-			s.cell(d.firstWindow).Fill(s.initial)
+	for _, subject := range d.subjects.all() {
+		if subject.initial != 0 {
+			subject.cell(d.firstWindow).Fill(subject.initial)
 		}
 	}
 }
@@ -173,14 +173,14 @@ func (d *drive) crossed(s *subject, w *window, reply int64) {
 
 // window returns the window that contains the moment t of the run's clock.
 func (d *drive) window(t int64) *window {
-	if w := d.win.Load(); w != nil && t >= w.start && t < w.end {
-		return w
+	if window := d.win.Load(); window != nil && t >= window.start && t < window.end {
+		return window
 	}
 	w := &window{start: math.MinInt64, end: math.MaxInt64}
 	if d.policy.Window.Kind.Tumbling() {
 		at := d.tb.time(t)
-		s := d.policy.Window.At(at)
-		*w = window{index: s.Index, start: t - int64(at.Sub(s.Start)), end: t + int64(s.End.Sub(at))}
+		span := d.policy.Window.At(at)
+		*w = window{index: span.Index, start: t - int64(at.Sub(span.Start)), end: t + int64(span.End.Sub(at))}
 	}
 	d.win.Store(w)
 	return w
@@ -189,18 +189,18 @@ func (d *drive) window(t int64) *window {
 // warmUp opens connections, loads scripts and prepares statements by requests of
 // other subjects.
 func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
-	c := m.cfg
+	config := m.cfg
 	stream := warmStream{units: harness.LeastCost(policy)}
-	number, _ := c.Place()
+	number, _ := config.Place()
 	firstID := uint64(harness.WarmUpID)
-	if c.Peers != nil {
+	if config.Peers != nil {
 		stream.whose = fmt.Sprintf("p%d-", number+1)
 		firstID += uint64(number+1) << 40
 	}
 	d := &drive{
-		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: firstID,
-		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
+		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
+		requests: math.MaxInt64, duration: int64(warmUpTime(config.Duration)), firstID: firstID,
+		rec: newRecorder(config.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
 	}
 	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
 		return nil, err
@@ -224,11 +224,11 @@ func (d *drive) rate() float64 {
 	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
 }
 
-func warmUpTime(d time.Duration) time.Duration {
-	if d == 0 {
-		d = DefaultDuration
+func warmUpTime(duration time.Duration) time.Duration {
+	if duration == 0 {
+		duration = DefaultDuration
 	}
-	return min(max(d/8, 20*time.Millisecond), 200*time.Millisecond)
+	return min(max(duration/8, 20*time.Millisecond), 200*time.Millisecond)
 }
 
 // warmSubjects are enough that the warm-up does not become a contest for one row.

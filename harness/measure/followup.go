@@ -37,17 +37,17 @@ type agenda struct {
 
 func (a *agenda) Len() int { return len(a.list) }
 func (a *agenda) Less(i, j int) bool {
-	x := &a.list[i]
+	followUp := &a.list[i]
 	y := &a.list[j]
-	return x.due < y.due || x.due == y.due && x.seq < y.seq
+	return followUp.due < y.due || followUp.due == y.due && followUp.seq < y.seq
 }
-func (a *agenda) Swap(i, j int) { a.list[i], a.list[j] = a.list[j], a.list[i] }
-func (a *agenda) Push(x any)    { a.list = append(a.list, x.(followUp)) }
+func (a *agenda) Swap(i, j int)  { a.list[i], a.list[j] = a.list[j], a.list[i] }
+func (a *agenda) Push(value any) { a.list = append(a.list, value.(followUp)) }
 func (a *agenda) Pop() any {
 	n := len(a.list) - 1
-	x := a.list[n]
+	followUp := a.list[n]
 	a.list = a.list[:n]
-	return x
+	return followUp
 }
 
 func (a *agenda) add(f followUp) {
@@ -89,9 +89,9 @@ func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
 
 // leave gives up what is not settled when the pass ends.
 func (k *worker) leave() {
-	for _, f := range k.agenda.list {
-		if !f.committed {
-			k.abandon(f)
+	for _, followUp := range k.agenda.list {
+		if !followUp.committed {
+			k.abandon(followUp)
 		}
 	}
 }
@@ -105,14 +105,14 @@ func (k *worker) abandon(f followUp) {
 		return
 	}
 	life := int64(k.d.life)
-	e := oracle.Event{
+	event := oracle.Event{
 		Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
 		TakeCall: f.takeCall, TakeReply: f.takeReply,
 	}
 	if f.doubtful {
-		e.Outcome = oracle.Failed
+		event.Outcome = oracle.Failed
 	}
-	k.d.history.Append(k.id, e)
+	k.d.history.Append(k.id, event)
 }
 
 // ended reports whether the life of what is not committed may be over at a moment.
@@ -175,11 +175,11 @@ func (k *worker) settle(f followUp) {
 func (k *worker) settled(f followUp, reply int64, err error) {
 	committing := f.fate == workloads.FateCommit
 	_, canCommit := k.strategy.(strategies.Committer)
-	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance,
+	event := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance,
 		TakeCall: f.takeCall, TakeReply: f.takeReply}
 	if committing && canCommit {
-		e.Kind = oracle.Commit
-		e.Units = f.units - f.actual
+		event.Kind = oracle.Commit
+		event.Units = f.units - f.actual
 	}
 	k.last = reply
 	if committing {
@@ -208,17 +208,17 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 		k.d.settled.refunds.Add(1)
 	}
 	if err != nil {
-		e.Outcome = oracle.Failed
+		event.Outcome = oracle.Failed
 		k.d.settled.failed.Add(1)
 		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
 	}
 	k.d.rec.recordSettle(k.stripe, reply-f.call)
-	if k.d.online && e.Units > 0 && err == nil {
-		f.cell.GiveBack(e.Units)
+	if k.d.online && event.Units > 0 && err == nil {
+		f.cell.GiveBack(event.Units)
 	}
 	if k.d.history != nil {
-		e.Call = f.call - k.d.epoch
-		e.Reply = reply - k.d.epoch
-		k.d.history.Append(k.id, e)
+		event.Call = f.call - k.d.epoch
+		event.Reply = reply - k.d.epoch
+		k.d.history.Append(k.id, event)
 	}
 }

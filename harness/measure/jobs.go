@@ -73,9 +73,9 @@ func (r *jobRunner) start(ctx context.Context) {
 func (j *runningJob) loop(ctx, rounds context.Context) {
 	var tick <-chan time.Time
 	if j.Every > 0 {
-		t := time.NewTicker(j.Every)
-		defer t.Stop()
-		tick = t.C
+		ticker := time.NewTicker(j.Every)
+		defer ticker.Stop()
+		tick = ticker.C
 	}
 	for {
 		select {

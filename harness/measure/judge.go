@@ -44,9 +44,9 @@ func (m *measurement) catchUp(ctx context.Context, s *site) error {
 
 // judge turns a finished pass into its figures. The jobs have stopped.
 func (p *pass) judge(ctx context.Context) error {
-	d := p.d
-	r := p.run
-	r.ElapsedNS = max(d.end-d.epoch, 0)
+	drive := p.d
+	run := p.run
+	run.ElapsedNS = max(drive.end-drive.epoch, 0)
 	p.discardFailed()
 	p.losses()
 	facts := p.facts()
@@ -71,68 +71,68 @@ func (p *pass) judge(ctx context.Context) error {
 		return err
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
-	behind := newSlowest(r.ElapsedNS)
+	behind := newSlowest(run.ElapsedNS)
 	asked := askedHash{}
-	thirds := thirdsOf(r)
-	over := overTimeOf(r)
+	thirds := thirdsOf(run)
+	over := overTimeOf(run)
 	jobs := p.jobLatencies()
 	looks := []func(*oracle.Event){behind.take, asked.take, thirds.take, over.take}
 	for _, j := range jobs {
 		looks = append(looks, j.take)
 	}
-	switch _, err := harness.Judge(ctx, r, facts, eachTake(looks...)); {
+	switch _, err := harness.Judge(ctx, run, facts, eachTake(looks...)); {
 	case errors.Is(err, harness.ErrNotJudged):
-		d.abandoned = true
-		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
+		drive.abandoned = true
+		run.ThroughputPerS = float64(run.Issued) / time.Duration(max(run.ElapsedNS, 1)).Seconds()
 		return nil
 	case err != nil:
 		return err
 	}
-	if r.ElapsedNS > 0 {
-		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
+	if run.ElapsedNS > 0 {
+		run.ThroughputPerS = float64(run.Issued) / time.Duration(run.ElapsedNS).Seconds()
 	}
 	p.tails(behind)
-	r.OverTime = over.out
+	run.OverTime = over.out
 	for _, j := range jobs {
-		r.Jobs = append(r.Jobs, j.finish())
+		run.Jobs = append(run.Jobs, j.finish())
 	}
 	p.audit()
-	a := p.m.across
-	a.sameRequests(r, asked.hash)
-	a.freshStream(r, p.m.random(d.stream))
-	if !d.lateness.open {
-		a.stationary(r, thirds)
+	audit := p.m.across
+	audit.sameRequests(run, asked.hash)
+	audit.freshStream(run, p.m.random(drive.stream))
+	if !drive.lateness.open {
+		audit.stationary(run, thirds)
 	}
 	return nil
 }
 
 // facts are what the pass knows of its requests and of what happened meanwhile.
 func (p *pass) facts() *harness.Facts {
-	d := p.d
+	drive := p.d
 	facts := &harness.Facts{
-		Plan: &p.m.cfg.Plan, Selection: p.s.Selection, Policy: p.policy, Epoch: d.tb.time(d.epoch),
-		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
-		History: d.history, Cells: p.cells(), Counts: d.counts,
-		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.s.AchievedPeriod(), Tiers: format.Strings(*d.rec.tiers.names.Load()), TiersFolded: d.rec.tiers.folded.Load(),
+		Plan: &p.m.cfg.Plan, Selection: p.s.Selection, Policy: p.policy, Epoch: drive.tb.time(drive.epoch),
+		Initial: func(s uint32) int64 { return drive.subjects.at(s).initial },
+		History: drive.history, Cells: p.cells(), Counts: drive.counts,
+		Partial: drive.stop.Load() && !drive.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
+		SyncPeriod: p.s.AchievedPeriod(), Tiers: format.Strings(*drive.rec.tiers.names.Load()), TiersFolded: drive.rec.tiers.folded.Load(),
 	}
 	facts.ClockAhead, facts.ClockWrong = p.m.bound()
 	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
 	for _, c := range p.s.clocks {
-		facts.Skews, facts.SkewFrom = append(facts.Skews, c.Ahead), append(facts.SkewFrom, p.s.wrongFrom(c)-d.epoch)
+		facts.Skews, facts.SkewFrom = append(facts.Skews, c.Ahead), append(facts.SkewFrom, p.s.wrongFrom(c)-drive.epoch)
 	}
-	for _, o := range p.s.outages {
-		if span, ok := o.span(d.epoch); ok {
+	for _, outage := range p.s.outages {
+		if span, ok := outage.span(drive.epoch); ok {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
 	facts.Outages = append(facts.Outages, p.m.cfg.NetworkSpans(false, p.run.ElapsedNS)...)
-	for _, st := range p.s.stores {
-		facts.Evicts = facts.Evicts || st.Info().Evicts
+	for _, store := range p.s.stores {
+		facts.Evicts = facts.Evicts || store.Info().Evicts
 	}
 	facts.Noticed, facts.Pause = p.noticed(), time.Duration(p.s.paused.Load())
 	facts.Unwatched = p.stores.Len() < len(p.s.stores)
-	facts.LimitChanges = p.limits.changes(d.epoch)
+	facts.LimitChanges = p.limits.changes(drive.epoch)
 	facts.Overwritten = p.overwritten
 	return facts
 }
@@ -148,10 +148,10 @@ func (p *pass) answers() error {
 
 // ask asks the strategy, and the stores, what they hold. What could not be asked in
 // time is missing from a run that was ended.
-func (p *pass) ask(ctx context.Context, f *harness.Facts) error {
+func (p *pass) ask(ctx context.Context, facts *harness.Facts) error {
 	for _, look := range []func() error{
 		p.answers,
-		func() error { return p.read(ctx, f) },
+		func() error { return p.read(ctx, facts) },
 		func() error { return p.leftovers(ctx) },
 	} {
 		switch err := look(); {
@@ -184,9 +184,9 @@ func (p *pass) discardFailed() {
 // cells are the online counters of every window touched.
 func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 	return func(yield func(oracle.Key, *oracle.Cell) bool) {
-		for i, s := range p.d.subjects.all() {
-			for c := s.cells.Load(); c != nil; c = c.next {
-				if !yield(oracle.Key{Subject: i, Index: c.index}, &c.Cell) {
+		for i, subject := range p.d.subjects.all() {
+			for cell := subject.cells.Load(); cell != nil; cell = cell.next {
+				if !yield(oracle.Key{Subject: i, Index: cell.index}, &cell.Cell) {
 					return
 				}
 			}
@@ -196,13 +196,13 @@ func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 
 // read reads the counters twice: at rest, and after the background jobs have run
 // until they are idle.
-func (p *pass) read(ctx context.Context, f *harness.Facts) error {
+func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
 	if !p.s.Counts() || p.m.latencyOnly || !p.m.cfg.First() {
 		return nil
 	}
 	var touched []uint32
-	for i, s := range p.d.subjects.all() {
-		if s.touched() {
+	for i, subject := range p.d.subjects.all() {
+		if subject.touched() {
 			touched = append(touched, i)
 		}
 	}
@@ -216,15 +216,15 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		return err
 	}
 	if p.m.cfg.Peers != nil { // their memory and their jobs are out of reach
-		stored := slices.DeleteFunc(slices.Clone(list), func(r harness.Reading) bool { return r.Own })
+		stored := slices.DeleteFunc(slices.Clone(list), func(reading harness.Reading) bool { return reading.Own })
 		if len(stored) < len(list) || len(p.s.Jobs) > 0 {
 			p.discard("peers-not-judged", results.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
 				"counters after jobs have run, is undecided: not judged over several processes")
 		}
-		f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: stored})
+		facts.Readings = append(facts.Readings, harness.Readings{At: harness.AtRest, List: stored})
 		return nil
 	}
-	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
+	facts.Readings = append(facts.Readings, harness.Readings{At: harness.AtRest, List: list})
 	if len(p.s.Jobs) == 0 {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	if err != nil {
 		return err
 	}
-	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, SettledNS: took, List: list})
+	facts.Readings = append(facts.Readings, harness.Readings{At: harness.AfterJobs, SettledNS: took, List: list})
 	return nil
 }
 
@@ -267,13 +267,13 @@ func (p *pass) settlement() error {
 	if !p.m.cfg.Workload.GivesBack {
 		return nil
 	}
-	l, err := p.d.rec.mergeOne(func(s *stripe) *results.Histogram { return s.settle }).Latency()
+	latency, err := p.d.rec.mergeOne(func(s *stripe) *results.Histogram { return s.settle }).Latency()
 	if err != nil {
 		return err
 	}
 	n := &p.d.settled
 	p.run.Settlement = &results.Settlement{
-		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: l,
+		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: latency,
 		ChargedForNothing: n.chargedForNothing.Load(),
 	}
 	return nil
@@ -296,12 +296,12 @@ func (p *pass) latencies() error {
 	}
 	p.run.Response = &all
 	p.run.Service = service
-	l := &p.d.lateness
+	lateness := &p.d.lateness
 	wait := rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
 	p.run.Lateness = &results.Lateness{
-		PacerP50: l.pacer.Quantile(0.5), PacerP99: l.pacer.Quantile(0.99),
+		PacerP50: lateness.pacer.Quantile(0.5), PacerP99: lateness.pacer.Quantile(0.99),
 		WorkerP50: wait.Quantile(0.5), WorkerP99: wait.Quantile(0.99),
-		BacklogHalf: l.backlogHalf, BacklogEnd: l.backlogEnd, Saturated: l.saturated(),
+		BacklogHalf: lateness.backlogHalf, BacklogEnd: lateness.backlogEnd, Saturated: lateness.saturated(),
 	}
 	return nil
 }
@@ -309,9 +309,9 @@ func (p *pass) latencies() error {
 // latency is the whole of one kind of histogram with its parts.
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
 	var parts []results.Part
-	for k, h := range r.merge(pick) {
-		if h != nil {
-			parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: h})
+	for k, histogram := range r.merge(pick) {
+		if histogram != nil {
+			parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: histogram})
 		}
 	}
 	return results.LatencyOf(parts)

@@ -35,16 +35,16 @@ var (
 // run that does not count.
 func (m *measurement) ask(ctx context.Context, names ...string) {
 	for _, name := range names {
-		st, ok := m.cfg.Stores.Get(name)
+		store, ok := m.cfg.Stores.Get(name)
 		if !ok || m.leftOut.why[name] != "" {
 			continue
 		}
-		err := m.answers(ctx, st)
+		err := m.answers(ctx, store)
 		for _, pause := range gonePauses {
 			if err == nil || (clock.Wall{}).Sleep(ctx, pause) != nil {
 				break
 			}
-			err = m.answers(ctx, st)
+			err = m.answers(ctx, store)
 		}
 		if err != nil && ctx.Err() == nil {
 			m.leftOut.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %s", name,
@@ -54,14 +54,14 @@ func (m *measurement) ask(ctx context.Context, names ...string) {
 }
 
 // answers asks once. A store that answers with an error of another kind is there.
-func (m *measurement) answers(ctx context.Context, st stores.Store) (err error) {
+func (m *measurement) answers(ctx context.Context, store stores.Store) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
 	scope := stores.Scope(m.siteName("ask"))
-	if k, ok := st.(stores.Marker); ok {
+	if k, ok := store.(stores.Marker); ok {
 		_, err = k.Marked(ctx, scope)
 	} else {
-		_, err = st.Usage(ctx, scope)
+		_, err = store.Usage(ctx, scope)
 	}
 	if kind := stores.ErrorKind(err); kind != quota.ErrorStore && kind != quota.ErrorTimeout {
 		return nil
@@ -85,7 +85,7 @@ func (l *leftOut) needs(sel strategies.Selection) string {
 
 // skip notes that the strategy takes no part from this round on.
 func (l *leftOut) skip(sel strategies.Selection, round, rounds int, why string) {
-	if slices.ContainsFunc(l.skipped, func(s results.Skipped) bool { return s.Strategy == sel.String() }) {
+	if slices.ContainsFunc(l.skipped, func(skipped results.Skipped) bool { return skipped.Strategy == sel.String() }) {
 		return
 	}
 	l.skipped = append(l.skipped,

@@ -65,9 +65,9 @@ type figures struct {
 }
 
 func (l *Live) of(strategy, loop string) *figures {
-	for _, f := range l.figures {
-		if f.Strategy == strategy && f.Loop == loop {
-			return f
+	for _, figures := range l.figures {
+		if figures.Strategy == strategy && figures.Loop == loop {
+			return figures
 		}
 	}
 	f := &figures{LiveFigures: LiveFigures{Strategy: strategy, Loop: loop}}
@@ -101,11 +101,11 @@ func (l *Live) end(returned bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.underWay
+	figures := l.underWay
 	now := l.pass.d.rec.live()
-	f.PerS, f.over, f.Running = l.rate(now), added(f.over, now), false
+	figures.PerS, figures.over, figures.Running = l.rate(now), added(figures.over, now), false
 	if returned {
-		f.soFar(l.pass)
+		figures.soFar(l.pass)
 	}
 	l.underWay = nil
 	l.pass = nil
@@ -119,17 +119,17 @@ func (f *LiveFigures) soFar(p *pass) {
 // certain is what the online counters tell while requests are under way: what they have of
 // answers only grows.
 func (p *pass) certain() *liveCertain {
-	c := p.m.cfg
-	kind := c.Policy.Window.Kind
-	changes := len(c.Trouble.Of(trouble.Change)) > 0
-	if c.Workload.GivesBack || changes || !kind.Tumbling() && kind != quota.Standing {
+	config := p.m.cfg
+	kind := config.Policy.Window.Kind
+	changes := len(config.Trouble.Of(trouble.Change)) > 0
+	if config.Workload.GivesBack || changes || !kind.Tumbling() && kind != quota.Standing {
 		return nil
 	}
 	out := new(liveCertain)
 	for _, cell := range p.cells() {
-		if t := cell.Tally(); !t.Crossed {
-			out.LeakUnits += t.Leak(c.Policy.Limit)
-			out.FalseRejects += t.FalseRejects
+		if tally := cell.Tally(); !tally.Crossed {
+			out.LeakUnits += tally.Leak(config.Policy.Limit)
+			out.FalseRejects += tally.FalseRejects
 		}
 	}
 	return out
@@ -147,11 +147,11 @@ func (l *Live) rate(now []harness.LiveLatency) float64 {
 }
 
 // judged is told of a run that is over.
-func (l *Live) judged(r *results.Run) {
+func (l *Live) judged(run *results.Run) {
 	if l == nil {
 		return
 	}
-	kept := *r
+	kept := *run
 	kept.Service = results.Latency{}
 	kept.Response = nil
 	kept.Settlement = nil
@@ -159,8 +159,8 @@ func (l *Live) judged(r *results.Run) {
 	kept.Paced = nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.of(r.Params.Label, r.Params.Loop)
-	f.Judged = append(f.Judged, kept)
+	figures := l.of(run.Params.Label, run.Params.Loop)
+	figures.Judged = append(figures.Judged, kept)
 }
 
 // Figures are those at this moment, in the order in which strategies first ran.
@@ -168,16 +168,16 @@ func (l *Live) Figures() []LiveFigures {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []LiveFigures
-	for _, f := range l.figures {
-		x := f.LiveFigures
-		x.Latencies = slices.Clone(f.over)
-		x.Judged = slices.Clone(f.Judged)
-		if f == l.underWay {
+	for _, figures := range l.figures {
+		liveFigures := figures.LiveFigures
+		liveFigures.Latencies = slices.Clone(figures.over)
+		liveFigures.Judged = slices.Clone(figures.Judged)
+		if figures == l.underWay {
 			now := l.pass.d.rec.live()
-			x.PerS, x.Latencies = l.rate(now), added(x.Latencies, now)
-			x.soFar(l.pass)
+			liveFigures.PerS, liveFigures.Latencies = l.rate(now), added(liveFigures.Latencies, now)
+			liveFigures.soFar(l.pass)
 		}
-		out = append(out, x)
+		out = append(out, liveFigures)
 	}
 	return out
 }
@@ -185,10 +185,12 @@ func (l *Live) Figures() []LiveFigures {
 // added is all of both, by outcome and tier.
 func added(all, more []harness.LiveLatency) []harness.LiveLatency {
 	for i := range more {
-		m := &more[i]
-		same := func(x harness.LiveLatency) bool { return x.Outcome == m.Outcome && x.Tier == m.Tier }
-		sum, _ := collect.In(&all, harness.LiveLatency{Outcome: m.Outcome, Tier: m.Tier}, same)
-		sum.Merge(m)
+		latency := &more[i]
+		same := func(liveLatency harness.LiveLatency) bool {
+			return liveLatency.Outcome == latency.Outcome && liveLatency.Tier == latency.Tier
+		}
+		sum, _ := collect.In(&all, harness.LiveLatency{Outcome: latency.Outcome, Tier: latency.Tier}, same)
+		sum.Merge(latency)
 	}
 	slices.SortFunc(all, func(a, b harness.LiveLatency) int {
 		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Tier, b.Tier))
@@ -209,11 +211,11 @@ const liveBatch = 8
 func (s *liveStripe) add(batch []sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range batch {
-		if s.cells[b.slot] == nil {
-			s.cells[b.slot] = new(harness.LiveLatency)
+	for _, sample := range batch {
+		if s.cells[sample.slot] == nil {
+			s.cells[sample.slot] = new(harness.LiveLatency)
 		}
-		s.cells[b.slot].Add(b.ns)
+		s.cells[sample.slot].Add(sample.ns)
 	}
 }
 
@@ -227,17 +229,17 @@ func (r *recorder) watch() {
 // live is what a watched recorder shows.
 func (r *recorder) live() (out []harness.LiveLatency) {
 	for i := range r.stripes {
-		s := r.stripes[i].live
-		s.mu.Lock()
-		for k, c := range s.cells {
-			if c != nil {
-				x := *c
-				x.Outcome = outcomes[k/maxTiers]
-				x.Tier = r.tiers.name(uint8(k % maxTiers))
-				out = added(out, []harness.LiveLatency{x})
+		stripe := r.stripes[i].live
+		stripe.mu.Lock()
+		for k, latency := range stripe.cells {
+			if latency != nil {
+				liveLatency := *latency
+				liveLatency.Outcome = outcomes[k/maxTiers]
+				liveLatency.Tier = r.tiers.name(uint8(k % maxTiers))
+				out = added(out, []harness.LiveLatency{liveLatency})
 			}
 		}
-		s.mu.Unlock()
+		stripe.mu.Unlock()
 	}
 	return out
 }

@@ -15,9 +15,9 @@ import (
 func eachTake(looks ...func(*oracle.Event)) func(events []oracle.Event) {
 	return func(events []oracle.Event) {
 		for i := range events {
-			if e := &events[i]; e.Kind == oracle.Take {
+			if event := &events[i]; event.Kind == oracle.Take {
 				for _, look := range looks {
-					look(e)
+					look(event)
 				}
 			}
 		}
@@ -51,11 +51,11 @@ type jobLatency struct {
 }
 
 // newJobLatency is nil if no round of the job overlaps a pass of that length that began at the epoch.
-func newJobLatency(name string, r *roundTimes, epoch, length int64) *jobLatency {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func newJobLatency(name string, times *roundTimes, epoch, length int64) *jobLatency {
+	times.mu.Lock()
+	defer times.mu.Unlock()
 	j := &jobLatency{out: results.JobLatency{Job: name}}
-	sorted := slices.Clone(r.list)
+	sorted := slices.Clone(times.list)
 	slices.SortFunc(sorted, func(a, b roundTime) int { return cmp.Compare(a.from, b.from) })
 	for _, t := range sorted {
 		from := t.from - epoch
@@ -94,15 +94,15 @@ func (j *jobLatency) finish() results.JobLatency {
 	return j.out
 }
 
-func (j *jobLatency) take(e *oracle.Event) {
+func (j *jobLatency) take(event *oracle.Event) {
 	// Rounds are apart: if the first that ended after the call began too late, all others did.
-	k, _ := slices.BinarySearchFunc(j.rounds, e.Call, func(t roundTime, call int64) int { return cmp.Compare(t.to, call) })
+	k, _ := slices.BinarySearchFunc(j.rounds, event.Call, func(t roundTime, call int64) int { return cmp.Compare(t.to, call) })
 	switch {
-	case e.Outcome == oracle.Short:
-	case k < len(j.rounds) && j.rounds[k].from <= e.Reply:
-		j.during.Record(e.Reply - e.Call)
+	case event.Outcome == oracle.Short:
+	case k < len(j.rounds) && j.rounds[k].from <= event.Reply:
+		j.during.Record(event.Reply - event.Call)
 	default:
-		j.others.Record(e.Reply - e.Call)
+		j.others.Record(event.Reply - event.Call)
 	}
 }
 
@@ -113,23 +113,23 @@ const overTimeSlices = 60
 type overTime struct{ out *results.OverTime }
 
 // overTimeOf is empty for a run that is too short to be cut into slices.
-func overTimeOf(r *results.Run) *overTime {
-	if r.ElapsedNS < overTimeSlices {
+func overTimeOf(run *results.Run) *overTime {
+	if run.ElapsedNS < overTimeSlices {
 		return &overTime{}
 	}
 	counts := func() []int64 { return make([]int64, overTimeSlices) }
 	// Rounded up, so that the last answer lies in the last slice.
-	length := (r.ElapsedNS + overTimeSlices - 1) / overTimeSlices
+	length := (run.ElapsedNS + overTimeSlices - 1) / overTimeSlices
 	return &overTime{&results.OverTime{SliceNS: length, Admitted: counts(), Rejected: counts(), Errors: counts()}}
 }
 
-func (o *overTime) take(e *oracle.Event) {
+func (o *overTime) take(event *oracle.Event) {
 	if o.out == nil {
 		return
 	}
 	// An answer may come after the pass is over.
-	k := min(max(e.Reply/o.out.SliceNS, 0), overTimeSlices-1)
-	switch e.Outcome {
+	k := min(max(event.Reply/o.out.SliceNS, 0), overTimeSlices-1)
+	switch event.Outcome {
 	case oracle.Admitted:
 		o.out.Admitted[k]++
 	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
@@ -140,27 +140,27 @@ func (o *overTime) take(e *oracle.Event) {
 }
 
 // take notes the service time.
-func (s *slowest) take(e *oracle.Event) { s.record(e.Call, e.Reply-e.Call) }
+func (s *slowest) take(event *oracle.Event) { s.record(event.Call, event.Reply-event.Call) }
 
 // tails looks at what is behind the high percentiles: how many separate events, and
 // whether threads waited for a core meanwhile. service has the service times; the moments
 // of the response times of an open loop were kept as they came.
 func (p *pass) tails(service *slowest) {
-	r := p.run
-	p.look(&r.Service, service, "service")
-	if r.Response != nil {
-		p.look(r.Response, p.d.slow, "response")
+	run := p.run
+	p.look(&run.Service, service, "service")
+	if run.Response != nil {
+		p.look(run.Response, p.d.slow, "response")
 	}
-	r.Waiting = p.cores.Record(p.machine.Share())
+	run.Waiting = p.cores.Record(p.machine.Share())
 }
 
-func (p *pass) look(l *results.Latency, s *slowest, name string) {
-	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
-	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, l.P50) }
-	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
+func (p *pass) look(latency *results.Latency, s *slowest, name string) {
+	latency.StallsP99, latency.StallsP999 = s.stalls(latency.P99), s.stalls(latency.P999)
+	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, latency.P50) }
+	latency.Waited = &results.Waited{P90: share(latency.P90), P99: share(latency.P99), P999: share(latency.P999), P9999: share(latency.P9999)}
 	var waited []string
 	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
-		if l.WaitedForCore(q) {
+		if latency.WaitedForCore(q) {
 			waited = append(waited, []string{"p90", "p99", "p99.9", "p99.99"}[i])
 		}
 	}

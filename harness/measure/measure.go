@@ -91,7 +91,7 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		}
 		m.n++
 		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.last())
-		r, begun := m.attempt(ctx, sel, round, stream, info)
+		run, begun := m.attempt(ctx, sel, round, stream, info)
 		if !begun {
 			break
 		}
@@ -100,8 +100,8 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 			after = loop{}
 			err = nil // it was cut short
 		}
-		between(&r, before, after, errors.Join(refErr, err))
-		runs = append(runs, r)
+		between(&run, before, after, errors.Join(refErr, err))
+		runs = append(runs, run)
 		m.obs.SoFar(runs)
 		before = after
 		refErr = err
@@ -114,8 +114,8 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 			runs[i].Reference = reference
 		}
 	}
-	for _, r := range runs {
-		m.obs.Done(r)
+	for _, run := range runs {
+		m.obs.Done(run)
 	}
 	m.obs.EndRound()
 	return runs
@@ -123,21 +123,21 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 
 // between gives a run the mean of the reference loops before and after it, and how
 // much the loop changed in between.
-func between(r *results.Run, before, after loop, err error) {
+func between(run *results.Run, before, after loop, err error) {
 	if err != nil {
-		r.Audit.Discard("reference-failed", results.DiscardsRound, err.Error())
+		run.Audit.Discard("reference-failed", results.DiscardsRound, err.Error())
 	}
 	if before.perS == 0 || after.perS == 0 {
-		r.ReferencePerS = max(before.perS, after.perS)
+		run.ReferencePerS = max(before.perS, after.perS)
 		return
 	}
-	r.ReferencePerS = (before.perS + after.perS) / 2
-	r.ReferenceChange = after.perS / before.perS
-	if r.Params.Loop == results.ClosedLoop {
-		r.Reference = before.latencyWith(after)
+	run.ReferencePerS = (before.perS + after.perS) / 2
+	run.ReferenceChange = after.perS / before.perS
+	if run.Params.Loop == results.ClosedLoop {
+		run.Reference = before.latencyWith(after)
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
-		r.Audit.Discard("redis-shared", results.Disturbs, fmt.Sprintf(
+		run.Audit.Discard("redis-shared", results.Disturbs, fmt.Sprintf(
 			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
 	}
 }
@@ -145,13 +145,13 @@ func between(r *results.Run, before, after loop, err error) {
 // checkRacyControl discards conclusions that the round's racy control shows to be
 // unfounded.
 func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies.Selection) {
-	for _, s := range selected {
-		if s.Control != strategies.ControlRacy || m.cfg.Peers != nil || !m.cfg.Workload.Crosses {
+	for _, selection := range selected {
+		if selection.Control != strategies.ControlRacy || m.cfg.Peers != nil || !m.cfg.Workload.Crosses {
 			continue
 		}
-		for _, r := range runs {
-			if r.Params.Label == s.String() && r.Leak.Trials > 0 && r.Leak.Units == 0 {
-				discardZeroLeaks(runs, s.String())
+		for _, run := range runs {
+			if run.Params.Label == selection.String() && run.Leak.Trials > 0 && run.Leak.Units == 0 {
+				discardZeroLeaks(runs, selection.String())
 			}
 		}
 	}
@@ -193,31 +193,31 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 
 // random reports whether a stream is generated with chance in it: it has several
 // subjects to choose from.
-func (m *measurement) random(s workloads.Stream) bool {
-	return !m.cfg.Workload.NeedsTrace && workloads.Subjects(s) > 1
+func (m *measurement) random(stream workloads.Stream) bool {
+	return !m.cfg.Workload.NeedsTrace && workloads.Subjects(stream) > 1
 }
 
 // from is the policy with its windows shifted so that one begins now, which is
 // where every run begins that its workload does not place differently. Peers
 // have agreed on the moment.
 func (m *measurement) from(now time.Time) quota.Policy {
-	p := m.cfg.Policy
-	if p.Window.Kind.Tumbling() {
+	policy := m.cfg.Policy
+	if policy.Window.Kind.Tumbling() {
 		if now.IsZero() {
 			now = m.tb.time(m.tb.nano())
 		}
-		p.Window.Timeline = quota.Timeline{Real: now, Policy: p.Window.At(now).Start}
-		m.ours(&p.Window)
+		policy.Window.Timeline = quota.Timeline{Real: now, Policy: policy.Window.At(now).Start}
+		m.ours(&policy.Window)
 	}
-	return p
+	return policy
 }
 
 // realign shifts the windows once more, at the moment when the measured pass
 // begins, if the workload needs them to meet its requests at a certain moment.
-func (m *measurement) realign(p *quota.Policy, info workloads.Info, now time.Time, expected time.Duration) {
+func (m *measurement) realign(policy *quota.Policy, info workloads.Info, now time.Time, expected time.Duration) {
 	if aligned := m.cfg.Align(info, now, expected); aligned.Window.Timeline != m.cfg.Policy.Window.Timeline {
-		p.Window.Timeline = aligned.Window.Timeline
-		m.ours(&p.Window)
+		policy.Window.Timeline = aligned.Window.Timeline
+		m.ours(&policy.Window)
 	}
 }
 

@@ -22,8 +22,8 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 		return monitor.NoCores()
 	}
 	var servers []int
-	for _, st := range p.s.stores {
-		if placed, ok := st.Store.(stores.Placed); ok && placed.Place() == stores.StartedHere {
+	for _, store := range p.s.stores {
+		if placed, ok := store.Store.(stores.Placed); ok && placed.Place() == stores.StartedHere {
 			if more, err := placed.Processes(ctx); err == nil {
 				servers = append(servers, more...)
 			}
@@ -35,12 +35,12 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 // mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes away have
 // none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
-	for name, st := range p.s.stores {
+	for name, store := range p.s.stores {
 		planned := slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o.Where.Name, name) })
-		if !p.m.cfg.First() || st.Info().Evicts || planned || p.s.loses(name) {
+		if !p.m.cfg.First() || store.Info().Evicts || planned || p.s.loses(name) {
 			continue
 		}
-		if err := p.stores.Mark(ctx, name, st.Store, p.s.scope, &st.meter); err != nil {
+		if err := p.stores.Mark(ctx, name, store.Store, p.s.scope, &store.meter); err != nil {
 			return err
 		}
 	}
@@ -49,22 +49,22 @@ func (p *pass) mark(ctx context.Context) error {
 
 // canCompare reports whether what a store said of itself before and after the pass can be compared, and was not told of as a
 // restart or a failover already.
-func (p *pass) canCompare(st *siteStore) bool {
-	return st.before.Known && st.after.Known && !p.stores.Restarted(st.name) && !p.s.failedOver(st.name)
+func (p *pass) canCompare(store *siteStore) bool {
+	return store.before.Known && store.after.Known && !p.stores.Restarted(store.name) && !p.s.failedOver(store.name)
 }
 
 // noticed is what happened to the stores.
 func (p *pass) noticed() []harness.Notice {
 	out := p.stores.Notices()
-	for _, st := range p.s.stores {
-		switch b, a := st.before, st.after; {
-		case !p.canCompare(st):
-		case stores.Restarted(b.Incarnation, a.Incarnation):
+	for _, store := range p.s.stores {
+		switch stats, a := store.before, store.after; {
+		case !p.canCompare(store):
+		case stores.Restarted(stats.Incarnation, a.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: results.StoreRestarted,
-				Detail: st.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
-		case a.Evicted > b.Evicted && a.Incarnation == b.Incarnation && !p.s.evicts(st):
+				Detail: store.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
+		case a.Evicted > stats.Evicted && a.Incarnation == stats.Incarnation && !p.s.evicts(store):
 			out = append(out, harness.Notice{Fault: quota.FaultEviction, Code: "store-evicted",
-				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", st.name, a.Evicted-b.Evicted)})
+				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", store.name, a.Evicted-stats.Evicted)})
 		}
 	}
 	if n := p.d.counts.Degraded; n > 0 && len(p.s.outages) == 0 && !p.s.loses("") {

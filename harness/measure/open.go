@@ -65,21 +65,21 @@ func (d *drive) runOpen(ctx context.Context) {
 	})
 	d.work(ctx, func(k *worker) {
 		for {
-			r, ok := k.nextRelease(queue)
+			release, ok := k.nextRelease(queue)
 			if !ok {
 				return
 			}
 			if giveUp.Load() || d.stop.Load() {
-				d.enterUnfinished(k.stripe, r)
+				d.enterUnfinished(k.stripe, release)
 				continue
 			}
 			started.Add(1)
-			d.stream.At(r.index, &k.op)
-			k.intended = r.intended
+			d.stream.At(release.index, &k.op)
+			k.intended = release.intended
 			k.Beat()
-			call, reply, out, tier := k.do(r.index, &k.op)
-			d.rec.recordOpen(k.stripe, out, tier, openTimes{reply - r.intended, reply - call, call - r.released})
-			d.slow.record(r.intended-d.epoch, reply-r.intended)
+			call, reply, out, tier := k.do(release.index, &k.op)
+			d.rec.recordOpen(k.stripe, out, tier, openTimes{reply - release.intended, reply - call, call - release.released})
+			d.slow.record(release.intended-d.epoch, reply-release.intended)
 		}
 	})
 	close(over)
@@ -138,8 +138,8 @@ func (d *drive) waitFor(p *pacer, at int64) bool {
 
 // pace releases the schedule.
 func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
-	p := newPacer(d.tb.nano, d.perSecond)
-	defer p.close()
+	pacer := newPacer(d.tb.nano, d.perSecond)
+	defer pacer.close()
 	half := int64(0)
 	var i int64
 	for i = 0; i < d.requests && !d.ended(); i++ {
@@ -149,7 +149,7 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 			break
 		}
 		intended := d.epoch + at
-		if !d.waitFor(p, intended) {
+		if !d.waitFor(pacer, intended) {
 			break
 		}
 		now := d.tb.nano()

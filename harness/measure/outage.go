@@ -32,11 +32,11 @@ type outage struct {
 	err error
 }
 
-// schedule plans the outage of a pass that starts now and lasts for d. The end is
+// schedule plans the outage of a pass that starts now and lasts for duration. The end is
 // counted from the actual beginning, so that a late timer does not shorten it. The
 // returned function ends it at once.
-func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
-	from, to := o.When.Within(d)
+func (o *outage) schedule(now func() int64, duration time.Duration) (stop func()) {
+	from, to := o.When.Within(duration)
 	behind := o.What.For
 	if o.lags {
 		behind = 0
@@ -64,8 +64,8 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 			o.err = o.failing(o.ctx, stores.FailsOver.FailOver)
 		}
 		wait(to - from - time.Duration(now()-began))
-		if st := o.befallen(); o.What.Word == trouble.Empty && st != nil {
-			o.err = st.Wipe(o.ctx, o.site.scope)
+		if store := o.befallen(); o.What.Word == trouble.Empty && store != nil {
+			o.err = store.Wipe(o.ctx, o.site.scope)
 		}
 		o.back.Store(now())
 		o.Set(false)
@@ -79,7 +79,7 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 const reconnectGrace = int64(1100 * time.Millisecond)
 
 // span is when the outage was, since the epoch; ok is false if it never began.
-func (o *outage) span(epoch int64) (s results.Span, ok bool) {
+func (o *outage) span(epoch int64) (span results.Span, ok bool) {
 	from := o.from.Load()
 	to := o.to.Load()
 	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
@@ -87,20 +87,20 @@ func (o *outage) span(epoch int64) (s results.Span, ok bool) {
 }
 
 // canFailOver returns nil, or why a replica cannot take a store's place in the outage of a run of that length.
-func canFailOver(s stores.Store, o *trouble.Event, length time.Duration) error {
-	f, ok := s.(stores.FailsOver)
+func canFailOver(store stores.Store, event *trouble.Event, length time.Duration) error {
+	over, ok := store.(stores.FailsOver)
 	if !ok {
 		return errors.New("no store of its kind can")
 	}
-	from, _ := o.When.Within(length)
-	return f.CanFailOver(o.What.For, length-from)
+	from, _ := event.When.Within(length)
+	return over.CanFailOver(event.What.For, length-from)
 }
 
 // befallen is the store of the outage; nil if the strategy does not use it.
 func (o *outage) befallen() *siteStore {
-	for name, st := range o.site.stores {
+	for name, store := range o.site.stores {
 		if o.site.concerns(o.Where.Name, name) {
-			return st
+			return store
 		}
 	}
 	return nil
@@ -108,11 +108,11 @@ func (o *outage) befallen() *siteStore {
 
 // inflict does to the store what is done instead of taking it away, and ends that after a wait.
 func (o *outage) inflict(wait func()) error {
-	st := o.befallen()
-	if st == nil {
+	store := o.befallen()
+	if store == nil {
 		return nil
 	}
-	mend, err := st.Store.(stores.Breakable).Break(o.ctx, string(o.What.Word), o.site.scope) // as was checked
+	mend, err := store.Store.(stores.Breakable).Break(o.ctx, string(o.What.Word), o.site.scope) // as was checked
 	if mend != nil {
 		wait()
 		err = errors.Join(err, mend(o.ctx))
@@ -122,8 +122,8 @@ func (o *outage) inflict(wait func()) error {
 
 // failing calls do with the store of the outage, if the strategy uses it.
 func (o *outage) failing(ctx context.Context, do func(stores.FailsOver, context.Context) error) error {
-	if st := o.befallen(); st != nil {
-		return do(st.Store.(stores.FailsOver), ctx) // as was checked
+	if store := o.befallen(); store != nil {
+		return do(store.Store.(stores.FailsOver), ctx) // as was checked
 	}
 	return nil
 }
@@ -160,24 +160,24 @@ func (o *outage) moves() bool {
 }
 
 // evicts reports whether a store is to evict keys.
-func (s *site) evicts(st *siteStore) bool {
-	return st.Info().Evicts || slices.ContainsFunc(s.outages, func(o *outage) bool {
-		return o.What.Word == trouble.Evicting && s.concerns(o.Where.Name, st.name)
+func (s *site) evicts(store *siteStore) bool {
+	return store.Info().Evicts || slices.ContainsFunc(s.outages, func(o *outage) bool {
+		return o.What.Word == trouble.Evicting && s.concerns(o.Where.Name, store.name)
 	})
 }
 
 // replicate waits until the replicas that are to take a store's place have what was
 // written so far, and has them follow as late as planned from then on.
 func (s *site) replicate(ctx context.Context) error {
-	for _, o := range s.outages {
-		if !o.failsOver() {
+	for _, outage := range s.outages {
+		if !outage.failsOver() {
 			continue
 		}
-		err := o.failing(ctx, func(f stores.FailsOver, ctx context.Context) (err error) {
-			if o.What.For > 0 {
-				o.lags, err = f.Lag(ctx, o.What.For)
+		err := outage.failing(ctx, func(over stores.FailsOver, ctx context.Context) (err error) {
+			if outage.What.For > 0 {
+				outage.lags, err = over.Lag(ctx, outage.What.For)
 			}
-			return errors.Join(err, f.Replicate(ctx))
+			return errors.Join(err, over.Replicate(ctx))
 		})
 		if err != nil {
 			return err
@@ -189,9 +189,9 @@ func (s *site) replicate(ctx context.Context) error {
 // recover gives stores that failed over a replica again.
 func (s *site) recover(ctx context.Context) error {
 	var errs []error
-	for _, o := range s.outages {
-		if o.failsOver() {
-			errs = append(errs, o.failing(ctx, stores.FailsOver.Recover))
+	for _, outage := range s.outages {
+		if outage.failsOver() {
+			errs = append(errs, outage.failing(ctx, stores.FailsOver.Recover))
 		}
 	}
 	return errors.Join(errs...)
@@ -201,43 +201,43 @@ func (s *site) recover(ctx context.Context) error {
 func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
 	random := seed.Rand(s.cfg.Seed, seed.Conditions, s.round, uint64(instance), uint64(len(s.links)))
 	var own trouble.List
-	for _, e := range s.network {
-		if s.concerns(e.Where.Name, store) && e.Where.Has(instance) {
-			own = append(own, e)
+	for _, event := range s.network {
+		if s.concerns(event.Where.Name, store) && event.Where.Has(instance) {
+			own = append(own, event)
 		}
 	}
-	l := network.NewLink(own, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
-	if l == nil {
+	link := network.NewLink(own, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
+	if link == nil {
 		return nil
 	}
-	s.links = append(s.links, l)
-	return l.Wrap
+	s.links = append(s.links, link)
+	return link.Wrap
 }
 
 // loses reports whether requests to a store, or with "" to any, may fail by what is wrong with the network.
 func (s *site) loses(store string) bool {
-	return slices.ContainsFunc(s.network, func(e trouble.Event) bool {
-		return len(e.Faults()) > 0 && (store == "" || s.concerns(e.Where.Name, store))
+	return slices.ContainsFunc(s.network, func(event trouble.Event) bool {
+		return len(event.Faults()) > 0 && (store == "" || s.concerns(event.Where.Name, store))
 	})
 }
 
 // losses notes how many requests and replies the network has lost.
 func (p *pass) losses() {
-	for _, l := range p.s.links {
-		p.run.LostRequests += l.Lost.Load()
-		p.run.LostReplies += l.LostReplies.Load()
+	for _, link := range p.s.links {
+		p.run.LostRequests += link.Lost.Load()
+		p.run.LostReplies += link.LostReplies.Load()
 	}
 }
 
 // goWrong begins what is wrong with the network, and plans the outages. Pauses are counted from now. What it returns ends them.
 func (s *site) goWrong() (over []func()) {
 	s.began.Store(s.tb.nano())
-	for _, l := range s.links {
-		l.Begin()
-		over = append(over, l.End)
+	for _, link := range s.links {
+		link.Begin()
+		over = append(over, link.End)
 	}
-	for _, o := range s.outages {
-		over = append(over, o.schedule(s.tb.nano, s.cfg.Duration))
+	for _, outage := range s.outages {
+		over = append(over, outage.schedule(s.tb.nano, s.cfg.Duration))
 	}
 	return over
 }

@@ -59,8 +59,8 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		if ctx.Err() != nil {
 			break
 		}
-		r := &runs[i]
-		sel, ok := selectionOf(selected, r.Params.Label)
+		run := &runs[i]
+		sel, ok := selectionOf(selected, run.Params.Label)
 		if !ok || m.leftOut.needs(sel) != "" {
 			continue
 		}
@@ -71,15 +71,15 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 			break
 		}
 		paced.Reference = reference
-		r.Paced = &paced
+		run.Paced = &paced
 		m.obs.SoFar(runs)
 	}
 }
 
 func selectionOf(selected []strategies.Selection, label string) (strategies.Selection, bool) {
-	for _, s := range selected {
-		if s.String() == label {
-			return s, true
+	for _, selection := range selected {
+		if selection.String() == label {
+			return selection, true
 		}
 	}
 	return strategies.Selection{}, false
@@ -100,7 +100,7 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 		}
 		return least
 	}
-	least := slowest(func(s strategies.Selection) bool { return len(s.Needs) > 0 })
+	least := slowest(func(selection strategies.Selection) bool { return len(selection.Needs) > 0 })
 	if math.IsInf(least, 1) {
 		least = slowest(func(strategies.Selection) bool { return true })
 	}
@@ -128,17 +128,17 @@ func (m *measurement) openReference(ctx context.Context, round int, stream workl
 		return nil
 	}
 	m.n++
-	r, begun := m.attempt(ctx, bareClient, round, stream, info)
-	if !begun || !r.Audit.Valid || r.Response == nil {
+	run, begun := m.attempt(ctx, bareClient, round, stream, info)
+	if !begun || !run.Audit.Valid || run.Response == nil {
 		return nil
 	}
-	all, err := r.Response.Decode()
+	all, err := run.Response.Decode()
 	if err != nil || all == nil {
-		return &r.Response.Distribution
+		return &run.Response.Distribution
 	}
 	whole, err := all.Latency() // with its histogram: rounds are pooled
 	if err != nil {
-		return &r.Response.Distribution
+		return &run.Response.Distribution
 	}
 	return &whole.Distribution
 }
@@ -158,9 +158,9 @@ type bareStrategy struct {
 	key   string
 }
 
-func (b *bareStrategy) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+func (b *bareStrategy) Take(ctx context.Context, request quota.Request) (quota.Decision, error) {
 	err := b.redis.Incr(ctx, b.key).Err()
-	return quota.Decision{Admitted: err == nil, Tier: quota.TierRedis, Remaining: -1, Reservation: quota.Reservation{Request: r}}, err
+	return quota.Decision{Admitted: err == nil, Tier: quota.TierRedis, Remaining: -1, Reservation: quota.Reservation{Request: request}}, err
 }
 
 // Provision leaves its key alone, which stands for all subjects.

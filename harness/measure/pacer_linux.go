@@ -47,9 +47,9 @@ func (p *pacer) wait(at int64) {
 			return
 		}
 		if left > p.spin {
-			ts := unix.NsecToTimespec(left - p.spin)
+			timespec := unix.NsecToTimespec(left - p.spin)
 			// An early return, by a signal, goes round again.
-			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
+			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &timespec, nil)
 		}
 	}
 }

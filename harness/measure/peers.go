@@ -70,8 +70,8 @@ func (m *measurement) bound() (ahead, wrong time.Duration) {
 }
 
 // ours puts windows that go by the peers' clock on this process'.
-func (m *measurement) ours(w *quota.Window) {
-	if w.Timeline != (quota.Timeline{}) {
-		w.Timeline.Real = w.Timeline.Real.Add(m.ahead)
+func (m *measurement) ours(window *quota.Window) {
+	if window.Timeline != (quota.Timeline{}) {
+		window.Timeline.Real = window.Timeline.Real.Add(m.ahead)
 	}
 }

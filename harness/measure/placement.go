@@ -64,12 +64,12 @@ func (c Cores) place(g *ground) results.Placement {
 	case g.open:
 		return c.placeOpen(g, ours > 0)
 	case !g.known:
-		p := g.shared(loops[false] + " where " + cores.ErrUnsupported.Error() + ": fewer threads of the harness leave room for the stores")
-		p.Procs = min(g.procs, n-max(1, n/2))
+		placement := g.shared(loops[false] + " where " + cores.ErrUnsupported.Error() + ": fewer threads of the harness leave room for the stores")
+		placement.Procs = min(g.procs, n-max(1, n/2))
 		if ours == 0 {
-			p.Procs = min(g.procs, n-1)
+			placement.Procs = min(g.procs, n-1)
 		}
-		return p
+		return placement
 	case ours == 0:
 		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" next to a server that was running already: one core is left to it")
 	case parallel == here && n < parallelCores && c.Mode != CoresApart:
@@ -88,12 +88,12 @@ var loops = map[bool]string{false: "closed loop", true: "open loop"}
 // survey counts the servers on this machine, those of them that were started here,
 // and of these the ones that use several cores.
 func (g *ground) survey() (here, ours, parallel int) {
-	for _, s := range g.stores {
-		switch s.place {
+	for _, standing := range g.stores {
+		switch standing.place {
 		case stores.StartedHere:
 			here++
 			ours++
-			if s.sql {
+			if standing.sql {
 				parallel++
 			}
 		case stores.OnThisHost:
@@ -140,11 +140,11 @@ func (g *ground) forPacer(n int) int {
 // split gives the first cores to the harness and the last ones to the stores.
 func (g *ground) split(harness, own int, mode, reason string) results.Placement {
 	n := len(g.cores)
-	p := results.Placement{
+	placement := results.Placement{
 		Mode: mode, Harness: cores.Of(g.cores[:harness]...).String(), Stores: cores.Of(g.cores[n-own:]...).String(), Reason: reason,
 	}
-	p.Procs = g.procsOn(harness)
-	return p
+	placement.Procs = g.procsOn(harness)
+	return placement
 }
 
 // procsOn is GOMAXPROCS on that many cores.
@@ -152,21 +152,21 @@ func (g *ground) procsOn(n int) int { return g.forPacer(min(g.procs, n)) }
 
 // given is the placement that the user listed.
 func (c Cores) given(g *ground) results.Placement {
-	p := results.Placement{
+	placement := results.Placement{
 		Mode: results.PlacedGiven, Harness: cores.Of(c.Harness...).String(), Stores: cores.Of(c.Stores...).String(), Reason: "asked for",
 	}
-	p.Procs = g.procsOn(len(c.Harness))
+	placement.Procs = g.procsOn(len(c.Harness))
 	if len(c.Harness) == 0 {
-		p.Procs = g.shared("").Procs
+		placement.Procs = g.shared("").Procs
 	}
 	if both := c.overlap(); len(both) > 0 {
-		p.Reason += fmt.Sprintf("; harness and stores share %s", both)
+		placement.Reason += fmt.Sprintf("; harness and stores share %s", both)
 	}
-	if _, ours, _ := g.survey(); ours == 0 && p.Stores != "" {
-		p.Stores = ""
-		p.Reason += "; the strategy needs no store that was started here"
+	if _, ours, _ := g.survey(); ours == 0 && placement.Stores != "" {
+		placement.Stores = ""
+		placement.Reason += "; the strategy needs no store that was started here"
 	}
-	return p
+	return placement
 }
 
 // placer puts this process and the stores that were started here on cores, pass by
@@ -211,37 +211,37 @@ func newPlacer(cfg *Config) *placer {
 // is the rate of an open loop, or 0 if it is not known. lift ends it; it may be called
 // more than once. What cannot be placed stays where it is, with the reason. A nil
 // placer places nothing.
-func (p *placer) take(ctx context.Context, open bool, perSecond float64, names []string) (in results.Placement, lift func()) {
+func (p *placer) take(ctx context.Context, open bool, perSecond float64, names []string) (placement results.Placement, lift func()) {
 	if p == nil {
 		return results.Placement{Mode: results.PlacedShared, Procs: runtime.GOMAXPROCS(0), Reason: "nothing is placed"}, func() {}
 	}
 	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
 	for _, name := range names {
-		if s, ok := p.set.Get(name); ok {
-			g.stores = append(g.stores, standing{place: stores.PlaceOf(s), sql: asksSQL(s)})
+		if store, ok := p.set.Get(name); ok {
+			g.stores = append(g.stores, standing{place: stores.PlaceOf(store), sql: asksSQL(store)})
 		}
 	}
-	in = p.asked.place(g)
+	placement = p.asked.place(g)
 	if p.refused == "" {
-		lift, err := p.put(ctx, &in)
+		lift, err := p.put(ctx, &placement)
 		if err == nil {
-			return in, lift
+			return placement, lift
 		}
 		p.refused = p.asked.String() + " was refused: " + err.Error()
 	}
-	in = results.Placement{Mode: results.PlacedShared, Procs: p.procs, Reason: p.refused}
-	return in, func() {}
+	placement = results.Placement{Mode: results.PlacedShared, Procs: p.procs, Reason: p.refused}
+	return placement, func() {}
 }
 
 // put applies a placement. If an error is returned all is as it was before the
 // first pass.
-func (p *placer) put(ctx context.Context, in *results.Placement) (lift func(), err error) {
-	if err := p.confineStores(ctx, in.Stores); err != nil {
+func (p *placer) put(ctx context.Context, placement *results.Placement) (lift func(), err error) {
+	if err := p.confineStores(ctx, placement.Stores); err != nil {
 		return nil, errors.Join(err, p.confineStores(ctx, ""))
 	}
 	free := func() error { return nil }
-	if in.Harness != "" {
-		set, err := cores.Parse(in.Harness)
+	if placement.Harness != "" {
+		set, err := cores.Parse(placement.Harness)
 		if err == nil {
 			free, err = cores.ConfineSelf(set)
 		}
@@ -249,9 +249,9 @@ func (p *placer) put(ctx context.Context, in *results.Placement) (lift func(), e
 			return nil, errors.Join(err, p.confineStores(ctx, ""))
 		}
 	}
-	if in.Procs != p.procs || in.Harness != "" {
+	if placement.Procs != p.procs || placement.Harness != "" {
 		// Also if the number is the same: one that was set does not follow the cores.
-		runtime.GOMAXPROCS(in.Procs)
+		runtime.GOMAXPROCS(placement.Procs)
 	}
 	return sync.OnceFunc(func() {
 		if runtime.GOMAXPROCS(0) != p.procs {
@@ -279,8 +279,8 @@ func (p *placer) confineStores(ctx context.Context, list string) error {
 	}
 	var errs []error
 	for _, name := range p.set.Names() {
-		s, _ := p.set.Get(name)
-		if placed, ok := s.(stores.Placed); ok && placed.Place() == stores.StartedHere {
+		store, _ := p.set.Get(name)
+		if placed, ok := store.(stores.Placed); ok && placed.Place() == stores.StartedHere {
 			if err := placed.Confine(ctx, set); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			}

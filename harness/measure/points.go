@@ -51,9 +51,9 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	defer places.close(ctx)
 	defer forgetSpare()
 	runs := 0
-	for _, p := range points {
-		p.places = places
-		runs += p.runs()
+	for _, point := range points {
+		point.places = places
+		runs += point.runs()
 	}
 	first.obs.Begin(runs)
 	begun := first.tb.nano()
@@ -79,8 +79,8 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		longest = max(longest, first.tb.nano()-start)
 		if enough := first.cfg.Enough; enough != nil && round < first.cfg.last() && ctx.Err() == nil {
 			var all []results.Run
-			for _, p := range points {
-				all = append(all, p.audited()...)
+			for _, point := range points {
+				all = append(all, point.audited()...)
 			}
 			if enough(round, all) {
 				break
@@ -88,8 +88,8 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		}
 	}
 	reports := make([]*Report, len(points))
-	for i, p := range points {
-		reports[i] = p.finish(outer)
+	for i, point := range points {
+		reports[i] = point.finish(outer)
 	}
 	return reports, nil
 }
@@ -180,12 +180,12 @@ func (p *point) measure(ctx context.Context, round int) error {
 func (p *point) audited() []results.Run {
 	runs := slices.Clone(p.report.Runs)
 	for i := range runs {
-		r := &runs[i]
-		r.Audit.Reasons = slices.Clone(r.Audit.Reasons)
-		if r.Paced != nil {
-			paced := *r.Paced
+		run := &runs[i]
+		run.Audit.Reasons = slices.Clone(run.Audit.Reasons)
+		if run.Paced != nil {
+			paced := *run.Paced
 			paced.Audit.Reasons = slices.Clone(paced.Audit.Reasons)
-			r.Paced = &paced
+			run.Paced = &paced
 		}
 	}
 	p.across.trends(runs)

@@ -63,17 +63,17 @@ func (r *recorder) warmed(open bool) *recorder {
 	for i := range r.stripes {
 		r.stripes[i].flush()
 		for tier := range maxTiers {
-			h := r.stripes[i].latency[slot(oracle.Admitted, uint8(tier))]
-			if h == nil {
+			histogram := r.stripes[i].latency[slot(oracle.Admitted, uint8(tier))]
+			if histogram == nil {
 				continue
 			}
-			h.Reset() // writes to all of it, as touched does
+			histogram.Reset() // writes to all of it, as touched does
 			admitted := slot(oracle.Admitted, uint8(tier))
 			rejected := slot(oracle.Rejected, uint8(tier))
-			s := &out.stripes[i]
-			s.latency[admitted], s.latency[rejected] = h, touched()
+			stripe := &out.stripes[i]
+			stripe.latency[admitted], stripe.latency[rejected] = histogram, touched()
 			if open {
-				s.service[admitted], s.service[rejected] = touched(), touched()
+				stripe.service[admitted], stripe.service[rejected] = touched(), touched()
 			}
 		}
 		if open {
@@ -91,18 +91,18 @@ var spare struct {
 }
 
 // touched is an empty histogram in memory that was written to.
-func touched() (h *results.Histogram) {
+func touched() (histogram *results.Histogram) {
 	spare.Lock()
 	if n := len(spare.list); n > 0 {
-		h = spare.list[n-1]
+		histogram = spare.list[n-1]
 		spare.list = spare.list[:n-1]
 	}
 	spare.Unlock()
-	if h == nil {
-		h = results.NewHistogram()
+	if histogram == nil {
+		histogram = results.NewHistogram()
 	}
-	h.Reset()
-	return h
+	histogram.Reset()
+	return histogram
 }
 
 // release leaves the histograms to later passes. Nobody may record or read any more.
@@ -110,10 +110,10 @@ func (r *recorder) release() {
 	spare.Lock()
 	defer spare.Unlock()
 	for i := range r.stripes {
-		s := &r.stripes[i]
-		for _, h := range slices.Concat(s.latency[:], s.service[:], []*results.Histogram{s.wait, s.settle}) {
-			if h != nil {
-				spare.list = append(spare.list, h)
+		stripe := &r.stripes[i]
+		for _, histogram := range slices.Concat(stripe.latency[:], stripe.service[:], []*results.Histogram{stripe.wait, stripe.settle}) {
+			if histogram != nil {
+				spare.list = append(spare.list, histogram)
 			}
 		}
 	}
@@ -147,8 +147,8 @@ func (s *stripe) flush() {
 	if s.live != nil {
 		s.live.add(s.batch[:s.batched])
 	}
-	for _, b := range s.batch[:s.batched] {
-		into(&s.latency[b.slot]).Record(b.ns)
+	for _, sample := range s.batch[:s.batched] {
+		into(&s.latency[sample.slot]).Record(sample.ns)
 	}
 	s.batched = 0
 }
@@ -158,18 +158,18 @@ func (s *stripe) flush() {
 type openTimes struct{ response, service, wait int64 }
 
 // recordOpen adds one open-loop decision.
-func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, t openTimes) {
+func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, times openTimes) {
 	if r.shared {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
 	i := slot(out, tier)
 	if s.live != nil {
-		s.live.add([]sample{{i, t.service}})
+		s.live.add([]sample{{i, times.service}})
 	}
-	into(&s.latency[i]).Record(t.response)
-	into(&s.service[i]).Record(t.service)
-	into(&s.wait).Record(t.wait)
+	into(&s.latency[i]).Record(times.response)
+	into(&s.service[i]).Record(times.service)
+	into(&s.wait).Record(times.wait)
 }
 
 // recordSettle adds one commit or refund.
@@ -196,27 +196,27 @@ func slot(out oracle.Outcome, tier uint8) uint8 {
 	}
 }
 
-// into is the histogram at h, which is made if there is none.
-func into(h **results.Histogram) *results.Histogram {
-	if *h == nil {
-		*h = touched()
+// into is the histogram at histogram, which is made if there is none.
+func into(histogram **results.Histogram) *results.Histogram {
+	if *histogram == nil {
+		*histogram = touched()
 	}
-	return *h
+	return *histogram
 }
 
 // merge is the union of a run's histograms of one kind, by slot; nil for an empty one.
 func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (all [3 * maxTiers]*results.Histogram) {
 	for i := range r.stripes {
-		s := &r.stripes[i]
-		s.flush()
-		for k, h := range pick(s) {
-			if h == nil || h.Count() == 0 {
+		stripe := &r.stripes[i]
+		stripe.flush()
+		for k, histogram := range pick(stripe) {
+			if histogram == nil || histogram.Count() == 0 {
 				continue
 			}
 			if all[k] == nil {
 				all[k] = results.NewHistogram()
 			}
-			all[k].Merge(h)
+			all[k].Merge(histogram)
 		}
 	}
 	return all
@@ -226,8 +226,8 @@ func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (
 func (r *recorder) mergeOne(pick func(*stripe) *results.Histogram) *results.Histogram {
 	all := results.NewHistogram()
 	for i := range r.stripes {
-		if h := pick(&r.stripes[i]); h != nil {
-			all.Merge(h)
+		if histogram := pick(&r.stripes[i]); histogram != nil {
+			all.Merge(histogram)
 		}
 	}
 	return all

@@ -49,11 +49,11 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 		return loop{}, fmt.Errorf("reference loop: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written that matters
-	c, ok := conn.Client().(redis.UniversalClient)
+	client, ok := conn.Client().(redis.UniversalClient)
 	if !ok {
 		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
 	}
-	r := incrLoop{client: c, key: scope.Prefix() + "reference", tb: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
+	r := incrLoop{client: client, key: scope.Prefix() + "reference", tb: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
 	r.run(ctx, length/5) // connections
 	r.n.Store(0)
 	rec := r.rec.warmed(false)
@@ -99,9 +99,9 @@ type incrLoop struct {
 // run goes on for so many nanoseconds.
 func (l *incrLoop) run(ctx context.Context, length int64) {
 	end := l.tb.nano() + length
-	var wg sync.WaitGroup
+	var group sync.WaitGroup
 	for w := range l.workers {
-		wg.Go(func() {
+		group.Go(func() {
 			var own int64
 			stripe := l.rec.stripe(w)
 			for last := l.tb.nano(); last < end && ctx.Err() == nil; {
@@ -117,7 +117,7 @@ func (l *incrLoop) run(ctx context.Context, length int64) {
 			l.n.Add(own)
 		})
 	}
-	wg.Wait()
+	group.Wait()
 }
 
 // loop is what a reference loop found.
@@ -136,6 +136,6 @@ func (l loop) latencyWith(o loop) *results.Distribution {
 		return nil
 	}
 	l.latency.Merge(o.latency)
-	d := l.latency.Distribution()
-	return &d
+	distribution := l.latency.Distribution()
+	return &distribution
 }

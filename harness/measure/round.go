@@ -64,12 +64,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	defer lift()
 	run.Placement = &placement
 	p := &pass{m: m, s: s, run: run, policy: &policy}
-	d, err := p.ready(work, stream, info)
-	if d != nil {
+	drive, err := p.ready(work, stream, info)
+	if drive != nil {
 		defer func() {
-			err = errors.Join(err, d.close())
-			if len(d.hung) == 0 {
-				d.rec.release()
+			err = errors.Join(err, drive.close())
+			if len(drive.hung) == 0 {
+				drive.rec.release()
 			}
 		}()
 	}
@@ -85,7 +85,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
-	p.failed = d.failure()
+	p.failed = drive.failure()
 	if p.failed != nil {
 		s.lose()
 	}
@@ -123,42 +123,42 @@ func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *
 
 // ready warms up, and sets subjects up for the pass. The drive is the caller's to close, with an error too.
 func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workloads.Info) (*drive, error) {
-	m := p.m
-	s := p.s
+	measurement := p.m
+	site := p.s
 	run := p.run
 	if err := p.mark(ctx); err != nil {
 		return nil, err
 	}
-	warm, err := m.warmUp(ctx, s, p.policy)
+	warm, err := measurement.warmUp(ctx, site, p.policy)
 	if err != nil {
 		return nil, err
 	}
 	rate := warm.rate()
-	if offered := m.cfg.RateInForce(); m.cfg.Open(info) && offered > 0 {
+	if offered := measurement.cfg.RateInForce(); measurement.cfg.Open(info) && offered > 0 {
 		rate = min(rate, offered)
 	}
-	d := m.newDrive(s, stream, p.policy, rate)
+	d := measurement.newDrive(site, stream, p.policy, rate)
 	p.d, p.warmed = d, min(warmSubjects, warm.next.Load())
-	d.rec = warm.rec.warmed(m.cfg.Open(info))
+	d.rec = warm.rec.warmed(measurement.cfg.Open(info))
 	d.begins = func(now time.Time) {
 		if !p.began.IsZero() {
 			now = p.began
 		}
-		m.realign(p.policy, info, now, m.expected(rate, d.requests))
+		measurement.realign(p.policy, info, now, measurement.expected(rate, d.requests))
 	}
 	run.Params.Subjects = d.subjects.n
-	if m.cfg.Open(info) {
-		d.perSecond = m.cfg.RateInForce() / float64(max(d.peers, 1))
-		d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition)
+	if measurement.cfg.Open(info) {
+		d.perSecond = measurement.cfg.RateInForce() / float64(max(d.peers, 1))
+		d.arrivals, err = measurement.cfg.NewArrivals(stream, run.Repetition)
 		if err != nil {
 			return d, err
 		}
 	}
-	s.Filling = m.obs.Filling
-	if err := d.provision(ctx, s); err != nil {
+	site.Filling = measurement.obs.Filling
+	if err := d.provision(ctx, site); err != nil {
 		return d, err
 	}
-	return d, m.catchUp(ctx, s)
+	return d, measurement.catchUp(ctx, site)
 }
 
 // expected is how long the pass will take: its duration, or as long as its
@@ -181,26 +181,26 @@ const (
 // newDrive prepares the measured pass. How many trials it needs subjects for
 // follows from the rate seen while warming up, or from the one offered if that is less.
 func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) *drive {
-	c := m.cfg
+	config := m.cfg
 	factor := float64(warmUpFactor)
 	if setsUp(s, stream) {
 		factor = provisionedFactor
 	}
-	requests, subjects := c.Size(stream, factor*rate)
-	_, ready := c.Size(stream, rate)
-	if c.Peers != nil { // peers differ in their rates, and not in the subjects
-		requests, subjects = c.Size(stream, 0)
-		requests = c.Ops(requests)
+	requests, subjects := config.Size(stream, factor*rate)
+	_, ready := config.Size(stream, rate)
+	if config.Peers != nil { // peers differ in their rates, and not in the subjects
+		requests, subjects = config.Size(stream, 0)
+		requests = config.Ops(requests)
 		ready = 0
 	}
-	number, of := c.Place()
+	number, of := config.Place()
 	per := workloads.OpsPerCrossing(stream)
 	return &drive{
-		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
+		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
 		requests: requests, place: int64(number), peers: int64(of),
-		duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
-		history: c.NewHistory(c.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
-		deadline: m.deadline(), plan: &c.Plan, stand: s.stand,
+		duration: int64(config.Duration), online: true, longCrossings: per >= 4*int64(config.Workers),
+		history: config.NewHistory(config.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: config.Life, lowest: config.LowestLimit(),
+		deadline: m.deadline(), plan: &config.Plan, stand: s.stand,
 	}
 }
 
@@ -230,9 +230,9 @@ func (d *drive) provision(ctx context.Context, s *site) error {
 			return err
 		}
 	}
-	for i, g := range grants {
-		if g.Used != 0 {
-			d.subjects.at(uint32(i)).initial = g.Used
+	for i, grant := range grants {
+		if grant.Used != 0 {
+			d.subjects.at(uint32(i)).initial = grant.Used
 		}
 	}
 	return nil
@@ -312,73 +312,73 @@ func (p *pass) together(ctx, work context.Context) (err error) {
 	}
 	p.counters.open(work, p)
 	runtime.GC()
-	p.s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
+	p.s.observe(work, func(store *siteStore) *stores.Stats { return &store.before })
 	return p.begin(work)
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
 // not end soon after are given up.
 func (p *pass) drive(ctx context.Context) error {
-	d := p.d
-	s := p.s
+	drive := p.d
+	site := p.s
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, func() {
-		d.stop.Store(true)
+		drive.stop.Store(true)
 		time.AfterFunc(abortGrace, cancel)
 	})
 	defer stopped()
 	if err := p.together(ctx, work); err != nil {
 		return err
 	}
-	before := s.traffic(heapAllocs())
-	p.meter = s.Meter()
+	before := site.traffic(heapAllocs())
+	p.meter = site.Meter()
 	counts := map[string]stores.Counts{}
-	pools := s.poolUse()
-	for name, st := range s.stores {
-		counts[name] = st.meter.Snapshot()
+	pools := site.poolUse()
+	for name, store := range site.stores {
+		counts[name] = store.meter.Snapshot()
 	}
 	cpu := machine.ReadCPU()
 	own := readOwnCPU()
 	others := watchOthers()
 	over := p.plan(work)
-	p.stores.Begin(work, d.tb.nano)
-	p.counters.begin(work, d)
+	p.stores.Begin(work, drive.tb.nano)
+	p.counters.begin(work, drive)
 	p.cores = p.watchCores(work)
 	p.m.cfg.Live.begin(p)
-	if t := p.m.cfg.Timer; t != nil {
-		t.StartTimer()
-		d.run(work)
-		t.StopTimer()
+	if timer := p.m.cfg.Timer; timer != nil {
+		timer.StartTimer()
+		drive.run(work)
+		timer.StopTimer()
 	} else {
-		d.run(work)
+		drive.run(work)
 	}
 	p.cores.End()
-	p.m.cfg.Live.end(len(d.hung) == 0)
+	p.m.cfg.Live.end(len(drive.hung) == 0)
 	p.counters.end(work)
 	p.stores.End(work)
 	for _, name := range p.stores.Absent() {
-		s.stores[name].absent = true
+		site.stores[name].absent = true
 	}
 	for _, end := range over {
 		end()
 	}
 	p.machine, p.own, p.accompanied = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own), others()
-	p.traffic = s.traffic(heapAllocs()).sub(before)
+	p.traffic = site.traffic(heapAllocs()).sub(before)
 	_, lost := p.m.meet(ctx, "rest")
-	if !slices.ContainsFunc(s.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
-		p.run.PoolWait = poolWaits(pools, s.poolUse())
+	if !slices.ContainsFunc(site.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
+		p.run.PoolWait = poolWaits(pools, site.poolUse())
 	}
-	for name, st := range s.stores {
-		st.traffic = st.meter.Snapshot().Sub(counts[name])
+	for name, store := range site.stores {
+		store.traffic = store.meter.Snapshot().Sub(counts[name])
 	}
-	s.observe(work, func(st *siteStore) *stores.Stats { return &st.after })
-	if slices.ContainsFunc(s.outages, (*outage).restarts) {
-		_ = d.tb.clock.Sleep(work, time.Duration(reconnectGrace)) // before clients are asked for counters
+	site.observe(work, func(store *siteStore) *stores.Stats { return &store.after })
+	if slices.ContainsFunc(site.outages, (*outage).restarts) {
+		_ = drive.tb.clock.Sleep(work, time.Duration(reconnectGrace)) // before clients are asked for counters
 	}
-	for _, o := range s.outages {
-		if o.err != nil {
-			return fmt.Errorf("%s: %w", o.Event, o.err)
+	for _, outage := range site.outages {
+		if outage.err != nil {
+			return fmt.Errorf("%s: %w", outage.Event, outage.err)
 		}
 	}
 	return cmp.Or(p.limits.err, p.overwriting, lost)
@@ -386,19 +386,19 @@ func (p *pass) drive(ctx context.Context) error {
 
 // plan begins what is to happen while requests are measured. What it returns ends that.
 func (p *pass) plan(ctx context.Context) (over []func()) {
-	c := p.m.cfg
-	d := p.d
+	config := p.m.cfg
+	drive := p.d
 	over = p.s.goWrong()
-	p.limits = operator{d: d, session: p.s.Session}
-	over = append(over, p.limits.schedule(ctx, c.Trouble.Of(trouble.Change), c.Duration), p.overwrite(ctx))
-	if c.Duration > 0 && !p.m.latencyOnly && d.place == 0 {
-		over = append(over, p.keys.Schedule(d.tb.nano, c.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
+	p.limits = operator{d: drive, session: p.s.Session}
+	over = append(over, p.limits.schedule(ctx, config.Trouble.Of(trouble.Change), config.Duration), p.overwrite(ctx))
+	if config.Duration > 0 && !p.m.latencyOnly && drive.place == 0 {
+		over = append(over, p.keys.Schedule(drive.tb.nano, config.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
 	}
 	return over
 }
 
 func heapAllocs() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64()
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64()
 }

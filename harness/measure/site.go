@@ -75,8 +75,8 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 	s.network = cfg.Trouble.Of(trouble.Network)
 	s.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
 	s.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
-	for _, e := range cfg.Trouble.Of(trouble.Outage) {
-		s.outages = append(s.outages, &outage{Event: e, site: s, ctx: context.WithoutCancel(ctx)})
+	for _, event := range cfg.Trouble.Of(trouble.Outage) {
+		s.outages = append(s.outages, &outage{Event: event, site: s, ctx: context.WithoutCancel(ctx)})
 	}
 	err := s.prepare(ctx)
 	if err == nil {
@@ -146,35 +146,35 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	env.Wake = s.jobs.waker(env.Instance)
 	env.Clients = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
-		st := s.stores[name]
-		o := stores.ConnOptions{
-			Pool: s.cfg.poolFor(s.Selection, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
-			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &st.meter, Wrap: s.dialWrap(name, env.Instance),
+		store := s.stores[name]
+		options := stores.ConnOptions{
+			Pool: s.cfg.poolFor(s.Selection, name, store.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
+			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &store.meter, Wrap: s.dialWrap(name, env.Instance),
 		}
-		if s.Selection.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
-			o.AutoPipeline = true
-			o.Timeout = s.cfg.pipelineTimeout()
+		if s.Selection.Client == strategies.AutoPipeline && stores.ClassOf(store.Driver()) == stores.ClassRedis {
+			options.AutoPipeline = true
+			options.Timeout = s.cfg.pipelineTimeout()
 		}
-		c, err := st.Connect(ctx, s.scope, o)
+		conn, err := store.Connect(ctx, s.scope, options)
 		if err != nil {
 			return err
 		}
-		if client, ok := c.Client().(redis.UniversalClient); ok && s.cfg.Trouble.Has(trouble.Killed) {
+		if client, ok := conn.Client().(redis.UniversalClient); ok && s.cfg.Trouble.Has(trouble.Killed) {
 			client.AddHook(kill.Hook)
 		}
-		s.conns = append(s.conns, siteConn{c, name})
-		env.Clients[name] = c.Client()
+		s.conns = append(s.conns, siteConn{conn, name})
+		env.Clients[name] = conn.Client()
 	}
 	return nil
 }
 
 // Provision sets subjects up, and waits until replicas have what was written for that.
-func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, instances ...int) error {
-	if err := s.Session.Provision(ctx, p, grants, instances...); err != nil {
+func (s *site) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant, instances ...int) error {
+	if err := s.Session.Provision(ctx, policy, grants, instances...); err != nil {
 		return err
 	}
-	for name, st := range s.stores {
-		replica, ok := st.Store.(stores.Follower)
+	for name, store := range s.stores {
+		replica, ok := store.Store.(stores.Follower)
 		if !ok || !replica.Follows() {
 			continue
 		}
@@ -201,24 +201,24 @@ func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 	wrap := s.link(store, instance)
 	if link := wrap; len(s.pauses) > 0 {
-		wrap = func(c net.Conn) net.Conn {
-			c = (heldConn{c, func() { s.stand(instance) }})
+		wrap = func(conn net.Conn) net.Conn {
+			conn = (heldConn{conn, func() { s.stand(instance) }})
 			if link != nil {
-				c = link(c)
+				conn = link(conn)
 			}
-			return c
+			return conn
 		}
 	}
-	for _, o := range s.outages {
-		if !s.concerns(o.Where.Name, store) {
+	for _, outage := range s.outages {
+		if !s.concerns(outage.Where.Name, store) {
 			continue
 		}
 		inner := wrap
-		wrap = func(c net.Conn) net.Conn {
+		wrap = func(conn net.Conn) net.Conn {
 			if inner != nil {
-				c = inner(c)
+				conn = inner(conn)
 			}
-			return o.Wrap(c)
+			return outage.Wrap(conn)
 		}
 	}
 	return wrap
@@ -233,15 +233,15 @@ func (s *site) close(ctx context.Context) error {
 		}
 	}
 	ended(s.Close(ctx))
-	for _, c := range s.conns { // a pool waits for connections that are in use
+	for _, conn := range s.conns { // a pool waits for connections that are in use
 		_, err := guard.Within(ctx, s.Deadline, guard.Grace(s.Deadline), "its connections being closed", func(context.Context) (any, error) {
-			return nil, c.Close()
+			return nil, conn.Close()
 		})
 		ended(err)
 	}
-	for _, st := range s.stores {
+	for _, store := range s.stores {
 		if s.cfg.First() || s.apart {
-			errs = append(errs, s.wipe(ctx, st))
+			errs = append(errs, s.wipe(ctx, store))
 		}
 	}
 	errs = append(errs, s.recover(ctx))
@@ -252,25 +252,25 @@ func (s *site) close(ctx context.Context) error {
 
 // wipe removes what the strategy left in a store. One that did not answer when the pass
 // was over is not waited for: it removes that when it is closed, if it is back by then.
-func (s *site) wipe(ctx context.Context, st *siteStore) error {
-	if st.absent {
+func (s *site) wipe(ctx context.Context, store *siteStore) error {
+	if store.absent {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, monitor.Timeout)
 		defer cancel()
 	}
-	return st.Wipe(ctx, s.scope)
+	return store.Wipe(ctx, s.scope)
 }
 
 // observe reads what the stores say about themselves. One that does not answer
 // says nothing: the run itself shows that it is gone.
 func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats) {
-	for _, st := range s.stores {
-		if st.absent {
+	for _, store := range s.stores {
+		if store.absent {
 			continue
 		}
 		asked, cancel := context.WithTimeout(ctx, monitor.Timeout)
-		if stats, err := st.Stats(asked); err == nil {
-			*into(st) = stats
+		if stats, err := store.Stats(asked); err == nil {
+			*into(store) = stats
 		}
 		cancel()
 	}
@@ -296,20 +296,20 @@ func (t traffic) cost(n float64) results.ProbeCost {
 }
 
 // asksSQL reports whether clients of a store send statements.
-func asksSQL(s stores.Store) bool { return stores.ClassOf(s.Driver()) == stores.ClassSQL }
+func asksSQL(store stores.Store) bool { return stores.ClassOf(store.Driver()) == stores.ClassSQL }
 
 // traffic is that up to now, and so many allocations.
 func (s *site) traffic(allocs uint64) traffic {
 	t := traffic{model: s.modelStatements.Load(), allocs: int64(allocs)}
-	for _, st := range s.stores {
-		c := st.meter.Snapshot()
-		if asksSQL(st) {
-			t.sql += c.Commands
+	for _, store := range s.stores {
+		counts := store.meter.Snapshot()
+		if asksSQL(store) {
+			t.sql += counts.Commands
 		} else {
-			t.commands += c.Commands
+			t.commands += counts.Commands
 		}
-		t.trips += c.RoundTrips
-		t.bytes += c.BytesIn + c.BytesOut
+		t.trips += counts.RoundTrips
+		t.bytes += counts.BytesIn + counts.BytesOut
 	}
 	return t
 }
@@ -321,9 +321,9 @@ func (s *site) setUps() (n int64) {
 	if s.cfg.Cold {
 		return 0
 	}
-	for _, st := range s.stores {
-		c := st.meter.Snapshot()
-		n += c.Connections + c.SetupCommands + c.Lost
+	for _, store := range s.stores {
+		counts := store.meter.Snapshot()
+		n += counts.Connections + counts.SetupCommands + counts.Lost
 	}
 	return n
 }
@@ -337,27 +337,27 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 		setting string
 	}
 	rooms := map[string]*room{}
-	for _, s := range selected {
-		for _, name := range storesOf(s) {
-			st, here := c.Stores.Get(name)
-			r, can := st.(stores.Roomer)
+	for _, selection := range selected {
+		for _, name := range storesOf(selection) {
+			store, here := c.Stores.Get(name)
+			roomer, can := store.(stores.Roomer)
 			if !here || !can {
 				continue
 			}
 			if _, asked := rooms[name]; !asked {
 				rooms[name] = nil
-				if left, setting, known := r.Room(ctx); known {
+				if left, setting, known := roomer.Room(ctx); known {
 					rooms[name] = &room{left, setting}
 				}
 			}
 			has := rooms[name]
-			each := c.poolFor(s, name, st.Driver())
+			each := c.poolFor(selection, name, store.Driver())
 			if has == nil || each*c.Instances <= has.left {
 				continue
 			}
 			return fmt.Errorf("strategy %s opens %d connections to %s in each of %d instances, %d in all, "+
 				"and the server has room for %d (%s): give a smaller --client plain:pool=N, fewer --instances, or raise that",
-				s, each, name, c.Instances, each*c.Instances, has.left, has.setting)
+				selection, each, name, c.Instances, each*c.Instances, has.left, has.setting)
 		}
 	}
 	return nil
@@ -373,9 +373,9 @@ type siteConn struct {
 // tell have none.
 func (s *site) poolUse() map[string]stores.PoolUse {
 	out := map[string]stores.PoolUse{}
-	for _, c := range s.conns {
-		if p, ok := c.Conn.(stores.Pooled); ok {
-			out[c.store] = out[c.store].Add(p.PoolUse())
+	for _, conn := range s.conns {
+		if pooled, ok := conn.Conn.(stores.Pooled); ok {
+			out[conn.store] = out[conn.store].Add(pooled.PoolUse())
 		}
 	}
 	return out
@@ -384,8 +384,8 @@ func (s *site) poolUse() map[string]stores.PoolUse {
 // poolWaits is what was waited for connections between two such readings.
 func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		u := after[name].Sub(before[name])
-		out = append(out, results.PoolWait{Store: name, Taken: u.Taken, Waited: u.Waited, WaitNS: int64(u.Wait)})
+		poolUse := after[name].Sub(before[name])
+		out = append(out, results.PoolWait{Store: name, Taken: poolUse.Taken, Waited: poolUse.Waited, WaitNS: int64(poolUse.Wait)})
 	}
 	return out
 }

@@ -16,25 +16,25 @@ type heldConn struct {
 	stand func()
 }
 
-func (c heldConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+func (c heldConn) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
 	c.stand()
 	return n, err
 }
 
-func (c heldConn) Write(b []byte) (int, error) {
+func (c heldConn) Write(data []byte) (int, error) {
 	c.stand()
-	return c.Conn.Write(b)
+	return c.Conn.Write(data)
 }
 
 // stand waits if an instance is to stand still now.
 func (s *site) stand(instance int) {
 	for i := range s.pauses {
-		e := &s.pauses[i]
-		at, _ := e.When.Within(s.cfg.Duration)
+		event := &s.pauses[i]
+		at, _ := event.When.Within(s.cfg.Duration)
 		from := s.began.Load() + int64(at)
-		left := from + int64(e.What.For) - s.tb.nano()
-		if e.Where.Has(instance) && s.began.Load() != 0 && left > 0 && left <= int64(e.What.For) {
+		left := from + int64(event.What.For) - s.tb.nano()
+		if event.Where.Has(instance) && s.began.Load() != 0 && left > 0 && left <= int64(event.What.For) {
 			_ = s.tb.clock.Sleep(context.Background(), time.Duration(left))
 			s.paused.Most(s.tb.nano() - from)
 		}

@@ -83,8 +83,8 @@ type subject struct {
 
 // touched reports whether any request asked for the subject.
 func (s *subject) touched() bool {
-	for c := s.cells.Load(); c != nil; c = c.next {
-		if c.Tally().Asked != 0 {
+	for cell := s.cells.Load(); cell != nil; cell = cell.next {
+		if cell.Tally().Asked != 0 {
 			return true
 		}
 	}
@@ -102,32 +102,32 @@ type windowCell struct {
 // cell returns the counters of one window.
 func (s *subject) cell(index int64) *windowCell {
 	head := s.cells.Load()
-	for c := head; c != nil; c = c.next {
-		if c.index == index {
-			return c
+	for cell := head; cell != nil; cell = cell.next {
+		if cell.index == index {
+			return cell
 		}
 	}
 	return s.addCell(index)
 }
 
 func (s *subject) addCell(index int64) *windowCell {
-	var c *windowCell
+	var cell *windowCell
 	if s.first.used.CompareAndSwap(false, true) {
-		c = &s.first
+		cell = &s.first
 	} else {
-		c = new(windowCell)
+		cell = new(windowCell)
 	}
-	c.index = index
+	cell.index = index
 	for {
 		head := s.cells.Load()
-		for o := head; o != nil; o = o.next {
-			if o.index == index {
-				return o // another worker was first; a spare first cell stays unused
+		for windowCell := head; windowCell != nil; windowCell = windowCell.next {
+			if windowCell.index == index {
+				return windowCell // another worker was first; a spare first cell stays unused
 			}
 		}
-		c.next = head
-		if s.cells.CompareAndSwap(head, c) {
-			return c
+		cell.next = head
+		if s.cells.CompareAndSwap(head, cell) {
+			return cell
 		}
 	}
 }

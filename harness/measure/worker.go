@@ -61,12 +61,12 @@ func (d *drive) newWorker(ctx context.Context, id int) *worker {
 // begin announces units to the oracle, before the clock is read. A worker that
 // takes several requests at once announces them all: what is announced too early,
 // or never asked for, only makes the oracle's online count more careful.
-func (k *worker) begin(c *windowCell, units int64) (mark int64) {
-	if c != k.announcedTo || k.announced < units {
+func (k *worker) begin(cell *windowCell, units int64) (mark int64) {
+	if cell != k.announcedTo || k.announced < units {
 		k.withdraw()
-		k.announcedTo = c
+		k.announcedTo = cell
 		k.announced = units * k.share
-		k.mark = c.Begin(k.announced)
+		k.mark = cell.Begin(k.announced)
 	}
 	k.announced -= units
 	return k.mark
@@ -83,10 +83,10 @@ func (k *worker) withdraw() {
 // admit counts admitted units of a window. A worker adds them up for as long as it
 // stays with a window, since all workers write to the same cell, and if the pass is
 // shown for a few admissions: otherwise they are asked for only when it is over.
-func (k *worker) admit(c *windowCell, units int64) {
-	if c != k.cell {
+func (k *worker) admit(cell *windowCell, units int64) {
+	if cell != k.cell {
 		k.flush()
-		k.cell = c
+		k.cell = cell
 	}
 	k.admitted += units
 	if k.admissions++; k.d.shown && k.admissions >= liveBatch {
@@ -116,23 +116,23 @@ func (k *worker) finish() {
 // window is chosen by the worker's last reading, and corrected if that one
 // lay before a boundary.
 func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
-	d := k.d
-	s := d.subjects.at(op.Subject)
-	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Units: op.Units}
+	drive := k.d
+	subject := drive.subjects.at(op.Subject)
+	req := quota.Request{ID: drive.firstID + uint64(i) + 1, Subject: subject.name, Units: op.Units}
 	if op.Fate != workloads.FateNone {
 		req.Settles = true
-		req.Life = d.life
+		req.Life = drive.life
 	}
-	d.plan.ChargeSecond(&req, i)
-	w, c, mark, call := k.enter(s, op.Units)
-	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
+	drive.plan.ChargeSecond(&req, i)
+	window, cell, mark, call := k.enter(subject, op.Units)
+	limit := drive.limit.Load() // after the clock was read: what is in force now was so then, or later
 	req.Policy = limit.policy
 	k.call = call
 	if everyCall {
 		k.Beat()
 	}
 	dec, err := k.take(i, req)
-	reply = d.tb.nano()
+	reply = drive.tb.nano()
 	if reply-call > monitor.LongCall {
 		err = k.Returned(err)
 	}
@@ -148,20 +148,20 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	if dec.BySecond && !dec.Admitted {
 		own = oracle.Elsewhere
 	}
-	if d.online {
-		if reply >= w.end {
-			d.crossed(s, w, reply)
+	if drive.online {
+		if reply >= window.end {
+			drive.crossed(subject, window, reply)
 		}
-		k.count(c, own, op.Units, granted, begun{mark, limit})
+		k.count(cell, own, op.Units, granted, begun{mark, limit})
 	}
-	if d.history != nil {
-		d.plan.Record(d.history, k.id, oracle.Event{
-			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
+	if drive.history != nil {
+		drive.plan.Record(drive.history, k.id, oracle.Event{
+			Call: call - drive.epoch, Reply: reply - drive.epoch, Units: op.Units, Subject: op.Subject,
 			Kind: oracle.Take, Outcome: own, Tier: tier, Instance: k.instance,
 		}, granted, i)
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: c, takeCall: call - d.epoch, takeReply: reply - d.epoch})
+		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: cell, takeCall: call - drive.epoch, takeReply: reply - drive.epoch})
 	}
 	return call, reply, out, tier
 }
@@ -188,36 +188,36 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 		own = stacks.Current()
 		return k.strategy.Take(ctx, req)
 	})
-	var p *guard.PanicError
+	var panicError *guard.PanicError
 	switch {
 	case dead():
 		return quota.Decision{}, kill.Err
-	case errors.As(err, &p):
-		panic(p.Value)
+	case errors.As(err, &panicError):
+		panic(panicError.Value)
 	}
 	return dec, err
 }
 
 // enter chooses the window that a request belongs to, and announces its units there. call is
 // the reading of the clock that it is called at.
-func (k *worker) enter(s *subject, units int64) (w *window, c *windowCell, mark, call int64) {
-	d := k.d
-	w = d.window(k.last)
+func (k *worker) enter(s *subject, units int64) (w *window, cell *windowCell, mark, call int64) {
+	drive := k.d
+	w = drive.window(k.last)
 	for {
-		if d.online {
-			c = s.cell(w.index)
-			mark = k.begin(c, units)
+		if drive.online {
+			cell = s.cell(w.index)
+			mark = k.begin(cell, units)
 		}
-		call = d.tb.nano()
+		call = drive.tb.nano()
 		if call < w.end {
-			return w, c, mark, call
+			return w, cell, mark, call
 		}
 		// A window ended since the worker last looked: the request belongs to the next.
-		if d.online {
+		if drive.online {
 			k.withdraw()
-			c.Withdraw(units)
+			cell.Withdraw(units)
 		}
-		w = d.window(call)
+		w = drive.window(call)
 	}
 }
 
@@ -241,17 +241,17 @@ type begun struct {
 }
 
 // count has the online oracle count the outcome of a request, of which so many units were granted.
-func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted int64, b begun) {
+func (k *worker) count(cell *windowCell, out oracle.Outcome, units, granted int64, b begun) {
 	switch out {
 	case oracle.Admitted:
-		k.admit(c, granted)
+		k.admit(cell, granted)
 		if granted < units {
-			c.Reject(units-granted, b.mark, k.d.heldAgainst(b.limit))
+			cell.Reject(units-granted, b.mark, k.d.heldAgainst(b.limit))
 		}
 	case oracle.Failed, oracle.Elsewhere:
-		c.Fail(units)
+		cell.Fail(units)
 	default:
-		c.Reject(units, b.mark, k.d.heldAgainst(b.limit))
+		cell.Reject(units, b.mark, k.d.heldAgainst(b.limit))
 	}
 }
 
@@ -259,8 +259,8 @@ func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted int64, 
 func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 	crew := make([]*worker, d.workers)
 	callers := make([]*monitor.Caller, d.workers)
-	var wg sync.WaitGroup
-	wg.Add(len(crew))
+	var group sync.WaitGroup
+	group.Add(len(crew))
 	for i := range crew {
 		crew[i] = d.newWorker(ctx, i)
 		callers[i] = &crew[i].Caller
@@ -269,18 +269,18 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 		d.stop.Store(true)
 		crew[i].hung = err
 		d.hung = append(d.hung, err)
-		wg.Done()
+		group.Done()
 	})
 	for _, k := range crew {
 		go func() {
 			through := false
-			defer func() { k.leaves(recover(), through, wg.Done) }()
+			defer func() { k.leaves(recover(), through, group.Done) }()
 			k.Start()
 			loop(k)
 			through = true
 		}()
 	}
-	wg.Wait()
+	group.Wait()
 	end()
 	for _, k := range crew {
 		if k.hung != nil {
@@ -293,15 +293,15 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 
 // leaves ends a worker's goroutine. A panic of the strategy ends the pass: other
 // strategies go on, and what was decided up to then is judged.
-func (k *worker) leaves(v any, through bool, done func()) {
+func (k *worker) leaves(value any, through bool, done func()) {
 	if !k.Ended() {
 		return
 	}
-	if v == nil && !through {
-		v = "it ended its goroutine"
+	if value == nil && !through {
+		value = "it ended its goroutine"
 	}
-	if v != nil {
-		err := &guard.PanicError{Where: cmp.Or(k.calling(), "a caller"), Value: v, Stack: debug.Stack()}
+	if value != nil {
+		err := &guard.PanicError{Where: cmp.Or(k.calling(), "a caller"), Value: value, Stack: debug.Stack()}
 		k.d.crash.CompareAndSwap(nil, err)
 		k.d.stop.Store(true)
 		k.lost(err)
@@ -327,14 +327,14 @@ func (k *worker) calling() string {
 
 // lost ends a worker whose last call has no answer: what became of it is not known.
 func (k *worker) lost(err error) {
-	d := k.d
-	now := d.tb.nano()
+	drive := k.d
+	now := drive.tb.nano()
 	switch {
 	case k.settling != nil:
 		k.settled(*k.settling, now, err)
 	case k.call != 0:
 		k.counts.Count(err)
-		d.errOnce.Do(func() { d.counts.FirstError = err })
+		drive.errOnce.Do(func() { drive.counts.FirstError = err })
 		k.lostTake(now)
 	}
 	k.finish()
@@ -342,24 +342,24 @@ func (k *worker) lost(err error) {
 
 // lostTake records a take that has no answer as one that failed.
 func (k *worker) lostTake(now int64) {
-	d := k.d
+	drive := k.d
 	op := &k.op
-	if d.online {
-		s := d.subjects.at(op.Subject)
-		w := d.window(k.call)
-		c := s.cell(w.index)
-		if now >= w.end {
-			d.crossed(s, w, now)
+	if drive.online {
+		subject := drive.subjects.at(op.Subject)
+		window := drive.window(k.call)
+		cell := subject.cell(window.index)
+		if now >= window.end {
+			drive.crossed(subject, window, now)
 		}
-		c.Fail(op.Units)
+		cell.Fail(op.Units)
 	}
-	if d.history != nil {
-		d.history.Append(k.id, oracle.Event{
-			Call: k.call - d.epoch, Reply: now - d.epoch, Units: op.Units, Subject: op.Subject,
+	if drive.history != nil {
+		drive.history.Append(k.id, oracle.Event{
+			Call: k.call - drive.epoch, Reply: now - drive.epoch, Units: op.Units, Subject: op.Subject,
 			Kind: oracle.Take, Outcome: oracle.Failed, Instance: k.instance,
 		})
 	}
-	d.rec.recordLost(k.stripe, now-k.call, now-k.intended, d.lateness.open)
+	drive.rec.recordLost(k.stripe, now-k.call, now-k.intended, drive.lateness.open)
 	k.last = now
 }
 

@@ -13,13 +13,13 @@ import (
 
 // onTime makes each change of a plan when its time has come. An error ends that.
 func onTime(ctx context.Context, d *drive, plan trouble.List, change func(*trouble.Event) error) {
-	for _, e := range plan.InTime() {
-		at, _ := e.When.Within(d.cfg.Duration)
+	for _, event := range plan.InTime() {
+		at, _ := event.When.Within(d.cfg.Duration)
 		wait := d.epoch + int64(at) - d.now()
 		if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
 			return
 		}
-		d.changeErr = change(&e)
+		d.changeErr = change(&event)
 		if d.changeErr != nil {
 			return
 		}
@@ -42,9 +42,9 @@ func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 
 // setLimit puts a policy in force, of which the stores may check requests against that
 // many units, from the least to the most.
-func (d *drive) setLimit(p *quota.Policy, least, most int64) {
-	d.policy = p
-	d.truth.policy = p
+func (d *drive) setLimit(policy *quota.Policy, least, most int64) {
+	d.policy = policy
+	d.truth.policy = policy
 	d.truth.change(least, most)
 }
 
@@ -71,9 +71,9 @@ func (t *truth) allow(s *subject) {
 }
 
 // overwrite changes the strategy's counters in every Redis, in no time.
-func (p *pass) overwrite(e *trouble.Event) error {
+func (p *pass) overwrite(event *trouble.Event) error {
 	for n := range p.st.tables {
-		changed, err := p.st.overwrite(context.Background(), n, e)
+		changed, err := p.st.overwrite(context.Background(), n, event)
 		p.overwritten += changed
 		if err != nil {
 			return err
@@ -83,14 +83,14 @@ func (p *pass) overwrite(e *trouble.Event) error {
 }
 
 // overwrite changes the counters in the Redis of that number.
-func (st *site) overwrite(ctx context.Context, n int, e *trouble.Event) (int64, error) {
+func (st *site) overwrite(ctx context.Context, n int, event *trouble.Event) (int64, error) {
 	prefix := st.prefix(n)
 	if st.real != nil {
 		keys, err := tamper.Keys(ctx, st.admin, prefix)
 		if err != nil {
 			return 0, err
 		}
-		return tamper.Apply(ctx, e, st.admin, prefix, keys)
+		return tamper.Apply(ctx, event, st.admin, prefix, keys)
 	}
 	storeHook{w: st.w, table: st.tables[n], to: st.redis[n]}.present()
 	var keys []string
@@ -99,5 +99,5 @@ func (st *site) overwrite(ctx context.Context, n int, e *trouble.Event) (int64, 
 	}
 	client := fakeredis.Client(st.tables[n])
 	defer func() { _ = client.Close() }()
-	return tamper.Apply(ctx, e, client, prefix, keys)
+	return tamper.Apply(ctx, event, client, prefix, keys)
 }

@@ -134,9 +134,9 @@ func (c *Config) Complete() error {
 	case c.Workload.Boundary && c.Duration == 0:
 		return errors.New("this workload puts the end of a window into the middle of the duration: give one")
 	}
-	for _, r := range c.Rushes {
-		if r.From.Before(c.Start) || !r.From.Before(c.Start.Add(cmp.Or(c.Duration, MaxDuration))) {
-			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", r, c.Start.UTC().Format(time.RFC3339))
+	for _, rush := range c.Rushes {
+		if rush.From.Before(c.Start) || !rush.From.Before(c.Start.Add(cmp.Or(c.Duration, MaxDuration))) {
+			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", rush, c.Start.UTC().Format(time.RFC3339))
 		}
 	}
 	if err := c.checkSizes(open); err != nil {
@@ -157,22 +157,22 @@ func (c *Config) checkTrouble() error {
 	if len(c.Trouble.Of(trouble.Change)) > 0 && c.Topology.skewed() {
 		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the change of the limit")
 	}
-	for _, e := range c.Trouble.Of(trouble.Outage, trouble.Network) {
-		isRedis := e.Where.Name == string(strategies.NeedRedis)
-		_, real := c.Stores.Get(e.Where.Name)
-		switch replaced := e.What.Word == trouble.Empty || e.What.Word == trouble.Failover; {
-		case !isRedis && e.Where.Name != string(strategies.NeedPostgres):
-			return fmt.Errorf("%s: a simulation has the stores redis and postgres", e)
-		case e.Breaks():
-			return fmt.Errorf("%s: a simulation has no server that can be %s: leave that out, or measure it", e, e.What.Word)
+	for _, event := range c.Trouble.Of(trouble.Outage, trouble.Network) {
+		isRedis := event.Where.Name == string(strategies.NeedRedis)
+		_, real := c.Stores.Get(event.Where.Name)
+		switch replaced := event.What.Word == trouble.Empty || event.What.Word == trouble.Failover; {
+		case !isRedis && event.Where.Name != string(strategies.NeedPostgres):
+			return fmt.Errorf("%s: a simulation has the stores redis and postgres", event)
+		case event.Breaks():
+			return fmt.Errorf("%s: a simulation has no server that can be %s: leave that out, or measure it", event, event.What.Word)
 		case replaced && !isRedis:
-			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", e, e.Where.Name, e.Away())
+			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", event, event.Where.Name, event.Away())
 		case replaced && real:
-			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s", e, e.Away())
-		case e.What.Cut:
-			return fmt.Errorf("%s: a simulation has no time-outs of clients, so nothing would end a cut: give loss=1", e)
-		case e.What.Bandwidth > 0:
-			return fmt.Errorf("%s: a simulation sends no bytes: leave out the bandwidth", e)
+			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s", event, event.Away())
+		case event.What.Cut:
+			return fmt.Errorf("%s: a simulation has no time-outs of clients, so nothing would end a cut: give loss=1", event)
+		case event.What.Bandwidth > 0:
+			return fmt.Errorf("%s: a simulation sends no bytes: leave out the bandwidth", event)
 		}
 	}
 	return nil
@@ -187,8 +187,8 @@ func (c *Config) checkSizes(open bool) error {
 	}
 	if rate > 0 {
 		more := 0.0
-		for _, r := range c.Rushes {
-			more += r.Rate * r.For.Seconds()
+		for _, rush := range c.Rushes {
+			more += rush.Rate * rush.For.Seconds()
 		}
 		if err := c.CheckHistory(rate, c.Duration, more); err != nil {
 			return err
@@ -238,12 +238,12 @@ func (c *Config) length(rate float64) time.Duration {
 }
 
 // CannotRun returns why a strategy cannot take part in this simulation, or nil.
-func (c *Config) CannotRun(s strategies.Selection) error {
-	redis := s.RedisNeeds()
+func (c *Config) CannotRun(selection strategies.Selection) error {
+	redis := selection.RedisNeeds()
 	if len(redis) > 1 {
 		return errors.New("it needs several Redis, and a simulation has one: it is measured on real ones")
 	}
-	for _, need := range s.Needs {
+	for _, need := range selection.Needs {
 		if slices.Contains(redis, need) {
 			continue
 		}
@@ -255,16 +255,16 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 			return fmt.Errorf("it needs %s, which has no virtual time: it is measured on a real one", need)
 		}
 	}
-	return c.Plan.CannotRun(s, strategies.ModeSimulate, c.crossesWindows())
+	return c.Plan.CannotRun(selection, strategies.ModeSimulate, c.crossesWindows())
 }
 
 // crossesWindows reports whether virtual time passes the end of a window.
 func (c *Config) crossesWindows() bool {
-	w := c.Policy.Window
-	if !w.Kind.Tumbling() {
+	window := c.Policy.Window
+	if !window.Kind.Tumbling() {
 		return false
 	}
-	return c.CrossesWindows() || w.At(c.Start).Index != w.At(c.Start.Add(c.Duration)).Index
+	return c.CrossesWindows() || window.At(c.Start).Index != window.At(c.Start.Add(c.Duration)).Index
 }
 
 // Split separates the strategies that can take part from those that cannot.
@@ -274,16 +274,16 @@ func (c *Config) Split() (run []strategies.Selection, skipped map[string]string)
 
 // Notes are what a report's header has to say about virtual time and regions.
 func (c *Config) Notes() []string {
-	t := &c.Topology
+	topology := &c.Topology
 	where := "a Redis in each"
-	if t.SharedRedis {
+	if topology.SharedRedis {
 		where = "one Redis, in the first"
 	}
 	notes := []string{fmt.Sprintf("virtual time from %s; regions %s with %s each, %s; PostgreSQL in the first",
-		c.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), format.Number(c.Instances, "instance"), where)}
-	for _, r := range c.Rushes {
-		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", r.Rate,
-			r.From.UTC().Format(time.RFC3339), r.For))
+		c.Start.UTC().Format(time.RFC3339), strings.Join(topology.Regions, ", "), format.Number(c.Instances, "instance"), where)}
+	for _, rush := range c.Rushes {
+		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", rush.Rate,
+			rush.From.UTC().Format(time.RFC3339), rush.For))
 	}
 	return notes
 }

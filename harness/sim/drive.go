@@ -88,8 +88,8 @@ func (d *drive) now() int64 { return d.s.Nano() }
 func (d *drive) windowAt(now int64) window {
 	w := window{start: math.MinInt64, end: math.MaxInt64}
 	if d.policy.Window.Kind.Tumbling() {
-		s := d.policy.Window.At(time.Unix(0, now).UTC())
-		w = window{s.Index, s.Start.UnixNano(), s.End.UnixNano()}
+		span := d.policy.Window.At(time.Unix(0, now).UTC())
+		w = window{span.Index, span.Start.UnixNano(), span.End.UnixNano()}
 	}
 	return w
 }
@@ -155,10 +155,10 @@ func (d *drive) issue(ctx context.Context) {
 // start gives a request to a caller, or lets it wait for one.
 func (d *drive) start(w due) {
 	if n := len(d.idle); n > 0 {
-		c := d.idle[n-1]
+		caller := d.idle[n-1]
 		d.idle = d.idle[:n-1]
-		c.work = w
-		c.wake.Set()
+		caller.work = w
+		caller.wake.Set()
 		return
 	}
 	if d.callers == d.cfg.Workers {
@@ -201,9 +201,9 @@ func (d *drive) serve(ctx context.Context, c *caller) {
 // finish sends idle callers home.
 func (d *drive) finish() {
 	d.over = true
-	for _, c := range d.idle {
-		c.work.index = -1
-		c.wake.Set()
+	for _, caller := range d.idle {
+		caller.work.index = -1
+		caller.wake.Set()
 	}
 	d.idle = nil
 	d.calm()

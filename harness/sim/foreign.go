@@ -39,7 +39,7 @@ func (c *Config) outOfBubbles(sel strategies.Selection) error {
 
 // inBubble simulates code that goes by package time: in a bubble of testing/synctest whose
 // time is virtual time.
-func (p *pass) inBubble(ctx context.Context, w *guard.Watchdog) (err error) {
+func (p *pass) inBubble(ctx context.Context, watchdog *guard.Watchdog) (err error) {
 	if err := p.cfg.outOfBubbles(p.sel); err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func (p *pass) inBubble(ctx context.Context, w *guard.Watchdog) (err error) {
 		return err
 	}
 	defer func() {
-		if x := recover(); x != nil && !strings.HasPrefix(fmt.Sprint(x), "deadlock") {
-			panic(x)
-		} else if x != nil {
-			err = errors.Join(w.Deadlocked(), p.trail.Close())
+		if value := recover(); value != nil && !strings.HasPrefix(fmt.Sprint(value), "deadlock") {
+			panic(value)
+		} else if value != nil {
+			err = errors.Join(watchdog.Deadlocked(), p.trail.Close())
 		}
 	}()
 	bubble.Run(func() {
-		w.Driver.Store(stacks.Current())
+		watchdog.Driver.Store(stacks.Current())
 		time.Sleep(p.cfg.Start.Sub(clock.Runtime{}.Now()))
 		err = p.simulate(bubble.Asked{Context: ctx})
 	})
@@ -69,19 +69,19 @@ var firstOfBubbles = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 // names a call in which it passes by itself: other callers would have gone on meanwhile.
 func (p *pass) liveThrough(w *network) {
 	w.foreign = true
-	w.s.OnPass(func(d time.Duration) {
+	w.s.OnPass(func(duration time.Duration) {
 		synctest.Wait()
 		now := clock.Runtime{}.Now()
 		if w.watching && now.After(w.s.Now()) {
 			w.witness.Note(witness.WaitsInCall, "a call waits for package time to pass, e.g. by time.Sleep: no other caller can go "+
 				"on meanwhile in a simulation")
 		}
-		if left := w.s.Now().Add(d).Sub(now); left > 0 {
+		if left := w.s.Now().Add(duration).Sub(now); left > 0 {
 			time.Sleep(left)
 			synctest.Wait()
 		}
-		if d > 0 && p.trail != nil && p.st != nil {
-			past := w.s.Now().Add(d).Sub(p.cfg.Start)
+		if duration > 0 && p.trail != nil && p.st != nil {
+			past := w.s.Now().Add(duration).Sub(p.cfg.Start)
 			_ = p.trail.Set([]byte(past.Truncate(time.Second).String())) // it only makes the text of a death better
 		}
 	})
@@ -155,8 +155,8 @@ func simulateTask(ctx context.Context, t *task, tell func(any) error) (report *R
 	end := isolate.Every(func() error {
 		n := news{Share: cfg.Progress.Share()}
 		if cfg.Live != nil {
-			for _, f := range cfg.Live.Figures() {
-				n.Live = &f
+			for _, figures := range cfg.Live.Figures() {
+				n.Live = &figures
 			}
 		}
 		return tell(&n)
@@ -174,16 +174,16 @@ func isolated(ctx context.Context, p *pass) {
 	cfg := p.cfg
 	cfg.Live.begin(&p.run)
 	t := task{Workload: cfg.Workload.Name, Config: *cfg, Live: cfg.Live != nil}
-	c := &t.Config
-	c.Isolate = false
-	c.Parallel = 1
-	c.Strategies = nil
-	c.Workload = nil
-	c.Stores = nil
-	c.Stream.Policy = nil
+	config := &t.Config
+	config.Isolate = false
+	config.Parallel = 1
+	config.Strategies = nil
+	config.Workload = nil
+	config.Stores = nil
+	config.Stream.Policy = nil
 	var err error
 	var report Report
-	t.Strategy, err = isolate.Told(p.sel, &c.Policy)
+	t.Strategy, err = isolate.Told(p.sel, &config.Policy)
 	if err == nil {
 		report, err = isolate.Run[news, Report](ctx, cfg.HistoryDir, isolatedKind, &t, func(n news) {
 			if n.Live != nil {

@@ -27,53 +27,53 @@ func (t *traceHash) number(n int64) {
 	t.h ^= t.h >> 29
 }
 
-func (t *traceHash) text(s string) { t.number(int64(digest(s))) }
+func (t *traceHash) text(text string) { t.number(int64(digest(text))) }
 
 // digest takes eight bytes at a time; a run hashes gigabytes.
-func digest(s string) uint64 {
-	h := uint64(fnvOffset) ^ uint64(len(s))
-	for len(s) >= 8 {
-		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+func digest(text string) uint64 {
+	h := uint64(fnvOffset) ^ uint64(len(text))
+	for len(text) >= 8 {
+		x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
 		h = (h ^ x) * fnvPrime
 		h ^= h >> 32
-		s = s[8:]
+		text = text[8:]
 	}
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * fnvPrime
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * fnvPrime
 	}
 	return h
 }
 
 // observe is for [sched.Config].
-func (t *traceHash) observe(e *sched.Event) {
-	t.number(int64(e.Since))
-	t.number(int64(e.Actor.ID)<<8 | int64(e.Op.Kind))
-	switch e.Op.Kind {
+func (t *traceHash) observe(event *sched.Event) {
+	t.number(int64(event.Since))
+	t.number(int64(event.Actor.ID)<<8 | int64(event.Op.Kind))
+	switch event.Op.Kind {
 	case sched.Command:
-		t.command(e.Op.Cmd, e.Err)
+		t.command(event.Op.Cmd, event.Err)
 	case sched.Transaction:
-		for _, c := range e.Op.Cmds {
-			t.command(c, c.Err())
+		for _, cmd := range event.Op.Cmds {
+			t.command(cmd, cmd.Err())
 		}
 	case sched.SQL:
-		t.text(e.Op.SQL)
-		if e.Err != nil {
-			t.text(e.Err.Error())
+		t.text(event.Op.SQL)
+		if event.Err != nil {
+			t.text(event.Err.Error())
 		}
 	}
 }
 
 // command adds a command and its reply.
-func (t *traceHash) command(c redis.Cmder, err error) {
-	for _, a := range c.Args() {
-		t.any(a)
+func (t *traceHash) command(cmd redis.Cmder, err error) {
+	for _, value := range cmd.Args() {
+		t.any(value)
 	}
 	if err != nil {
 		t.text(err.Error())
 		return
 	}
-	switch c := c.(type) {
+	switch c := cmd.(type) {
 	case *redis.IntCmd:
 		t.number(c.Val())
 	case *redis.StringCmd:
@@ -89,8 +89,8 @@ func (t *traceHash) command(c redis.Cmder, err error) {
 	case *redis.StringSliceCmd:
 		// Redis gives the members of a set in any order, so theirs must not matter.
 		var sum uint64
-		for _, s := range c.Val() {
-			sum += seed.Mix(digest(s))
+		for _, text := range c.Val() {
+			sum += seed.Mix(digest(text))
 		}
 		t.number(int64(sum))
 	case *redis.DurationCmd: // what a real server's clock has left it
@@ -102,8 +102,8 @@ func (t *traceHash) command(c redis.Cmder, err error) {
 }
 
 // any adds an argument, or a part of a script's reply.
-func (t *traceHash) any(v any) {
-	switch v := v.(type) {
+func (t *traceHash) any(value any) {
+	switch v := value.(type) {
 	case string:
 		t.text(v)
 	case int64:

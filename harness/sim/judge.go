@@ -22,12 +22,12 @@ import (
 
 // judge turns a finished pass into its figures, until the context judging ends.
 func (p *pass) judge(ctx, judging context.Context) error {
-	d := p.d
-	r := &p.run
-	r.ElapsedNS = max(0, d.lastEnd-d.epoch)
-	d.series.finish()
-	r.LostRequests = p.st.w.wrong.requests
-	r.LostReplies = p.st.w.wrong.replies
+	drive := p.d
+	run := &p.run
+	run.ElapsedNS = max(0, drive.lastEnd-drive.epoch)
+	drive.series.finish()
+	run.LostRequests = p.st.w.wrong.requests
+	run.LostReplies = p.st.w.wrong.replies
 	if err := p.latencies(); err != nil {
 		return err
 	}
@@ -36,19 +36,19 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	}
 	facts := &harness.Facts{
 		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
-		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
-		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
+		Initial: func(s uint32) int64 { return drive.truth.subjects[s].initial },
+		History: drive.history, Counts: drive.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:    append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(false, r.ElapsedNS)...),
-		SyncPeriod: p.st.AchievedPeriod(), Tiers: format.Strings(d.tiers), TiersFolded: d.folded,
-		LimitChanges: d.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
+		Outages:    append(p.st.w.sinceStart(drive.epoch), p.cfg.NetworkSpans(false, run.ElapsedNS)...),
+		SyncPeriod: p.st.AchievedPeriod(), Tiers: format.Strings(drive.tiers), TiersFolded: drive.folded,
+		LimitChanges: drive.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.Skews, facts.SkewFrom = p.cfg.Topology.skews()
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
 	if err := p.settled(ctx, facts); err != nil {
 		return err
 	}
-	v, err := harness.Judge(judging, r, facts)
+	v, err := harness.Judge(judging, run, facts)
 	switch {
 	case errors.Is(err, harness.ErrNotJudged):
 		p.abandoned = true
@@ -81,15 +81,15 @@ func (p *pass) rest(ctx context.Context) {
 			touched = append(touched, uint32(i))
 		}
 	}
-	r := &atRest{window: p.window()}
+	rest := &atRest{window: p.window()}
 	for _, n := range p.cfg.Sample(touched, 1) {
-		r.subjects = append(r.subjects, harness.Subject{Number: n, Name: p.d.truth.subjects[n].name})
+		rest.subjects = append(rest.subjects, harness.Subject{Number: n, Name: p.d.truth.subjects[n].name})
 	}
 	watching := p.st.w.watching
 	p.st.w.watching = false
-	r.list, r.err = p.st.Read(context.WithoutCancel(ctx), p.st.howToRead(p.d), r.subjects)
+	rest.list, rest.err = p.st.Read(context.WithoutCancel(ctx), p.st.howToRead(p.d), rest.subjects)
 	p.st.w.watching = watching
-	p.resting = r
+	p.resting = rest
 }
 
 // window is the number of the one that is in force; 0 if windows do not follow each other.
@@ -102,51 +102,51 @@ func (p *pass) window() int64 {
 
 // settled adds the readings at rest, and those after all jobs have run until they are idle,
 // unless the window has turned since: a counter of another window says nothing of this one.
-func (p *pass) settled(ctx context.Context, f *harness.Facts) error {
+func (p *pass) settled(ctx context.Context, facts *harness.Facts) error {
 	if p.cut {
 		return nil
 	}
 	if p.resting == nil { // sessions go on for longer than anybody waits
 		p.rest(ctx)
 	}
-	r := p.resting
-	if r == nil {
+	rest := p.resting
+	if rest == nil {
 		return nil
 	}
-	if r.err != nil {
-		return r.err
+	if rest.err != nil {
+		return rest.err
 	}
-	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: r.list})
+	facts.Readings = append(facts.Readings, harness.Readings{At: harness.AtRest, List: rest.list})
 	ctx = context.WithoutCancel(ctx)
-	if len(p.st.Jobs) == 0 || !p.st.Settle(ctx) || p.window() != r.window {
+	if len(p.st.Jobs) == 0 || !p.st.Settle(ctx) || p.window() != rest.window {
 		return nil
 	}
-	list, err := p.st.Read(ctx, p.st.howToRead(p.d), r.subjects)
+	list, err := p.st.Read(ctx, p.st.howToRead(p.d), rest.subjects)
 	if err != nil {
 		return err
 	}
-	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, List: list})
+	facts.Readings = append(facts.Readings, harness.Readings{At: harness.AfterJobs, List: list})
 	return nil
 }
 
 // audit looks for reasons not to believe the run that only a simulation can have.
 func (p *pass) audit(v *oracle.Verdict) {
-	d := p.d
+	drive := p.d
 	discard := func(code, discards, format string, args ...any) {
 		p.run.Audit.Discard(code, discards, fmt.Sprintf(format, args...))
 	}
-	if d.inFlight > 0 {
-		discard("unfinished", results.DiscardsCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
+	if drive.inFlight > 0 {
+		discard("unfinished", results.DiscardsCorrectness, "%d requests were not answered within %v of virtual time", drive.inFlight, drain)
 	}
-	if d.maxBack > 0 {
-		discard("backlog", results.DiscardsNothing, "up to %d requests waited because %d callers were busy", d.maxBack, p.cfg.Workers)
+	if drive.maxBack > 0 {
+		discard("backlog", results.DiscardsNothing, "up to %d requests waited because %d callers were busy", drive.maxBack, p.cfg.Workers)
 	}
-	if d.history.Full() {
+	if drive.history.Full() {
 		discard("ended-early", results.DiscardsNothing, "the run ended after %d requests, when its history was nearly full", p.run.Issued)
 	}
 	// The series is counted as the run goes on, the verdict from the history.
 	simple := p.policy.Window.Kind.Tumbling() && !v.Touched.Crossed
-	if u := d.truth.leak; u > v.LeakUnits && simple {
+	if u := drive.truth.leak; u > v.LeakUnits && simple {
 		discard("oracles-disagree", results.DiscardsCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
 	}
 }
@@ -155,13 +155,13 @@ func (p *pass) audit(v *oracle.Verdict) {
 var outcomeNames = [...]string{oracle.Admitted: "admitted", oracle.Rejected: "rejected", oracle.Failed: "error"}
 
 func (p *pass) latencies() error {
-	d := p.d
-	r := &p.run
+	drive := p.d
+	run := &p.run
 	var parts []results.Part
-	for out := range d.parts {
-		for tier, h := range d.parts[out] {
-			if h != nil {
-				parts = append(parts, results.Part{Outcome: outcomeNames[out], Tier: string(d.tiers[tier]), Histogram: h})
+	for out := range drive.parts {
+		for tier, histogram := range drive.parts[out] {
+			if histogram != nil {
+				parts = append(parts, results.Part{Outcome: outcomeNames[out], Tier: string(drive.tiers[tier]), Histogram: histogram})
 			}
 		}
 	}
@@ -169,35 +169,35 @@ func (p *pass) latencies() error {
 	if err != nil {
 		return err
 	}
-	r.Service = latency
+	run.Service = latency
 	if p.openLoop() {
-		r.Service, err = d.service.Latency()
+		run.Service, err = drive.service.Latency()
 		if err != nil {
 			return err
 		}
-		r.Response = &latency
+		run.Response = &latency
 	}
 	if p.cfg.Workload.GivesBack {
-		s := d.settlement
-		s.Service, err = d.settled.Latency()
+		settlement := drive.settlement
+		settlement.Service, err = drive.settled.Latency()
 		if err != nil {
 			return err
 		}
-		r.Settlement = &s
+		run.Settlement = &settlement
 	}
 	return nil
 }
 
 // costs are per decision.
 func (p *pass) costs(ctx context.Context) error {
-	c := &p.run.Cost
+	cost := &p.run.Cost
 	n := float64(p.d.issued)
-	u, err := p.st.usage(context.WithoutCancel(ctx))
+	usage, err := p.st.usage(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
-	c.KeysAtEnd = u.Keys
-	c.KeysWithoutTTL = u.WithoutTTL
+	cost.KeysAtEnd = usage.Keys
+	cost.KeysWithoutTTL = usage.WithoutTTL
 	if p.failed == nil {
 		p.run.Meter = p.st.Meter()
 	}
@@ -205,12 +205,12 @@ func (p *pass) costs(ctx context.Context) error {
 		return nil
 	}
 	var commands int64
-	for _, r := range p.st.redis {
-		commands += r.served
+	for _, server := range p.st.redis {
+		commands += server.served
 	}
-	c.Commands = float64(commands) / n
-	c.ModelSQL = float64(p.st.postgres.served) / n
-	c.RoundTrips = float64(p.st.w.legs) / n
+	cost.Commands = float64(commands) / n
+	cost.ModelSQL = float64(p.st.postgres.served) / n
+	cost.RoundTrips = float64(p.st.w.legs) / n
 	return nil
 }
 
@@ -219,18 +219,18 @@ func (p *pass) keep(ctx context.Context) error {
 	if !needsRedis(p.sel) {
 		return nil
 	}
-	u, err := p.st.usage(context.WithoutCancel(ctx))
+	usage, err := p.st.usage(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
-	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), u.Keys, u.Bytes, p.overTime())}
+	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), usage.Keys, usage.Bytes, p.overTime())}
 	if extended := int64(0); len(p.st.tables) > 0 {
-		for _, r := range p.st.tables {
-			t, ok := r.(*fakeredis.Table)
+		for _, redis := range p.st.tables {
+			table, ok := redis.(*fakeredis.Table)
 			if !ok {
 				return nil // miniredis does not count it
 			}
-			extended += t.Extended
+			extended += table.Extended
 		}
 		p.run.Stored[0].Extended = &extended
 	}
@@ -241,7 +241,7 @@ func (p *pass) keep(ctx context.Context) error {
 func (p *pass) subjects() (n int64) {
 	_, setUp := p.st.Instances[0].(strategies.Provisioner)
 	for i := range p.d.truth.subjects {
-		if s := &p.d.truth.subjects[i]; setUp || s.asked || s.initial != 0 {
+		if subject := &p.d.truth.subjects[i]; setUp || subject.asked || subject.initial != 0 {
 			n++
 		}
 	}
@@ -253,7 +253,7 @@ func (p *pass) subjects() (n int64) {
 func (p *pass) overTime() (out []results.StoredAt) {
 	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)
 	samples := p.series.Samples
-	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(x results.Sample) bool { return x.Keys > 0 }) {
+	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(sample results.Sample) bool { return sample.Keys > 0 }) {
 		return nil
 	}
 	for q := range int64(results.Quarters - 1) {
@@ -263,8 +263,8 @@ func (p *pass) overTime() (out []results.StoredAt) {
 				at = i
 			}
 		}
-		x := &samples[at]
-		out = append(out, results.StoredAt{AtNS: x.AtNS, Entries: x.Keys, WithoutTTL: x.KeysWithoutTTL, Bytes: x.Bytes})
+		sample := &samples[at]
+		out = append(out, results.StoredAt{AtNS: sample.AtNS, Entries: sample.Keys, WithoutTTL: sample.KeysWithoutTTL, Bytes: sample.Bytes})
 	}
 	return out
 }
@@ -302,9 +302,9 @@ const maxProbeRounds = 10_000
 // passed at rest. A strategy that still rejects does not take the time from its
 // clock. It is no part of the trace or of any figure.
 func (p *pass) probe(ctx context.Context) error {
-	d := p.d
-	w := p.policy.Window
-	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing ||
+	drive := p.d
+	window := p.policy.Window
+	if drive.rejectedLast == "" || drive.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || window.Kind == quota.Standing ||
 		ctx.Err() != nil {
 		return nil
 	}
@@ -319,10 +319,10 @@ func (p *pass) probe(ctx context.Context) error {
 	}
 	var admitted, answered bool
 	p.st.s.Go("probe", func(ctx context.Context) {
-		if d.clock.Sleep(ctx, wait) != nil {
+		if drive.clock.Sleep(ctx, wait) != nil {
 			return
 		}
-		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
+		req := quota.Request{ID: harness.ProbeID, Subject: drive.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
 		dec, err := p.st.Instances[0].Take(ctx, req)
 		admitted = dec.Admitted
 		answered = err == nil
@@ -331,7 +331,7 @@ func (p *pass) probe(ctx context.Context) error {
 		return err
 	}
 	if answered && !admitted {
-		d.witness.Note(witness.NeverAgain, "a subject that was rejected is still rejected after several windows have passed: the "+
+		drive.witness.Note(witness.NeverAgain, "a subject that was rejected is still rejected after several windows have passed: the "+
 			"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
 	}
 	return nil

@@ -20,7 +20,7 @@ type Quantile struct {
 }
 
 // always is the table of a single duration.
-func always(d time.Duration) Table { return Table{{0, d}, {1e6, d}} }
+func always(duration time.Duration) Table { return Table{{0, duration}, {1e6, duration}} }
 
 // lines are a [Table] to draw from: a simulation draws three times for each command.
 type lines []line
@@ -69,13 +69,13 @@ func (l lines) draw(rng *rand.PCG) time.Duration {
 		_, before := bits.Sub64(x, l[j].to, 0)
 		i -= int(before)
 	}
-	s := &l[i]
-	hi, lo := bits.Mul64(s.rise, x-s.from)
-	part := s.divide(hi, lo)
-	if s.falls {
-		return s.at - time.Duration(part)
+	line := &l[i]
+	hi, lo := bits.Mul64(line.rise, x-line.from)
+	part := line.divide(hi, lo)
+	if line.falls {
+		return line.at - time.Duration(part)
 	}
-	return s.at + time.Duration(part)
+	return line.at + time.Duration(part)
 }
 
 // divide divides a number by the line's width. A multiplication is faster, and at most a

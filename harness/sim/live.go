@@ -42,74 +42,74 @@ type LiveFigures struct {
 const liveEvery = 1000
 
 // begin adds a strategy, or begins anew with one that turned out to need another store.
-func (l *Live) begin(r *results.Run) *LiveFigures {
+func (l *Live) begin(run *results.Run) *LiveFigures {
 	if l == nil {
 		return nil
 	}
-	f := &LiveFigures{Strategy: r.Params.Label, Loop: r.Params.Loop, Running: true, Limit: r.Params.Limit}
-	l.told(f)
-	return f
+	figures := &LiveFigures{Strategy: run.Params.Label, Loop: run.Params.Loop, Running: true, Limit: run.Params.Limit}
+	l.told(figures)
+	return figures
 }
 
 // told takes in the state of a strategy, e.g. of one that another process simulates.
-func (l *Live) told(f *LiveFigures) {
+func (l *Live) told(figures *LiveFigures) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := l.index(f.Strategy); i >= 0 {
-		l.figures[i] = f
+	if i := l.index(figures.Strategy); i >= 0 {
+		l.figures[i] = figures
 	} else {
-		l.figures = append(l.figures, f)
+		l.figures = append(l.figures, figures)
 	}
 }
 
 // index of a strategy, or -1. The lock is held.
 func (l *Live) index(strategy string) int {
-	return slices.IndexFunc(l.figures, func(f *LiveFigures) bool { return f.Strategy == strategy })
+	return slices.IndexFunc(l.figures, func(figures *LiveFigures) bool { return figures.Strategy == strategy })
 }
 
-// show replaces the state of a strategy; x has counters if it is one of the series.
-func (l *Live) show(d *drive, x results.Sample, sampled bool) {
-	f := d.live
-	if f == nil {
+// show replaces the state of a strategy; sample has counters if it is one of the series.
+func (l *Live) show(d *drive, sample results.Sample, sampled bool) {
+	figures := d.live
+	if figures == nil {
 		return
 	}
 	var latencies []harness.LiveLatency
-	for key, c := range d.liveParts {
-		c.Outcome = outcomeNames[key[0]]
-		c.Tier = string(d.tiers[key[1]])
-		latencies = append(latencies, *c)
+	for key, latency := range d.liveParts {
+		latency.Outcome = outcomeNames[key[0]]
+		latency.Tier = string(d.tiers[key[1]])
+		latencies = append(latencies, *latency)
 	}
 	meter := d.st.Meter()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !sampled {
-		x.Counters = f.Sample.Counters
-		x.Keys = f.Sample.Keys
+		sample.Counters = figures.Sample.Counters
+		sample.Keys = figures.Sample.Keys
 	}
-	f.Sample = x
-	f.Latencies = latencies
-	f.Meter = meter
-	f.Tiers = nil
-	for _, t := range d.tiers[1:] {
-		f.Tiers = append(f.Tiers, string(t))
+	figures.Sample = sample
+	figures.Latencies = latencies
+	figures.Meter = meter
+	figures.Tiers = nil
+	for _, tier := range d.tiers[1:] {
+		figures.Tiers = append(figures.Tiers, string(tier))
 	}
-	f.Counters = slices.Clone(d.series.out.Counters)
-	f.Degraded = d.counts.Degraded
-	f.StoreErrors = d.counts.Errors.Store
+	figures.Counters = slices.Clone(d.series.out.Counters)
+	figures.Degraded = d.counts.Degraded
+	figures.StoreErrors = d.counts.Errors.Store
 }
 
 // judged is told of the run when it is over.
-func (l *Live) judged(r *results.Run) {
+func (l *Live) judged(run *results.Run) {
 	if l == nil {
 		return
 	}
-	kept := *r
+	kept := *run
 	kept.Service = results.Latency{}
 	kept.Response = nil
 	kept.Settlement = nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := l.index(r.Params.Label); i >= 0 {
+	if i := l.index(run.Params.Label); i >= 0 {
 		l.figures[i].Judged = &kept
 		l.figures[i].Running = false
 	}
@@ -120,8 +120,8 @@ func (l *Live) Figures() []LiveFigures {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []LiveFigures
-	for _, f := range l.figures {
-		out = append(out, *f) // what it points to is replaced, and never written to
+	for _, figures := range l.figures {
+		out = append(out, *figures) // what it points to is replaced, and never written to
 	}
 	return out
 }

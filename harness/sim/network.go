@@ -76,28 +76,28 @@ type route struct {
 }
 
 // request sends an actor's operation on its way.
-func (w *network) request(a *sched.Actor, to *route) {
+func (w *network) request(actor *sched.Actor, to *route) {
 	w.legs++
-	for len(w.route) <= a.ID {
+	for len(w.route) <= actor.ID {
 		w.route = append(w.route, nil)
 	}
-	w.route[a.ID] = to
+	w.route[actor.ID] = to
 }
 
 // travel is how long a request takes to its store.
-func (w *network) travel(a *sched.Actor, _ *sched.Op) time.Duration {
-	to := w.route[a.ID]
-	return to.far + to.to.request.draw(w.rng)
+func (w *network) travel(actor *sched.Actor, _ *sched.Op) time.Duration {
+	route := w.route[actor.ID]
+	return route.far + route.to.request.draw(w.rng)
 }
 
 // latency is what the scheduler asks for.
-func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
+func (w *network) latency(actor *sched.Actor, op *sched.Op) time.Duration {
 	switch op.Kind {
 	case sched.Command, sched.Transaction, sched.SQL:
-		return w.route[a.ID].to.serve(w.s.Nano(), w.rng)
+		return w.route[actor.ID].to.serve(w.s.Nano(), w.rng)
 	case sched.Reply:
-		to := w.route[a.ID]
-		return to.far + to.to.reply.draw(w.rng) + w.delay(to)
+		route := w.route[actor.ID]
+		return route.far + route.to.reply.draw(w.rng) + w.delay(route)
 	default:
 		return 0
 	}
@@ -137,8 +137,8 @@ func (w *network) send(ctx context.Context, to *route, cmds []redis.Cmder, next 
 			w.witness.Redis(ctx, cmd)
 		}
 	}
-	a := sched.From(ctx)
-	if a == nil {
+	actor := sched.From(ctx)
+	if actor == nil {
 		return next(ctx)
 	}
 	if err := w.connected(ctx, to, strategies.NeedRedis); err != nil {
@@ -148,7 +148,7 @@ func (w *network) send(ctx context.Context, to *route, cmds []redis.Cmder, next 
 	if lost != nil {
 		return setErrors(cmds, lost)
 	}
-	w.request(a, to)
+	w.request(actor, to)
 	err = next(ctx)
 	switch {
 	case reply:
@@ -180,8 +180,8 @@ func (i storeHook) carryOut(ctx context.Context, cmds []redis.Cmder, next func(c
 	}
 	i.present()
 	if i.real {
-		for _, c := range cmds {
-			i.table.Shadow(c)
+		for _, cmd := range cmds {
+			i.table.Shadow(cmd)
 		}
 	} else if len(cmds) == 1 {
 		if err, ok := i.table.Process(cmds[0]); ok {
@@ -228,23 +228,23 @@ func newWrong(cfg *Config, rng *rand.PCG) wrong {
 
 // between are the events of the network between an instance and a store.
 func (w *wrong) between(instance int, store strategies.Need) (out trouble.List) {
-	for _, e := range w.all {
-		if e.Where.Name == string(store) && e.Where.Has(instance) {
-			out = append(out, e)
+	for _, event := range w.all {
+		if event.Where.Name == string(store) && event.Where.Has(instance) {
+			out = append(out, event)
 		}
 	}
 	return out
 }
 
 // delay is by how much a reply that is sent now is later.
-func (w *network) delay(to *route) (d time.Duration) {
+func (w *network) delay(to *route) (duration time.Duration) {
 	for i := range to.wrong {
-		e := &to.wrong[i]
-		if e.What.Latency > 0 && e.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
-			d += e.What.Delay(w.wrong.rng.Float64())
+		event := &to.wrong[i]
+		if event.What.Latency > 0 && event.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
+			duration += event.What.Delay(w.wrong.rng.Float64())
 		}
 	}
-	return d
+	return duration
 }
 
 // errLost is what a client sees of a request or a reply that is lost: a connection that was reset.
@@ -254,18 +254,18 @@ var errLost = conditions.Reset("planned loss")
 // its reply will be.
 func (w *network) loses(ctx context.Context, to *route) (reply bool, lost error) {
 	for i := range to.wrong {
-		e := &to.wrong[i]
-		if !w.watching || !e.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
+		event := &to.wrong[i]
+		if !w.watching || !event.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
 			continue
 		}
-		if e.What.Loss > 0 && w.wrong.rng.Float64() < e.What.Loss {
+		if event.What.Loss > 0 && w.wrong.rng.Float64() < event.What.Loss {
 			w.wrong.requests++
 			if err := w.clock.Sleep(ctx, to.far+to.to.request.draw(w.rng)); err != nil {
 				return false, err
 			}
 			return false, errLost
 		}
-		reply = reply || e.What.ReplyLoss > 0 && w.wrong.rng.Float64() < e.What.ReplyLoss
+		reply = reply || event.What.ReplyLoss > 0 && w.wrong.rng.Float64() < event.What.ReplyLoss
 	}
 	if reply {
 		w.wrong.replies++

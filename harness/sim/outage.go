@@ -21,16 +21,16 @@ import (
 // outlives them, unless it comes back empty or as its replica: it could not be reached,
 // and did not restart.
 func (c *Config) outages() (all []results.Span, turns []turn) {
-	for _, o := range c.Trouble.Of(trouble.Outage) {
-		from, to := o.When.Within(c.Duration)
-		s := results.Span{Store: o.Where.Name, FromNS: c.Start.Add(from).UnixNano(), ToNS: c.Start.Add(to).UnixNano()}
-		all = append(all, s)
-		switch o.What.Word {
+	for _, event := range c.Trouble.Of(trouble.Outage) {
+		from, duration := event.When.Within(c.Duration)
+		span := results.Span{Store: event.Where.Name, FromNS: c.Start.Add(from).UnixNano(), ToNS: c.Start.Add(duration).UnixNano()}
+		all = append(all, span)
+		switch event.What.Word {
 		case trouble.Empty:
-			turns = append(turns, turn{at: s.ToNS, what: (*server).empty})
+			turns = append(turns, turn{at: span.ToNS, what: (*server).empty})
 		case trouble.Failover:
 			// The replica has what was written up to that moment.
-			turns = append(turns, turn{at: s.FromNS - int64(o.What.For) + 1, what: (*server).follow}, turn{at: s.ToNS, what: (*server).failOver})
+			turns = append(turns, turn{at: span.FromNS - int64(event.What.For) + 1, what: (*server).follow}, turn{at: span.ToNS, what: (*server).failOver})
 		}
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
@@ -45,17 +45,17 @@ type turn struct {
 }
 
 // empty drops all that a Redis holds.
-func (s *server) empty(r fakeredis.Redis) { r.Reset(s.asked) }
+func (s *server) empty(redis fakeredis.Redis) { redis.Reset(s.asked) }
 
 // follow notes what a replica has that gets no further write.
-func (s *server) follow(r fakeredis.Redis) {
-	t, ok := r.(*fakeredis.Table)
+func (s *server) follow(redis fakeredis.Redis) {
+	table, ok := redis.(*fakeredis.Table)
 	if !ok {
 		s.unfit = errNoReplica
 		return
 	}
-	s.replica = t.Copy()
-	t.Replicas = 0 // it confirms nothing any more, and has none itself when it is the master
+	s.replica = table.Copy()
+	table.Replicas = 0 // it confirms nothing any more, and has none itself when it is the master
 }
 
 // failOver leaves a Redis with what its replica has.
@@ -75,21 +75,21 @@ var errDown = conditions.Reset("planned outage")
 // down reports whether a store is away at this moment.
 func (w *network) down(store strategies.Need) bool {
 	now := w.s.Nano()
-	return slices.ContainsFunc(w.outages, func(o results.Span) bool {
-		return o.Store == string(store) && now >= o.FromNS && now < o.ToNS
+	return slices.ContainsFunc(w.outages, func(span results.Span) bool {
+		return span.Store == string(store) && now >= span.FromNS && now < span.ToNS
 	})
 }
 
 // befall has what was to happen to a Redis since it was last looked at happen now, when
 // it is looked at again: nothing else has changed it meanwhile.
-func (w *network) befall(to *server, r fakeredis.Redis) {
+func (w *network) befall(to *server, redis fakeredis.Redis) {
 	now := w.s.Nano()
 	was := to.asked
-	for _, t := range w.turns {
-		if was < t.at && t.at <= now {
-			to.asked = t.at
-			r.SetNow(t.at)
-			t.what(to, r)
+	for _, turn := range w.turns {
+		if was < turn.at && turn.at <= now {
+			to.asked = turn.at
+			redis.SetNow(turn.at)
+			turn.what(to, redis)
 		}
 	}
 	to.asked = now
@@ -118,16 +118,16 @@ func (w *network) lost(err error, store strategies.Need) error {
 
 // setErrors gives all commands of a pipeline the error that it ended in.
 func setErrors(cmds []redis.Cmder, err error) error {
-	for _, c := range cmds {
-		c.SetErr(err)
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
 	}
 	return err
 }
 
 // sinceStart are the outages since the run's beginning.
 func (w *network) sinceStart(epoch int64) (out []results.Span) {
-	for _, o := range w.outages {
-		out = append(out, results.Span{Store: o.Store, FromNS: o.FromNS - epoch, ToNS: o.ToNS - epoch})
+	for _, span := range w.outages {
+		out = append(out, results.Span{Store: span.Store, FromNS: span.FromNS - epoch, ToNS: span.ToNS - epoch})
 	}
 	return out
 }
@@ -138,8 +138,8 @@ func (w *network) statement(to *route) strategies.Statement {
 		if w.own("a statement") {
 			return sched.ErrForeign
 		}
-		a := sched.From(ctx)
-		if a == nil {
+		actor := sched.From(ctx)
+		if actor == nil {
 			return run()
 		}
 		if err := w.connected(ctx, to, strategies.NeedPostgres); err != nil {
@@ -149,7 +149,7 @@ func (w *network) statement(to *route) strategies.Statement {
 		if lost != nil {
 			return lost
 		}
-		w.request(a, to)
+		w.request(actor, to)
 		err := sched.Statement(ctx, sql, func() error {
 			if w.down(strategies.NeedPostgres) {
 				return errDown

@@ -109,18 +109,18 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if p.sel.Foreign { // what ends a context outside of the bubble must not reach into it
 		interrupt = func() bool { return ctx.Err() != nil }
 	}
-	w := newNetwork(p.cfg, hash, interrupt, p.beat)
-	w.witness = p.newWitness()
-	w.careful = !stacks.InCatalogue(p.sel.Open)
+	network := newNetwork(p.cfg, hash, interrupt, p.beat)
+	network.witness = p.newWitness()
+	network.careful = !stacks.InCatalogue(p.sel.Open)
 	if p.sel.Foreign {
-		p.liveThrough(w)
+		p.liveThrough(network)
 	}
-	p.st, err = openSite(ctx, p.cfg, p.sel, w, p.open)
+	p.st, err = openSite(ctx, p.cfg, p.sel, network, p.open)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
-	if err := p.newDrive(ctx, w.s); err != nil {
+	if err := p.newDrive(ctx, network.s); err != nil {
 		return err
 	}
 	defer func() {
@@ -128,8 +128,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 			err = errors.Join(err, p.d.history.Close())
 		}
 	}()
-	p.d.witness = w.witness
-	if err := p.metered(func() error { return p.issue(ctx, w) }); err != nil {
+	p.d.witness = network.witness
+	if err := p.metered(func() error { return p.issue(ctx, network) }); err != nil {
 		return err
 	}
 	p.run.Trace = fmt.Sprintf("%016x", hash.h)
@@ -144,8 +144,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
 		return err
 	}
-	for _, r := range p.d.witness.Reasons() {
-		p.run.Audit.Discard(string(r.Code), results.DiscardsCorrectness, r.Detail)
+	for _, reason := range p.d.witness.Reasons() {
+		p.run.Audit.Discard(string(reason.Code), results.DiscardsCorrectness, reason.Detail)
 	}
 	return nil
 }
@@ -171,26 +171,26 @@ func (p *pass) metered(issue func() error) error {
 
 // issue has all requests issued, and waits until nothing is in flight.
 func (p *pass) issue(ctx context.Context, w *network) error {
-	c := p.cfg
-	d := p.d
-	s := w.s
-	d.rest = func() { p.rest(ctx) }
+	config := p.cfg
+	drive := p.d
+	scheduler := w.s
+	drive.rest = func() { p.rest(ctx) }
 	w.watching = true
-	d.begin()
-	if d.series.every > 0 {
-		s.Go("sampler", d.series.run)
+	drive.begin()
+	if drive.series.every > 0 {
+		scheduler.Go("sampler", drive.series.run)
 	}
-	if changes := c.Trouble.Of(trouble.Change); len(changes) > 0 {
-		s.Go("operator", func(ctx context.Context) {
-			onTime(ctx, d, changes, func(e *trouble.Event) error { return d.change(ctx, e.What.Units, p.st.through()) })
+	if changes := config.Trouble.Of(trouble.Change); len(changes) > 0 {
+		scheduler.Go("operator", func(ctx context.Context) {
+			onTime(ctx, drive, changes, func(event *trouble.Event) error { return drive.change(ctx, event.What.Units, p.st.through()) })
 		})
 	}
-	if tampered := c.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
-		s.Go("somebody else", func(ctx context.Context) { onTime(ctx, d, tampered, p.overwrite) })
+	if tampered := config.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
+		scheduler.Go("somebody else", func(ctx context.Context) { onTime(ctx, drive, tampered, p.overwrite) })
 	}
 	horizon := time.Unix(0, math.MaxInt64/2)
-	if c.Duration > 0 {
-		horizon = c.Start.Add(c.Duration)
+	if config.Duration > 0 {
+		horizon = config.Start.Add(config.Duration)
 	}
 	p.begun = true
 	if err := p.stopping(ctx, horizon); err != nil {
@@ -199,23 +199,23 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	if err := p.keep(ctx); err != nil {
 		return err
 	}
-	d.over = d.over || c.Duration > 0
-	d.calm()
+	drive.over = drive.over || config.Duration > 0
+	drive.calm()
 	if p.failed == nil {
-		if err := p.through(s.Now().Add(drain)); err != nil {
+		if err := p.through(scheduler.Now().Add(drain)); err != nil {
 			return err
 		}
 	}
-	for _, r := range p.st.redis {
-		if r.unfit != nil {
-			return r.unfit
+	for _, server := range p.st.redis {
+		if server.unfit != nil {
+			return server.unfit
 		}
 	}
 	if p.failed != nil { // what is in flight ends with it
-		s.Close()
+		scheduler.Close()
 		harness.DiscardFailed(&p.run, p.failed)
 	}
-	d.judged = true
+	drive.judged = true
 	w.watching = false
 	return nil
 }
@@ -247,15 +247,15 @@ func (p *pass) through(until time.Time) (err error) {
 // garbage collector looks. What comes before them goes to a file, in a third of that.
 const historyEvents = 1 << 20
 
-func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
-	c := p.cfg
+func (p *pass) newDrive(ctx context.Context, scheduler *sched.Scheduler) error {
+	config := p.cfg
 	d := &drive{
-		cfg: c, s: s, st: p.st, number: p.number, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
-		requests: math.MaxInt64, history: c.NewHistory(1, historyEvents), placement: seed.Stream(c.Seed, seed.Placement),
+		cfg: config, s: scheduler, st: p.st, number: p.number, clock: scheduler.Clock(0), policy: &p.policy, stream: p.stream, epoch: config.Start.UnixNano(),
+		requests: math.MaxInt64, history: config.NewHistory(1, historyEvents), placement: seed.Stream(config.Seed, seed.Placement),
 		tiers: []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
 	p.d = d
-	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
+	d.live, d.liveParts = config.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
 	d.aborted = func() bool { return ctx.Err() != nil }
 	d.stop = func() bool {
 		return d.aborted() || p.st.unknown() != "" || d.witness.Noted(witness.OtherClient) || d.history.Full()
@@ -265,10 +265,10 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if err != nil {
 		return err
 	}
-	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked, epoch: d.epoch}
+	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: config.Tracked, epoch: d.epoch}
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
-	d.truth.lowest = c.LowestLimit()
+	d.truth.lowest = config.LowestLimit()
 	d.truth.change(p.policy.Limit, p.policy.Limit)
 	if err := p.provision(ctx); err != nil {
 		return err
@@ -280,29 +280,29 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 
 // provision makes the subjects and sets them up.
 func (p *pass) provision(ctx context.Context) error {
-	d := p.d
+	drive := p.d
 	perSecond := 0.0
 	if p.openLoop() {
 		perSecond = p.cfg.RateInForce()
 	}
 	var n int
-	d.requests, n = p.cfg.Size(p.stream, perSecond)
+	drive.requests, n = p.cfg.Size(p.stream, perSecond)
 	p.run.Params.Subjects = n
-	d.truth.subjects = make([]subject, n)
+	drive.truth.subjects = make([]subject, n)
 	grants := harness.Grants(p.stream, &p.policy, n)
 	if err := p.st.Provision(ctx, &p.policy, grants, p.st.through()...); err != nil {
 		return err
 	}
-	for i, g := range grants {
-		s := &d.truth.subjects[i]
-		*s = subject{name: g.Subject, initial: g.Used, inWindow: inWindow{window: d.truth.first, used: g.Used}}
-		s.cell.Fill(g.Used)
-		d.truth.fillOwn(s, d.epoch)
-		d.truth.usage += g.Used
-		d.truth.fill += g.Used
-		if p.policy.Window.Kind == quota.Rolling && g.Used > 0 {
-			s.recent = append(s.recent, charge{at: d.epoch, units: g.Used, fill: true})
-			d.truth.recent = append(d.truth.recent, charge{at: d.epoch, units: g.Used, fill: true})
+	for i, grant := range grants {
+		s := &drive.truth.subjects[i]
+		*s = subject{name: grant.Subject, initial: grant.Used, inWindow: inWindow{window: drive.truth.first, used: grant.Used}}
+		s.cell.Fill(grant.Used)
+		drive.truth.fillOwn(s, drive.epoch)
+		drive.truth.usage += grant.Used
+		drive.truth.fill += grant.Used
+		if p.policy.Window.Kind == quota.Rolling && grant.Used > 0 {
+			s.recent = append(s.recent, charge{at: drive.epoch, units: grant.Used, fill: true})
+			drive.truth.recent = append(drive.truth.recent, charge{at: drive.epoch, units: grant.Used, fill: true})
 		}
 	}
 	return nil
@@ -313,12 +313,12 @@ var errRestarted = conditions.Reset("planned restart")
 
 // stopping lets virtual time pass up to a moment, and carries out what is planned until then.
 func (p *pass) stopping(ctx context.Context, until time.Time) error {
-	for _, e := range p.cfg.Trouble.Of(trouble.Pause, trouble.Restart).InTime() {
-		at, _ := e.When.Within(p.cfg.Duration)
+	for _, event := range p.cfg.Trouble.Of(trouble.Pause, trouble.Restart).InTime() {
+		at, _ := event.When.Within(p.cfg.Duration)
 		if err := p.through(p.cfg.Start.Add(at)); err != nil || p.cut || p.st.s.Since() < at { // then nothing is left to do
 			return err
 		}
-		if err := p.stop(ctx, &e, at); err != nil {
+		if err := p.stop(ctx, &event, at); err != nil {
 			return err
 		}
 	}
@@ -326,13 +326,13 @@ func (p *pass) stopping(ctx context.Context, until time.Time) error {
 }
 
 // stop has instances stand still, or opens them anew and ends what they were doing.
-func (p *pass) stop(ctx context.Context, e *trouble.Event, at time.Duration) error {
+func (p *pass) stop(ctx context.Context, event *trouble.Event, at time.Duration) error {
 	for i, process := range p.st.process {
 		switch {
-		case !e.Where.Has(i):
+		case !event.Where.Has(i):
 			continue
-		case e.What.Word == trouble.Paused:
-			p.paused = max(p.paused, process.Pause(e.What.For))
+		case event.What.Word == trouble.Paused:
+			p.paused = max(p.paused, process.Pause(event.What.For))
 			continue
 		}
 		p.st.w.watching = false

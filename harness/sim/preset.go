@@ -16,7 +16,7 @@ type Preset struct {
 	// Doc is one line for people, without a full stop.
 	Doc string
 	// Set fills the parts of a configuration that the record gives.
-	Set func(c *Config) error
+	Set func(config *Config) error
 }
 
 // Presets returns all presets.
@@ -25,36 +25,36 @@ func Presets() []Preset {
 		{
 			Name: "adr-005-day",
 			Doc:  "a day of ADR-005: 100,000 agents, 10 million checks, three regions",
-			Set: func(c *Config) error {
-				c.Stream.Set("subjects", 100_000)
-				c.Requests = 10_000_000
-				c.Duration = 24 * time.Hour
-				c.Load = harness.OpenAt(float64(c.Requests) / c.Duration.Seconds())
-				c.Topology.Regions = ADR005Regions()
-				c.Topology.Home = 0.95
-				return c.named("agent-api", "steady")
+			Set: func(config *Config) error {
+				config.Stream.Set("subjects", 100_000)
+				config.Requests = 10_000_000
+				config.Duration = 24 * time.Hour
+				config.Load = harness.OpenAt(float64(config.Requests) / config.Duration.Seconds())
+				config.Topology.Regions = ADR005Regions()
+				config.Topology.Home = 0.95
+				return config.named("agent-api", "steady")
 			},
 		},
 		{
 			Name: "adr-008-month",
 			Doc:  "31 days of ADR-008 across the end of a February with a rush at midnight, four instances whose clocks differ by 2 s",
-			Set: func(c *Config) error {
-				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-				c.Duration, c.Load = 31*24*time.Hour, harness.OpenAt(0.2)
-				c.Stream.Set("subjects", 20)
+			Set: func(config *Config) error {
+				config.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+				config.Duration, config.Load = 31*24*time.Hour, harness.OpenAt(0.2)
+				config.Stream.Set("subjects", 20)
 				// At one request in five seconds no request would come in the 2 s that matter.
-				c.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
-				return c.fourClocks()
+				config.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
+				return config.fourClocks()
 			},
 		},
 		{
 			Name: "adr-008-month-end",
 			Doc:  "the same instances in the last and the first ten minutes, busy enough for the 2 s to matter",
-			Set: func(c *Config) error {
-				c.Start = time.Date(2026, time.February, 28, 23, 50, 0, 0, time.UTC)
-				c.Duration, c.Load = 20*time.Minute, harness.OpenAt(200)
-				c.Stream.Set("subjects", 1_000)
-				return c.fourClocks()
+			Set: func(config *Config) error {
+				config.Start = time.Date(2026, time.February, 28, 23, 50, 0, 0, time.UTC)
+				config.Duration, config.Load = 20*time.Minute, harness.OpenAt(200)
+				config.Stream.Set("subjects", 1_000)
+				return config.fourClocks()
 			},
 		},
 	}
@@ -63,11 +63,11 @@ func Presets() []Preset {
 // LookupPreset returns the preset with the given name. The error lists all names.
 func LookupPreset(name string) (Preset, error) {
 	var names []string
-	for _, p := range Presets() {
-		if p.Name == name {
-			return p, nil
+	for _, preset := range Presets() {
+		if preset.Name == name {
+			return preset, nil
 		}
-		names = append(names, p.Name)
+		names = append(names, preset.Name)
 	}
 	return Preset{}, quota.Unknown("preset", name, names, "")
 }

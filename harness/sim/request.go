@@ -24,11 +24,11 @@ func (d *drive) do(ctx context.Context, w due) {
 	instance := d.cfg.Topology.assign(d.placement, uint64(w.index), op.Subject)
 	call := d.now()
 	d.at(call)
-	s, began := d.truth.begin(op.Subject, op.Units, call)
-	index := s.window
+	subject, began := d.truth.begin(op.Subject, op.Units, call)
+	index := subject.window
 	d.inFlight++
 	d.issued++
-	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
+	req := quota.Request{ID: uint64(w.index) + 1, Subject: subject.name, Policy: d.policy, Units: op.Units}
 	if op.Fate != workloads.FateNone {
 		req.Settles = true
 		req.Life = d.cfg.Life
@@ -36,7 +36,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	d.cfg.ChargeSecond(&req, w.index)
 	answered := false
 	answer := func(dec quota.Decision, err error) {
-		d.answer(w, op, asking{s, call, index, instance, began}, dec, err)
+		d.answer(w, op, asking{subject, call, index, instance, began}, dec, err)
 	}
 	defer func() { // if the strategy panics, this one and all others in flight end
 		if !answered && !d.judged {
@@ -123,10 +123,10 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 
 // session settles a request later. Its operation is a copy: a closure of answer's own
 // would put that of each request on the heap.
-func (d *drive) session(op workloads.Op, r quota.Reservation, h *holding) {
+func (d *drive) session(op workloads.Op, reservation quota.Reservation, h *holding) {
 	d.settling++
 	d.s.Go("session", func(ctx context.Context) {
-		d.settle(ctx, op, r, h)
+		d.settle(ctx, op, reservation, h)
 		d.settling--
 		d.calm()
 	})
@@ -165,11 +165,11 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 	if out == oracle.RejectedDegraded {
 		out = oracle.Rejected
 	}
-	h := &d.parts[out][tier]
-	if *h == nil {
-		*h = results.NewHistogram()
+	histogram := &d.parts[out][tier]
+	if *histogram == nil {
+		*histogram = results.NewHistogram()
 	}
-	(*h).Record(response)
+	(*histogram).Record(response)
 	if d.live != nil {
 		key := [2]uint8{uint8(out), tier}
 		if d.liveParts[key] == nil {
@@ -192,7 +192,7 @@ type holding struct {
 // settle is the rest of a session: commit or fail, and deletion. Truth is what
 // callers do: a give-back counts from its call even if the strategy answers with
 // an error.
-func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, h *holding) {
+func (d *drive) settle(ctx context.Context, op workloads.Op, reservation quota.Reservation, h *holding) {
 	within := func(call func() error) func() error {
 		return func() error { return d.st.process[h.instance].Do(ctx, call) }
 	}
@@ -210,7 +210,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	if op.Fate == workloads.FateCommit {
 		d.settlement.Commits++
 		if committer, ok := d.st.Instances[h.instance].(strategies.Committer); ok {
-			ended, err := d.commit(h, op.Actual, within(func() error { return committer.Commit(ctx, r, op.Actual) }))
+			ended, err := d.commit(h, op.Actual, within(func() error { return committer.Commit(ctx, reservation, op.Actual) }))
 			if ended {
 				return
 			}
@@ -220,8 +220,8 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 				}
 				return
 			}
-			r.Request.Units = op.Actual
-			r.Committed = true
+			reservation.Request.Units = op.Actual
+			reservation.Committed = true
 		}
 		if op.Hold == 0 || d.clock.Sleep(ctx, op.Hold) != nil {
 			return
@@ -231,7 +231,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	switch {
 	case canRefund:
 		d.settlement.Refunds++
-		_ = d.event(h, oracle.Refund, h.units, within(func() error { return refunder.Refund(ctx, r) }))
+		_ = d.event(h, oracle.Refund, h.units, within(func() error { return refunder.Refund(ctx, reservation) }))
 	case op.Fate == workloads.FateFail:
 		d.settlement.ChargedForNothing += h.units
 	}
@@ -241,9 +241,9 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 // whether its units are held.
 func (d *drive) at(now int64) {
 	for len(d.committing) > 0 && d.ends(d.committing[0]) <= now {
-		h := d.committing[0]
+		holding := d.committing[0]
 		d.committing = d.committing[1:]
-		d.expire(h, d.ends(h), oracle.Failed)
+		d.expire(holding, d.ends(holding), oracle.Failed)
 	}
 	d.truth.at(now, d.windowAt)
 }

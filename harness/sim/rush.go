@@ -28,15 +28,15 @@ func ParseRush(text string) (Rush, error) {
 	if !ok || at < 0 {
 		return Rush{}, bad
 	}
-	var r Rush
+	var rush Rush
 	var errs [3]error
-	r.Rate, errs[0] = strconv.ParseFloat(rate, 64)
-	r.From, errs[1] = time.Parse(time.RFC3339, rest[:at])
-	r.For, errs[2] = time.ParseDuration(rest[at+1:])
-	if errors.Join(errs[:]...) != nil || !(r.Rate > 0 && r.Rate <= harness.MaxRate) || r.For <= 0 || r.For > MaxDuration {
+	rush.Rate, errs[0] = strconv.ParseFloat(rate, 64)
+	rush.From, errs[1] = time.Parse(time.RFC3339, rest[:at])
+	rush.For, errs[2] = time.ParseDuration(rest[at+1:])
+	if errors.Join(errs[:]...) != nil || !(rush.Rate > 0 && rush.Rate <= harness.MaxRate) || rush.For <= 0 || rush.For > MaxDuration {
 		return Rush{}, bad
 	}
-	return r, nil
+	return rush, nil
 }
 
 // String renders the rush as [ParseRush] reads it.
@@ -51,11 +51,11 @@ type mergedArrivals struct {
 }
 
 func mergeArrivals(streams ...workloads.Arrivals) *mergedArrivals {
-	r := &mergedArrivals{streams: streams, next: make([]time.Duration, len(streams))}
+	arrivals := &mergedArrivals{streams: streams, next: make([]time.Duration, len(streams))}
 	for i := range streams {
-		r.fetch(i)
+		arrivals.fetch(i)
 	}
-	return r
+	return arrivals
 }
 
 func (r *mergedArrivals) fetch(i int) {
@@ -100,12 +100,12 @@ func (c *Config) rush(base workloads.Arrivals) (workloads.Arrivals, error) {
 		return base, nil
 	}
 	streams := []workloads.Arrivals{base}
-	for i, r := range c.Rushes {
-		a, err := workloads.Poisson(r.Rate, seed.Stream(c.Seed, seed.Rush, uint64(i)))
+	for i, rush := range c.Rushes {
+		arrivals, err := workloads.Poisson(rush.Rate, seed.Stream(c.Seed, seed.Rush, uint64(i)))
 		if err != nil {
 			return nil, err
 		}
-		streams = append(streams, burst{a, r.From.Sub(c.Start), r.For})
+		streams = append(streams, burst{arrivals, rush.From.Sub(c.Start), rush.For})
 	}
 	return mergeArrivals(streams...), nil
 }

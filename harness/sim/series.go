@@ -41,9 +41,9 @@ func (s *sampler) thin(most int) {
 		return
 	}
 	kept := s.out.Samples[:0]
-	for i, x := range s.out.Samples {
+	for i, sample := range s.out.Samples {
 		if i%2 == 1 {
-			kept = append(kept, x)
+			kept = append(kept, sample)
 		}
 	}
 	clear(s.out.Samples[len(kept):])
@@ -54,26 +54,26 @@ func (s *sampler) thin(most int) {
 // take adds a sample. Readings happen at one instant and outside of all actors:
 // they take no time and wait in no queue.
 func (s *sampler) take() {
-	d := s.d
-	now := d.now()
-	d.at(now)
-	x := d.state(now)
-	x.Usage, x.Fill = d.truth.inUse(now)
-	var u stores.Usage
-	u, s.err = s.d.st.count(context.Background())
+	drive := s.d
+	now := drive.now()
+	drive.at(now)
+	sample := drive.state(now)
+	sample.Usage, sample.Fill = drive.truth.inUse(now)
+	var usage stores.Usage
+	usage, s.err = s.d.st.count(context.Background())
 	if s.err != nil {
 		return
 	}
-	x.Keys = u.Keys
-	x.KeysWithoutTTL = u.WithoutTTL
-	x.Bytes = max(0, u.Bytes-s.d.st.empty)
+	sample.Keys = usage.Keys
+	sample.KeysWithoutTTL = usage.WithoutTTL
+	sample.Bytes = max(0, usage.Bytes-s.d.st.empty)
 	if s.d.st.Counts() {
 		s.d.st.w.watching = false
-		s.err = s.read(&x, now)
+		s.err = s.read(&sample, now)
 		s.d.st.w.watching = true
 	}
-	s.out.Samples = append(s.out.Samples, x)
-	d.cfg.Live.show(d, x, true)
+	s.out.Samples = append(s.out.Samples, sample)
+	drive.cfg.Live.show(drive, sample, true)
 }
 
 // state is a sample of the moment, without what is in use and what stores hold.
@@ -85,62 +85,62 @@ func (d *drive) state(now int64) results.Sample {
 	}
 }
 
-func (s *sampler) read(x *results.Sample, now int64) error {
+func (s *sampler) read(sample *results.Sample, now int64) error {
 	how := s.d.st.howToRead(s.d)
-	x.Counters = make([]results.Counter, len(s.out.Counters))
+	sample.Counters = make([]results.Counter, len(s.out.Counters))
 	fresh := make([]int64, len(s.out.Counters)) // readings behind the mean
-	for _, tr := range s.d.truth.tracks {
-		sub := &s.d.truth.subjects[tr.number]
+	for _, track := range s.d.truth.tracks {
+		sub := &s.d.truth.subjects[track.number]
 		s.d.truth.touch(sub, now)
 		if sub.crossed {
 			continue // which window it was charged to is not known
 		}
 		want := s.d.truth.expected(sub, now)
-		readings, err := s.d.st.Read(context.Background(), how, []harness.Subject{{Number: tr.number, Name: sub.name}})
+		readings, err := s.d.st.Read(context.Background(), how, []harness.Subject{{Number: track.number, Name: sub.name}})
 		if err != nil {
-			return fmt.Errorf("at %v: %w", time.Duration(x.AtNS), err)
+			return fmt.Errorf("at %v: %w", time.Duration(sample.AtNS), err)
 		}
-		for _, r := range readings {
-			i := s.counter(r.Tier)
-			for len(x.Counters) <= i {
-				x.Counters = append(x.Counters, results.Counter{})
+		for _, reading := range readings {
+			i := s.counter(reading.Tier)
+			for len(sample.Counters) <= i {
+				sample.Counters = append(sample.Counters, results.Counter{})
 				fresh = append(fresh, 0)
 			}
-			fresh[i] += countReading(&x.Counters[i], r, want.Distance(r.Units), tr, now)
+			fresh[i] += countReading(&sample.Counters[i], reading, want.Distance(reading.Units), track, now)
 		}
 	}
-	for i := range x.Counters {
+	for i := range sample.Counters {
 		if fresh[i] > 0 {
-			x.Counters[i].MeanNS /= fresh[i]
+			sample.Counters[i].MeanNS /= fresh[i]
 		}
 	}
 	return nil
 }
 
-// countReading adds a reading to c, and returns 1 if the truth once was what it
+// countReading adds a reading to counter, and returns 1 if the truth once was what it
 // says.
-func countReading(c *results.Counter, g harness.Reading, drift int64, tr *track, now int64) int64 {
-	c.Readings++
-	if !g.Known {
-		c.Unknown++
+func countReading(counter *results.Counter, reading harness.Reading, drift int64, tr *track, now int64) int64 {
+	counter.Readings++
+	if !reading.Known {
+		counter.Unknown++
 		return 0
 	}
 	if drift == 0 {
 		return 1
 	}
-	c.Drifting++
-	c.Drift += drift
-	c.Size += abs(drift)
-	if abs(drift) > abs(c.Worst) {
-		c.Worst = drift
+	counter.Drifting++
+	counter.Drift += drift
+	counter.Size += abs(drift)
+	if abs(drift) > abs(counter.Worst) {
+		counter.Worst = drift
 	}
-	ns, ok := tr.stale(g.Units, now)
+	ns, ok := tr.stale(reading.Units, now)
 	if !ok {
-		c.Never++
+		counter.Never++
 		return 0
 	}
-	c.StalenessNS = max(c.StalenessNS, ns)
-	c.MeanNS += ns
+	counter.StalenessNS = max(counter.StalenessNS, ns)
+	counter.MeanNS += ns
 	return 1
 }
 
@@ -156,12 +156,12 @@ func (s *sampler) counter(name string) int {
 func (s *sampler) finish() {
 	s.out.Tiers = format.Strings(s.d.tiers[1:])
 	for i := range s.out.Samples {
-		x := &s.out.Samples[i]
-		for len(x.Hits) < len(s.out.Tiers) {
-			x.Hits = append(x.Hits, 0)
+		sample := &s.out.Samples[i]
+		for len(sample.Hits) < len(s.out.Tiers) {
+			sample.Hits = append(sample.Hits, 0)
 		}
-		for len(x.Counters) < len(s.out.Counters) {
-			x.Counters = append(x.Counters, results.Counter{})
+		for len(sample.Counters) < len(s.out.Counters) {
+			sample.Counters = append(sample.Counters, results.Counter{})
 		}
 	}
 	s.out.Tracked = len(s.d.truth.tracks)
@@ -170,17 +170,17 @@ func (s *sampler) finish() {
 
 // calendar notes when windows ended, and of calendar windows the date.
 func (s *sampler) calendar() {
-	w := s.d.policy.Window
-	if !w.Kind.Tumbling() || len(s.out.Samples) == 0 {
+	window := s.d.policy.Window
+	if !window.Kind.Tumbling() || len(s.out.Samples) == 0 {
 		return
 	}
 	start := time.Unix(0, s.d.epoch).UTC()
-	if !w.Kind.HasLength() {
-		zone := cmp.Or(w.Location, time.UTC)
+	if !window.Kind.HasLength() {
+		zone := cmp.Or(window.Location, time.UTC)
 		s.out.Start, s.out.Zone = start.In(zone).Format(time.RFC3339Nano), zone.String()
 	}
 	last := start.Add(time.Duration(s.out.Samples[len(s.out.Samples)-1].AtNS))
-	for span := w.At(start); !span.End.After(last); span = w.At(span.End) {
+	for span := window.At(start); !span.End.After(last); span = window.At(span.End) {
 		if len(s.out.WindowEndsNS) == maxWindowEnds {
 			s.out.WindowEndsNS = nil
 			return
@@ -191,19 +191,19 @@ func (s *sampler) calendar() {
 
 // every is the distance between two samples; 0 takes none.
 func (p *pass) every() time.Duration {
-	c := p.cfg
-	length := c.Duration
-	if length == 0 && p.info.Trace != nil && c.Stream.Speed() > 0 {
-		length = time.Duration(float64(p.info.Trace.Span) / c.Stream.Speed())
+	config := p.cfg
+	length := config.Duration
+	if length == 0 && p.info.Trace != nil && config.Stream.Speed() > 0 {
+		length = time.Duration(float64(p.info.Trace.Span) / config.Stream.Speed())
 	}
-	if length == 0 && p.openLoop() && c.Requests > 0 {
-		length = time.Duration(float64(c.Requests) / p.cfg.RateInForce() * float64(time.Second))
+	if length == 0 && p.openLoop() && config.Requests > 0 {
+		length = time.Duration(float64(config.Requests) / p.cfg.RateInForce() * float64(time.Second))
 	}
 	switch {
-	case c.Every < 0:
+	case config.Every < 0:
 		return 0
-	case c.Every > 0:
-		return c.Every
+	case config.Every > 0:
+		return config.Every
 	case length > 0:
 		return max(length/samples, time.Millisecond)
 	default:

@@ -78,15 +78,15 @@ func (st *site) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		u, err := st.count(ctx)
+		usage, err := st.count(ctx)
 		if err != nil {
 			return err
 		}
-		st.empty = u.Bytes
+		st.empty = usage.Bytes
 	}
-	t := &st.cfg.Topology
-	for r := range t.Regions {
-		if r > 0 && t.SharedRedis {
+	topology := &st.cfg.Topology
+	for r := range topology.Regions {
+		if r > 0 && topology.SharedRedis {
 			st.at = append(st.at, 0)
 			continue
 		}
@@ -107,40 +107,40 @@ func (st *site) connect(ctx context.Context, real stores.Store, pool int) (redis
 		return nil, err
 	}
 	st.clients = append(st.clients, conn)
-	c, ok := conn.Client().(redis.UniversalClient)
+	client, ok := conn.Client().(redis.UniversalClient)
 	if !ok {
 		return nil, fmt.Errorf("the client of %s is no Redis client", real.Driver())
 	}
-	return c, nil
+	return client, nil
 }
 
 // Furnish serves [harness.Session.Open].
 func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
-	t := &st.cfg.Topology
-	r := t.region(env.Instance)
+	topology := &st.cfg.Topology
+	r := topology.region(env.Instance)
 	n := st.at[r]
 	toRedis := &route{to: st.redis[n], wrong: st.w.wrong.between(env.Instance, strategies.NeedRedis)}
-	if t.SharedRedis {
-		toRedis.far = t.distance(r) / 2
+	if topology.SharedRedis {
+		toRedis.far = topology.distance(r) / 2
 	}
-	toSQL := &route{to: st.postgres, far: t.distance(r) / 2, wrong: st.w.wrong.between(env.Instance, strategies.NeedPostgres)}
+	toSQL := &route{to: st.postgres, far: topology.distance(r) / 2, wrong: st.w.wrong.between(env.Instance, strategies.NeedPostgres)}
 	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs.Process = st.s.NewProcess()
-	own := t.clock(env.Instance)
+	own := topology.clock(env.Instance)
 	env.Clock = st.s.Steps(own.Ahead, own.From)
 	env.TrueClock = st.s.Clock(0)
-	env.Region = t.Regions[r]
+	env.Region = topology.Regions[r]
 	env.Wake = st.jobs.Wake
 	env.Prefix = st.prefix(n)
 	if st.Selection.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))
 	}
 	if needsRedis(st.Selection) {
-		c, err := st.client(ctx, st.tables[n], toRedis)
+		client, err := st.client(ctx, st.tables[n], toRedis)
 		if err != nil {
 			return err
 		}
-		env.Clients = map[string]any{string(st.Selection.RedisNeeds()[0]): c}
+		env.Clients = map[string]any{string(st.Selection.RedisNeeds()[0]): client}
 	}
 	return nil
 }
@@ -161,12 +161,12 @@ func (st *site) Adopt(instance int, jobs []*harness.Job) error {
 }
 
 func (st *site) newTable(ctx context.Context) (fakeredis.Redis, error) {
-	t, err := st.open()
+	redis, err := st.open()
 	if err != nil {
 		return nil, err
 	}
-	t.Reset(st.s.Nano())
-	if table, ok := t.(*fakeredis.Table); ok {
+	redis.Reset(st.s.Nano())
+	if table, ok := redis.(*fakeredis.Table); ok {
 		table.Watch = st.real == nil // which else answers
 		if st.admin != nil {
 			table.Expired = func(key string) { st.admin.Del(ctx, key) }
@@ -175,7 +175,7 @@ func (st *site) newTable(ctx context.Context) (fakeredis.Redis, error) {
 			table.Replicas = 1
 		}
 	}
-	return t, nil
+	return redis, nil
 }
 
 // poolSize of a client of a real server: callers that are parked within a command
@@ -184,22 +184,22 @@ const poolSize = 8
 
 // client of one region's Redis.
 func (st *site) client(ctx context.Context, t fakeredis.Redis, to *route) (redis.UniversalClient, error) {
-	var c redis.UniversalClient
+	var client redis.UniversalClient
 	if st.real != nil {
 		var err error
-		c, err = st.connect(ctx, st.real, poolSize)
+		client, err = st.connect(ctx, st.real, poolSize)
 		if err != nil {
 			return nil, err
 		}
 	} else {
 		own := fakeredis.Watched(t, fakeredis.Pool, st.w.leave)
 		st.clients = append(st.clients, own)
-		c = own
+		client = own
 	}
 	if st.cfg.Trouble.Has(trouble.Killed) {
-		c.AddHook(kill.Hook)
+		client.AddHook(kill.Hook)
 	}
-	c.AddHook(hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
+	client.AddHook(hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
 		return st.w.send(ctx, to, cmds, next)
 	}))
 	store := storeHook{w: st.w, table: t, to: to.to, real: st.real != nil}
@@ -207,9 +207,9 @@ func (st *site) client(ctx context.Context, t fakeredis.Redis, to *route) (redis
 	if store.real {
 		chosen.Answer = nil // a server may take its time
 	}
-	c.AddHook(chosen)
-	c.AddHook(hooks.Redis(store.carryOut))
-	return c, nil
+	client.AddHook(chosen)
+	client.AddHook(hooks.Redis(store.carryOut))
+	return client, nil
 }
 
 // through are the instances that subjects are set up through, one for each Redis: what
@@ -227,17 +227,17 @@ func (st *site) through() []int {
 // howToRead reads counters at this moment, after everything that happened in it.
 func (st *site) howToRead(d *drive) harness.ReadConfig {
 	how := harness.ReadConfig{Policy: d.policy, Now: func() int64 { return d.now() - d.epoch + 1 }}
-	if t := &st.cfg.Topology; t.apart() {
-		how.Region = func(instance int) string { return t.Regions[t.region(instance)] }
+	if topology := &st.cfg.Topology; topology.apart() {
+		how.Region = func(instance int) string { return topology.Regions[topology.region(instance)] }
 	}
 	return how
 }
 
 // unknown is the first command that the Redis of a region does not have.
 func (st *site) unknown() string {
-	for _, t := range st.tables {
-		if u := t.Unknown(); u != "" {
-			return u
+	for _, redis := range st.tables {
+		if text := redis.Unknown(); text != "" {
+			return text
 		}
 	}
 	return ""
@@ -257,34 +257,34 @@ func (st *site) close(ctx context.Context) error {
 
 // present brings all Redis up to this moment, as a command would.
 func (st *site) present() {
-	for i, t := range st.tables {
-		storeHook{w: st.w, table: t, to: st.redis[i]}.present()
+	for i, redis := range st.tables {
+		storeHook{w: st.w, table: redis, to: st.redis[i]}.present()
 	}
 }
 
 // count is what there is in all Redis; nothing if that is not known at once: a real server
 // which may serve others too would have to be searched.
-func (st *site) count(ctx context.Context) (u stores.Usage, err error) {
+func (st *site) count(ctx context.Context) (usage stores.Usage, err error) {
 	if st.real == nil {
 		return st.usage(ctx)
 	}
 	st.present() // the tables only know what expires there
-	if c, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
-		return c.Count(ctx)
+	if counter, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
+		return counter.Count(ctx)
 	}
-	return u, nil
+	return usage, nil
 }
 
 // usage is what there is in all Redis. What a table takes in memory is no statement about
 // a Redis, so only a real one tells bytes.
-func (st *site) usage(ctx context.Context) (u stores.Usage, err error) {
+func (st *site) usage(ctx context.Context) (usage stores.Usage, err error) {
 	st.present()
 	if st.real != nil {
 		return st.real.Usage(ctx, scope)
 	}
-	for _, t := range st.tables {
-		u.Keys += int64(t.Len())
-		u.WithoutTTL += t.WithoutTTL()
+	for _, redis := range st.tables {
+		usage.Keys += int64(redis.Len())
+		usage.WithoutTTL += redis.WithoutTTL()
 	}
-	return u, nil
+	return usage, nil
 }

@@ -86,23 +86,23 @@ func (t *Topology) distance(region int) time.Duration {
 func (t *Topology) region(instance int) int { return instance / t.instances }
 
 // clock of an instance.
-func (t *Topology) clock(instance int) (c trouble.Clock) {
+func (t *Topology) clock(instance int) (clock trouble.Clock) {
 	if instance < len(t.clocks) {
-		c = t.clocks[instance]
+		clock = t.clocks[instance]
 	}
-	return c
+	return clock
 }
 
 // skewed reports whether a clock is wrong.
 func (t *Topology) skewed() bool {
-	return slices.ContainsFunc(t.clocks, func(c trouble.Clock) bool { return c.Ahead != 0 })
+	return slices.ContainsFunc(t.clocks, func(clock trouble.Clock) bool { return clock.Ahead != 0 })
 }
 
 // skews are how far clocks are ahead, and since when, in nanoseconds from the start; nil if all are from then on.
 func (t *Topology) skews() (ahead []time.Duration, from []int64) {
-	for _, c := range t.clocks {
-		ahead = append(ahead, c.Ahead)
-		from = append(from, int64(c.From))
+	for _, clock := range t.clocks {
+		ahead = append(ahead, clock.Ahead)
+		from = append(from, int64(clock.From))
 	}
 	if !slices.ContainsFunc(from, func(n int64) bool { return n > 0 }) {
 		from = nil

@@ -187,48 +187,48 @@ type asked struct {
 
 // end notes an answer to a request, which was granted that many of its units.
 func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
-	s := of.subject
-	a := of.began
-	t.touch(s, now)
-	s.own.slow = max(s.own.slow, now-of.call)
-	if of.window != s.window {
-		s.crossed = true
+	subject := of.subject
+	asked := of.began
+	t.touch(subject, now)
+	subject.own.slow = max(subject.own.slow, now-of.call)
+	if of.window != subject.window {
+		subject.crossed = true
 		return
 	}
-	s.open -= units
+	subject.open -= units
 	switch out {
 	case oracle.Admitted:
-		if !s.own.open {
-			s.own.open = true
-			s.own.begun = of.call
+		if !subject.own.open {
+			subject.own.open = true
+			subject.own.begun = of.call
 		}
-		t.use(s, granted, now, now, false)
-		if a.changed != t.changed { // it was right to go by the limit of before
-			s.allowed = max(s.allowed, s.used)
+		t.use(subject, granted, now, now, false)
+		if asked.changed != t.changed { // it was right to go by the limit of before
+			subject.allowed = max(subject.allowed, subject.used)
 		}
-		t.exceed(s)
-		s.cell.Admit(granted)
-		if rest := units - granted; rest > 0 && s.cell.Reject(rest, a.mark, t.heldAgainst(a)) && t.apart() {
+		t.exceed(subject)
+		subject.cell.Admit(granted)
+		if rest := units - granted; rest > 0 && subject.cell.Reject(rest, asked.mark, t.heldAgainst(asked)) && t.apart() {
 			t.falseRejects++
 		}
 	case oracle.Failed:
-		s.loose += units
-		s.cell.Fail(units)
+		subject.loose += units
+		subject.cell.Fail(units)
 	case oracle.Elsewhere:
-		s.cell.Fail(units)
+		subject.cell.Fail(units)
 	default:
-		if s.cell.Reject(units, a.mark, t.heldAgainst(a)) && t.apart() {
+		if subject.cell.Reject(units, asked.mark, t.heldAgainst(asked)) && t.apart() {
 			t.falseRejects++
 		}
 		switch {
 		case t.counts == quota.CountsAttempts && out == oracle.Rejected:
-			s.attempts += units
+			subject.attempts += units
 		case out == oracle.RejectedDegraded:
-			s.loose += units
+			subject.loose += units
 		}
 	}
-	if s.track != nil {
-		s.track.note(now, s.used, s.attempts)
+	if subject.track != nil {
+		subject.track.note(now, subject.used, subject.attempts)
 	}
 }
 
@@ -281,32 +281,32 @@ func (s *subject) initialIn(t *truth) int64 {
 // its reply: what has left the window by then is in no sum any more. A commit of more than
 // was reserved gives back a negative number.
 func (t *truth) giveBack(h *holding, units, now int64) {
-	s := &t.subjects[h.subject]
-	t.touch(s, now)
+	subject := &t.subjects[h.subject]
+	t.touch(subject, now)
 	at := now
 	taken := h.reply + t.epoch
 	switch kind := t.policy.Window.Kind; {
-	case (kind.Tumbling() || kind == quota.FirstRequest) && h.window != s.window:
+	case (kind.Tumbling() || kind == quota.FirstRequest) && h.window != subject.window:
 		return
 	case kind == quota.Rolling && taken+int64(t.policy.Window.RealLength()) <= now:
 		return
 	case kind == quota.Bucket || kind == quota.Rolling:
 		at = taken
 	}
-	t.use(s, -units, at, now, units < 0)
-	t.allow(s)
-	if s.track != nil {
-		s.track.note(now, s.used, s.attempts)
+	t.use(subject, -units, at, now, units < 0)
+	t.allow(subject)
+	if subject.track != nil {
+		subject.track.note(now, subject.used, subject.attempts)
 	}
 }
 
 // settling notes the call of a settlement. What is given back is free from then on; what a commit uses beyond its
 // reservation is asked for. Until the answer a counter may contain either.
 func (t *truth) settling(h *holding, units, now int64) {
-	s := &t.subjects[h.subject]
-	if t.touch(s, now); h.window == s.window {
-		s.open += abs(units)
-		s.cell.Overrun(max(0, -units))
+	subject := &t.subjects[h.subject]
+	if t.touch(subject, now); h.window == subject.window {
+		subject.open += abs(units)
+		subject.cell.Overrun(max(0, -units))
 	}
 	if units > 0 {
 		t.giveBack(h, units, now)
@@ -315,19 +315,19 @@ func (t *truth) settling(h *holding, units, now int64) {
 
 // settled notes the answer. A counter may contain the effect of one that failed, or not.
 func (t *truth) settled(h *holding, units, now int64, failed bool) {
-	s := &t.subjects[h.subject]
-	t.touch(s, now)
-	same := h.window == s.window
+	subject := &t.subjects[h.subject]
+	t.touch(subject, now)
+	same := h.window == subject.window
 	if same {
-		s.open -= abs(units)
+		subject.open -= abs(units)
 	}
 	switch {
 	case failed:
-		s.loose += abs(units)
+		subject.loose += abs(units)
 	case units < 0:
 		t.giveBack(h, units, now)
 	case same:
-		s.cell.GiveBack(units)
+		subject.cell.GiveBack(units)
 	}
 }
 
@@ -343,11 +343,11 @@ func (t *truth) expected(s *subject, now int64) oracle.Interval {
 // ok is false if it never was, as far back as is remembered.
 func (t *track) stale(value, now int64) (ns int64, ok bool) {
 	end := now
-	for _, m := range slices.Backward(t.marks) {
-		if m.units+m.attempts == value {
+	for _, mark := range slices.Backward(t.marks) {
+		if mark.units+mark.attempts == value {
 			return now - end, true
 		}
-		end = m.at
+		end = mark.at
 	}
 	return 0, false
 }

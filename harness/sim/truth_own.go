@@ -84,11 +84,11 @@ func (t *truth) draw(s *subject, c charge) {
 // putBack undoes what was taken at a moment, or part of it, as if it had never been.
 func (t *truth) putBack(s *subject, units, at int64) {
 	for i := range s.recent {
-		if c := &s.recent[i]; !c.fill && (c.at == at && !c.over || c.of == at && c.over) {
-			part := min(c.units, units)
-			c.units = c.units - part
+		if charge := &s.recent[i]; !charge.fill && (charge.at == at && !charge.over || charge.of == at && charge.over) {
+			part := min(charge.units, units)
+			charge.units = charge.units - part
 			units = units - part
-			if c.over {
+			if charge.over {
 				s.overrun -= part
 			}
 		}
@@ -97,11 +97,11 @@ func (t *truth) putBack(s *subject, units, at int64) {
 }
 
 func (t *truth) fullAfter(full quota.Level, list []charge) quota.Level {
-	for _, c := range list {
-		if now := t.flow.At(c.at); now.Compare(full) > 0 {
+	for _, charge := range list {
+		if now := t.flow.At(charge.at); now.Compare(full) > 0 {
 			full = now
 		}
-		full = full.Plus(c.units)
+		full = full.Plus(charge.units)
 	}
 	return full
 }
@@ -140,20 +140,20 @@ func (t *truth) inUse(now int64) (usage, fill int64) {
 		return t.usage, t.fill
 	}
 	for i := range t.subjects {
-		s := &t.subjects[i]
-		if !s.asked && s.initial == 0 {
+		subject := &t.subjects[i]
+		if !subject.asked && subject.initial == 0 {
 			continue
 		}
-		t.touch(s, now)
-		usage += s.used
+		t.touch(subject, now)
+		usage += subject.used
 		switch {
 		case t.policy.Window.Kind == quota.FirstRequest:
-			if s.own.open {
-				fill += s.initialIn(t)
+			if subject.own.open {
+				fill += subject.initialIn(t)
 			}
-		case len(s.recent) > 0 && s.recent[0].fill:
-			at := t.flow.At(s.recent[0].at).Plus(s.recent[0].units)
-			fill += max(0, min(s.used, t.flow.Less(at, t.flow.At(now)).Ceil()))
+		case len(subject.recent) > 0 && subject.recent[0].fill:
+			at := t.flow.At(subject.recent[0].at).Plus(subject.recent[0].units)
+			fill += max(0, min(subject.used, t.flow.Less(at, t.flow.At(now)).Ceil()))
 		}
 	}
 	return usage, fill

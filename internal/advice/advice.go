@@ -114,9 +114,9 @@ func reads(sel strategies.Selection) bool {
 
 func driven(ctx context.Context, sel strategies.Selection, asked quota.Policy) ([]results.Advice, error) {
 	var found []results.Advice
-	for _, p := range served(sel, asked) {
+	for _, policy := range served(sel, asked) {
 		d := driver{
-			Clock: clock.Wall{}, found: found, policy: p, sel: sel, now: time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC),
+			Clock: clock.Wall{}, found: found, policy: policy, sel: sel, now: time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC),
 			scripts: map[string]string{}, content: map[key]string{}, last: map[key]sent{}, mortal: map[key]sent{},
 			lived: map[key]bool{}, sizes: map[key][]int{},
 		}
@@ -124,7 +124,7 @@ func driven(ctx context.Context, sel strategies.Selection, asked quota.Policy) (
 			d.now = clock.Wall{}.Now()
 		}
 		if err := errors.Join(d.drive(ctx), d.close()); err != nil {
-			return nil, fmt.Errorf("%s under %s: %w", sel, p, err)
+			return nil, fmt.Errorf("%s under %s: %w", sel, policy, err)
 		}
 		found = d.found
 	}
@@ -154,10 +154,10 @@ func served(sel strategies.Selection, asked quota.Policy) (out []quota.Policy) {
 		if k == quota.Bucket {
 			own.Window.Refill = limit
 		}
-		for _, p := range append([]quota.Policy{own}, quota.Policies()...) {
-			p.Limit = limit
-			if p.Window.Kind == k && sel.ServesPolicy(&p) == nil {
-				out = append(out, p)
+		for _, policy := range append([]quota.Policy{own}, quota.Policies()...) {
+			policy.Limit = limit
+			if policy.Window.Kind == k && sel.ServesPolicy(&policy) == nil {
+				out = append(out, policy)
 				break
 			}
 		}
@@ -173,18 +173,18 @@ func (d *driver) Now() time.Time {
 }
 
 // Sleep implements [quota.Clock]: it passes at once.
-func (d *driver) Sleep(ctx context.Context, by time.Duration) error {
-	d.pass(max(0, by))
+func (d *driver) Sleep(ctx context.Context, duration time.Duration) error {
+	d.pass(max(0, duration))
 	return ctx.Err()
 }
 
-func (d *driver) pass(by time.Duration) {
+func (d *driver) pass(duration time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.now = d.now.Add(by)
-	for _, m := range d.mini {
-		m.SetTime(d.now.Add(-ahead))
-		m.FastForward(by)
+	d.now = d.now.Add(duration)
+	for _, miniredis := range d.mini {
+		miniredis.SetTime(d.now.Add(-ahead))
+		miniredis.FastForward(duration)
 	}
 }
 
@@ -208,10 +208,10 @@ func (d *driver) Furnish(_ context.Context, env *strategies.Env) error {
 			d.mu.Unlock()
 			d.pass(0)
 		}
-		c := redis.NewClient(&redis.Options{Addr: d.mini[i].Addr(), MaxRetries: -1})
-		c.AddHook(hooks.Redis(d.sends))
-		d.clients = append(d.clients, c)
-		env.Clients[string(need)] = c
+		client := redis.NewClient(&redis.Options{Addr: d.mini[i].Addr(), MaxRetries: -1})
+		client.AddHook(hooks.Redis(d.sends))
+		d.clients = append(d.clients, client)
+		env.Clients[string(need)] = client
 	}
 	return nil
 }
@@ -223,35 +223,35 @@ func (d *driver) Adopt(_ int, jobs []*harness.Job) error {
 }
 
 func (d *driver) close() (err error) {
-	for _, c := range d.clients {
-		err = errors.Join(err, c.Close())
+	for _, client := range d.clients {
+		err = errors.Join(err, client.Close())
 	}
-	for _, m := range d.mini {
-		m.Close()
+	for _, miniredis := range d.mini {
+		miniredis.Close()
 	}
 	return err
 }
 
 // drive asks for more than the limit in several windows, gives some of it back, and looks at what is left.
 func (d *driver) drive(ctx context.Context) (err error) {
-	s := &harness.Session{Plan: &harness.Plan{Seed: 1}, Selection: d.sel}
-	if err := s.Open(ctx, 2, 1, d); err != nil {
+	session := &harness.Session{Plan: &harness.Plan{Seed: 1}, Selection: d.sel}
+	if err := session.Open(ctx, 2, 1, d); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close(ctx)) }()
-	if p, ok := s.Instances[0].(strategies.Provisioner); ok {
+	defer func() { err = errors.Join(err, session.Close(ctx)) }()
+	if provisioner, ok := session.Instances[0].(strategies.Provisioner); ok {
 		var grants []strategies.Grant
 		for i := range subjects {
 			grants = append(grants, strategies.Grant{Subject: subject(i), Limit: limit})
 		}
-		if err := p.Provision(ctx, &d.policy, grants); err != nil {
+		if err := provisioner.Provision(ctx, &d.policy, grants); err != nil {
 			return err
 		}
 		clear(d.mortal) // an operator's keys stay
 	}
 	for w := range windows {
 		for i := range asked * subjects {
-			if err := d.ask(ctx, s.Instances[i%2], i%subjects, uint64(w*1000+i+1)); err != nil {
+			if err := d.ask(ctx, session.Instances[i%2], i%subjects, uint64(w*1000+i+1)); err != nil {
 				return err
 			}
 		}
@@ -274,14 +274,14 @@ func (d *driver) drive(ctx context.Context) (err error) {
 func subject(i int) quota.Subject { return quota.Subject(fmt.Sprintf("subject-%c", 'a'+i)) }
 
 // ask asks for one decision. Of five that are admitted, one is given back and one is committed.
-func (d *driver) ask(ctx context.Context, s strategies.Strategy, of int, id uint64) error {
-	q := quota.Request{ID: id, Subject: subject(of), Policy: &d.policy, Units: 1, Settles: d.sel.GivesBack}
-	got, err := s.Take(ctx, q)
+func (d *driver) ask(ctx context.Context, strategy strategies.Strategy, of int, id uint64) error {
+	request := quota.Request{ID: id, Subject: subject(of), Policy: &d.policy, Units: 1, Settles: d.sel.GivesBack}
+	got, err := strategy.Take(ctx, request)
 	if err != nil && !strategies.IsPrescribed(err) {
 		return err
 	}
-	refunder, refunds := s.(strategies.Refunder)
-	committer, commits := s.(strategies.Committer)
+	refunder, refunds := strategy.(strategies.Refunder)
+	committer, commits := strategy.(strategies.Committer)
 	switch {
 	case err != nil || !got.Admitted:
 	case refunds && (id%5 == 0 || d.policy.Window.Kind == quota.Standing && id%5 > 1):

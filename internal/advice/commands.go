@@ -36,13 +36,13 @@ func (d *driver) saw(cmds []redis.Cmder) {
 	defer d.mu.Unlock()
 	transaction := len(cmds) > 1 && cmds[0].Name() == "multi" // its keys must share a slot
 	var together []string
-	for _, c := range cmds {
-		args := texts(c)
+	for _, cmd := range cmds {
+		args := texts(cmd)
 		named := keys(args)
 		if src := source(args); src != "" {
 			d.scripts[redis.NewScript(src).Hash()] = src
 		}
-		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 			continue
 		}
 		d.clocked(args, len(named))
@@ -70,11 +70,11 @@ func (d *driver) slotted(together []string, cmds []redis.Cmder) {
 
 // look notes the command that changed a key last, and the first one that left it without a time to live.
 func (d *driver) look(command sent) {
-	for i, m := range d.mini {
-		for _, k := range m.Keys() {
+	for i, miniredis := range d.mini {
+		for _, k := range miniredis.Keys() {
 			id := key{i, k}
-			now := strings.Join(entries(m, k), " ")
-			lives := m.TTL(k) > 0
+			now := strings.Join(entries(miniredis, k), " ")
+			lives := miniredis.TTL(k) > 0
 			d.lived[id] = d.lived[id] || lives
 			if d.content[id] == now {
 				continue
@@ -92,8 +92,8 @@ func entries(m *miniredis.Miniredis, k string) (out []string) {
 	switch m.Type(k) {
 	case "hash":
 		out, _ = m.HKeys(k)
-		for i, f := range out {
-			out[i] += "=" + m.HGet(k, f)
+		for i, text := range out {
+			out[i] += "=" + m.HGet(k, text)
 		}
 	case "list":
 		out, _ = m.List(k)
@@ -102,9 +102,9 @@ func entries(m *miniredis.Miniredis, k string) (out []string) {
 	case "zset":
 		out, _ = m.ZMembers(k)
 	case "stream":
-		s, _ := m.Stream(k)
-		for _, e := range s {
-			out = append(out, e.ID)
+		entries, _ := m.Stream(k)
+		for _, entry := range entries {
+			out = append(out, entry.ID)
 		}
 	default:
 		text, _ := m.Get(k)
@@ -120,8 +120,8 @@ func (d *driver) clocked(args []string, keys int) {
 	if strings.HasSuffix(args[0], "expireat") || asksTime.MatchString(d.script(args)) {
 		return
 	}
-	for _, a := range args[min(len(args), 1+keys):] {
-		n, err := strconv.ParseFloat(a, 64)
+	for _, text := range args[min(len(args), 1+keys):] {
+		n, err := strconv.ParseFloat(text, 64)
 		for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond, 1} {
 			if at := float64(d.now.UnixNano()) / float64(unit); err == nil && math.Abs(n-at) < float64(near/unit) {
 				d.find(results.AdviseCallerClock, sent{d.name(args), d.text(args)}, results.Advice{})
@@ -150,13 +150,13 @@ func source(args []string) string {
 }
 
 // texts are a command's arguments, its name in lower case.
-func texts(c redis.Cmder) []string {
-	out := make([]string, len(c.Args()))
-	for i, a := range c.Args() {
-		if b, ok := a.([]byte); ok {
-			a = string(b)
+func texts(cmd redis.Cmder) []string {
+	out := make([]string, len(cmd.Args()))
+	for i, value := range cmd.Args() {
+		if data, ok := value.([]byte); ok {
+			value = string(data)
 		}
-		out[i] = fmt.Sprint(a)
+		out[i] = fmt.Sprint(value)
 	}
 	out[0] = strings.ToLower(out[0])
 	return out
@@ -230,14 +230,14 @@ type sent struct {
 
 func (d *driver) sent(cmds []redis.Cmder) sent {
 	var names []string
-	for _, c := range cmds {
-		if name := d.name(texts(c)); !slices.Contains(names, name) {
+	for _, cmd := range cmds {
+		if name := d.name(texts(cmd)); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return sent{
 		names: strings.Join(names, " "),
-		text:  format.List(cmds, "; ", func(c redis.Cmder) string { return d.text(texts(c)) }),
+		text:  format.List(cmds, "; ", func(cmd redis.Cmder) string { return d.text(texts(cmd)) }),
 	}
 }
 
@@ -255,11 +255,11 @@ func (d *driver) text(args []string) string {
 	if src := d.script(args); src != "" && len(args) > 2 {
 		args = append([]string{args[0], src}, args[2:]...)
 	}
-	for _, a := range args[1:] {
-		if first, _, more := strings.Cut(strings.TrimSpace(a), "\n"); more || len(a) > 60 {
-			a = fmt.Sprintf("%.30s...", first)
+	for _, text := range args[1:] {
+		if first, _, more := strings.Cut(strings.TrimSpace(text), "\n"); more || len(text) > 60 {
+			text = fmt.Sprintf("%.30s...", first)
 		}
-		out = append(out, a)
+		out = append(out, text)
 	}
 	return strings.Join(out, " ")
 }
@@ -267,8 +267,8 @@ func (d *driver) text(args []string) string {
 // find notes advice, or counts it if the same was found of commands with these names before.
 func (d *driver) find(code results.AdviceCode, command sent, more results.Advice) {
 	for i := range d.found {
-		if a := &d.found[i]; a.Code == code && a.Names == command.names {
-			a.Count++
+		if advice := &d.found[i]; advice.Code == code && advice.Names == command.names {
+			advice.Count++
 			return
 		}
 	}
@@ -283,9 +283,9 @@ func (d *driver) find(code results.AdviceCode, command sent, more results.Advice
 
 // measure notes how many entries each key has.
 func (d *driver) measure() {
-	for i, m := range d.mini {
-		for _, k := range m.Keys() {
-			d.sizes[key{i, k}] = append(d.sizes[key{i, k}], len(entries(m, k)))
+	for i, miniredis := range d.mini {
+		for _, k := range miniredis.Keys() {
+			d.sizes[key{i, k}] = append(d.sizes[key{i, k}], len(entries(miniredis, k)))
 		}
 	}
 }
@@ -293,14 +293,14 @@ func (d *driver) measure() {
 // judge looks at the keys that are left, and at how they grew. What a standing quota counts must not expire.
 func (d *driver) judge() {
 	for _, k := range sorted(d.mortal) {
-		m := d.mini[k.store]
-		of := results.Advice{Keys: []string{k.name}}
+		miniredis := d.mini[k.store]
+		advice := results.Advice{Keys: []string{k.name}}
 		switch {
 		case d.policy.Window.Kind == quota.Standing:
-		case m.Exists(k.name) && m.TTL(k.name) == 0:
-			d.find(results.AdviseNoTTL, d.mortal[k], of)
+		case miniredis.Exists(k.name) && miniredis.TTL(k.name) == 0:
+			d.find(results.AdviseNoTTL, d.mortal[k], advice)
 		case d.lived[k]:
-			d.find(results.AdviseTTLGap, d.mortal[k], of)
+			d.find(results.AdviseTTLGap, d.mortal[k], advice)
 		}
 	}
 	for _, k := range sorted(d.sizes) {

@@ -13,7 +13,7 @@ type command struct {
 	// arity counts the name; a negative one is the least, as Redis has it.
 	arity int
 	traits
-	run func(t *Table, args []string) Reply
+	run func(table *Table, args []string) Reply
 }
 
 // traits of a command.
@@ -42,8 +42,8 @@ func init() {
 	table = map[string]*command{}
 	for _, c := range []command{
 		{"get", 2, noted, get}, {"set", -3, noted, set}, {"setnx", 3, noted, setnx},
-		{"incr", 2, 0, func(t *Table, a []string) Reply { return t.incr(a[1], 1) }},
-		{"decr", 2, 0, func(t *Table, a []string) Reply { return t.incr(a[1], -1) }},
+		{"incr", 2, 0, func(table *Table, texts []string) Reply { return table.incr(texts[1], 1) }},
+		{"decr", 2, 0, func(table *Table, texts []string) Reply { return table.incr(texts[1], -1) }},
 		{"incrby", 3, 0, incrBy}, {"decrby", 3, 0, decrBy}, {"mget", -2, noted, mget},
 		{"del", -2, noted, forEach((*Table).remove)}, {"unlink", -2, noted, forEach((*Table).remove)},
 		{"exists", -2, noted, forEach(func(*Table, *entry) {})}, {"type", 2, noted, typeOf},
@@ -68,7 +68,7 @@ func init() {
 		{"zrangebyscore", -4, noted, zrange(rangeOptions{byScore: true}, true)},
 		{"zrevrangebyscore", -4, noted, zrange(rangeOptions{byScore: true, reverse: true}, true)},
 		{"time", 1, noted, timeNow}, {"ping", -1, noted, ping}, {"wait", 3, noted, wait},
-		{"dbsize", 1, noted, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
+		{"dbsize", 1, noted, func(table *Table, _ []string) Reply { return intReply(int64(len(table.keys))) }},
 		{"flushall", -1, noted, flush}, {"flushdb", -1, noted, flush},
 		{"eval", -3, noted | unscripted, eval}, {"evalsha", -3, noted | unscripted, evalSHA},
 		{"script", -2, noted | unscripted, scriptCommand},
@@ -81,18 +81,18 @@ func init() {
 
 // Do runs one command. Its name comes first, in any case.
 func (t *Table) Do(args []string) Reply {
-	c := lookup(args[0])
-	if c == nil {
+	command := lookup(args[0])
+	if command == nil {
 		t.lacks(strings.ToLower(args[0]))
 		return unknownCommand(args)
 	}
-	return t.carryOut(c, args)
+	return t.carryOut(command, args)
 }
 
 // options are those of the known words that args begin with, and what follows them.
 func options(args []string, known ...string) (set map[string]bool, rest []string) {
-	for i, a := range args {
-		word := strings.ToUpper(a)
+	for i, text := range args {
+		word := strings.ToUpper(text)
 		if !slices.Contains(known, word) {
 			return set, args[i:]
 		}
@@ -114,8 +114,8 @@ func (t *Table) lacks(what string) Reply {
 
 // lookup finds a command by its name in any case, or returns nil.
 func lookup(name string) *command {
-	if c := table[name]; c != nil {
-		return c
+	if command := table[name]; command != nil {
+		return command
 	}
 	return table[strings.ToLower(name)]
 }
@@ -128,11 +128,11 @@ func (t *Table) carryOut(c *command, args []string) Reply {
 	if len(args) != c.arity && (c.arity > 0 || len(args) < -c.arity) {
 		return wrongArity(c.name)
 	}
-	r := c.run(t, args)
-	if len(t.watchers) > 0 && changes(c, r) {
+	reply := c.run(t, args)
+	if len(t.watchers) > 0 && changes(c, reply) {
 		t.touch(args[1])
 	}
-	return r
+	return reply
 }
 
 func wrongArity(name string) Reply {
@@ -140,20 +140,20 @@ func wrongArity(name string) Reply {
 }
 
 func unknownCommand(args []string) Reply {
-	var b strings.Builder
-	for _, a := range args[1:] {
-		fmt.Fprintf(&b, "'%s' ", a)
+	var builder strings.Builder
+	for _, text := range args[1:] {
+		fmt.Fprintf(&builder, "'%s' ", text)
 	}
-	return fault(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", args[0], b.String()))
+	return fault(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", args[0], builder.String()))
 }
 
 // forEach makes a command that does something with each of its keys that is there, and counts them.
-func forEach(do func(t *Table, e *entry)) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
+func forEach(do func(table *Table, e *entry)) func(*Table, []string) Reply {
+	return func(table *Table, args []string) Reply {
 		var n int64
 		for _, k := range args[1:] {
-			if e := t.get(k); e != nil {
-				do(t, e)
+			if entry := table.get(k); entry != nil {
+				do(table, entry)
 				n++
 			}
 		}
@@ -161,27 +161,27 @@ func forEach(do func(t *Table, e *entry)) func(*Table, []string) Reply {
 	}
 }
 
-func typeOf(t *Table, args []string) Reply {
-	if e := t.get(args[1]); e != nil {
-		return status(e.kind.String())
+func typeOf(table *Table, args []string) Reply {
+	if entry := table.get(args[1]); entry != nil {
+		return status(entry.kind.String())
 	}
 	return status("none")
 }
 
-func flush(t *Table, _ []string) Reply {
-	for _, e := range t.keys {
-		e.removed = true
-		t.touch(e.key)
+func flush(table *Table, _ []string) Reply {
+	for _, entry := range table.keys {
+		entry.removed = true
+		table.touch(entry.key)
 	}
-	clear(t.keys)
-	t.mortal = 0
-	t.due = nil
+	clear(table.keys)
+	table.mortal = 0
+	table.due = nil
 	return okReply
 }
 
-func timeNow(t *Table, _ []string) Reply {
+func timeNow(table *Table, _ []string) Reply {
 	return Reply{Kind: Array, Array: []Reply{
-		bulk(numeric(t.now / 1e9).String()), bulk(numeric(t.now % 1e9 / 1e3).String()),
+		bulk(numeric(table.now / 1e9).String()), bulk(numeric(table.now % 1e9 / 1e3).String()),
 	}}
 }
 
@@ -197,11 +197,11 @@ func ping(_ *Table, args []string) Reply {
 }
 
 // wait says how many replicas have what this connection has written.
-func wait(t *Table, args []string) Reply {
-	for _, a := range args[1:] {
-		if n, err := strconv.ParseInt(a, 10, 64); err != nil || n < 0 {
+func wait(table *Table, args []string) Reply {
+	for _, text := range args[1:] {
+		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n < 0 {
 			return notInteger
 		}
 	}
-	return intReply(t.Replicas)
+	return intReply(table.Replicas)
 }

@@ -13,13 +13,13 @@ func (t *Table) made(key string, k kind) (e *entry, ok bool) {
 
 // of makes a command about a key of the kind from what it does with one that is there. Without
 // the key the command answers what is missing.
-func of(k kind, missing Reply, run func(t *Table, e *entry, args []string) Reply) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
-		e, answer := t.present(args[1], k, missing)
-		if e == nil {
+func of(k kind, missing Reply, run func(table *Table, e *entry, args []string) Reply) func(*Table, []string) Reply {
+	return func(table *Table, args []string) Reply {
+		entry, answer := table.present(args[1], k, missing)
+		if entry == nil {
 			return answer
 		}
-		return run(t, e, args)
+		return run(table, entry, args)
 	}
 }
 
@@ -40,14 +40,14 @@ func length(k kind) func(*Table, []string) Reply {
 
 // removal makes HDEL, SREM and ZREM.
 func removal(k kind) func(*Table, []string) Reply {
-	return of(k, intReply(0), func(t *Table, e *entry, args []string) Reply {
+	return of(k, intReply(0), func(table *Table, e *entry, args []string) Reply {
 		var n int64
 		for _, name := range args[2:] {
 			if e.delete(name) {
 				n++
 			}
 		}
-		t.dropEmpty(e)
+		table.dropEmpty(e)
 		return intReply(n)
 	})
 }
@@ -93,67 +93,67 @@ func (e *entry) field(name string) (value, bool) {
 }
 
 func hget(_ *Table, e *entry, args []string) Reply {
-	v, ok := e.field(args[2])
+	value, ok := e.field(args[2])
 	if !ok {
 		return nilReply
 	}
-	return bulk(v.String())
+	return bulk(value.String())
 }
 
-func hmget(t *Table, args []string) Reply {
-	e, ok := t.find(args[1], kindHash)
+func hmget(table *Table, args []string) Reply {
+	entry, ok := table.find(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
 	out := make([]Reply, len(args)-2)
-	for i, f := range args[2:] {
-		if v, ok := e.field(f); ok {
-			out[i] = bulk(v.String())
+	for i, text := range args[2:] {
+		if value, ok := entry.field(text); ok {
+			out[i] = bulk(value.String())
 		}
 	}
 	return Reply{Kind: Array, Array: out}
 }
 
-func hset(t *Table, args []string) Reply {
+func hset(table *Table, args []string) Reply {
 	if len(args)%2 != 0 {
 		return wrongArity("hset")
 	}
-	e, ok := t.made(args[1], kindHash)
+	entry, ok := table.made(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
 	var n int64
 	for i := 2; i < len(args); i += 2 {
-		if e.fields.set(args[i], valueOf(args[i+1])) {
+		if entry.fields.set(args[i], valueOf(args[i+1])) {
 			n++
 		}
 	}
 	return intReply(n)
 }
 
-func hsetnx(t *Table, args []string) Reply {
-	e, ok := t.made(args[1], kindHash)
+func hsetnx(table *Table, args []string) Reply {
+	entry, ok := table.made(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
-	if _, has := e.field(args[2]); has {
+	if _, has := entry.field(args[2]); has {
 		return intReply(0)
 	}
-	return hset(t, args)
+	return hset(table, args)
 }
 
-func hincrby(t *Table, args []string) Reply {
+func hincrby(table *Table, args []string) Reply {
 	by, ok := parseInt(args[3])
 	if !ok {
 		return notInteger
 	}
-	e, ok := t.find(args[1], kindHash)
+	entry, ok := table.find(args[1], kindHash)
 	if !ok {
 		return wrongType
 	}
 	n := int64(0)
-	if v, has := e.field(args[2]); has {
-		n, ok = v.int()
+	if value, has := entry.field(args[2]); has {
+		n, ok = value.int()
 		if !ok {
 			return notAHashInt
 		}
@@ -162,10 +162,10 @@ func hincrby(t *Table, args []string) Reply {
 	if !ok {
 		return overflow
 	}
-	if e == nil {
-		e = t.create(args[1], kindHash)
+	if entry == nil {
+		entry = table.create(args[1], kindHash)
 	}
-	e.fields.set(args[2], numeric(n))
+	entry.fields.set(args[2], numeric(n))
 	return intReply(n)
 }
 
@@ -182,14 +182,14 @@ func hexists(_ *Table, e *entry, args []string) Reply {
 	return boolReply(has)
 }
 
-func sadd(t *Table, args []string) Reply {
-	e, ok := t.made(args[1], kindSet)
+func sadd(table *Table, args []string) Reply {
+	entry, ok := table.made(args[1], kindSet)
 	if !ok {
 		return wrongType
 	}
 	var n int64
-	for _, m := range args[2:] {
-		if e.members.set(m, struct{}{}) {
+	for _, text := range args[2:] {
+		if entry.members.set(text, struct{}{}) {
 			n++
 		}
 	}
@@ -198,8 +198,8 @@ func sadd(t *Table, args []string) Reply {
 
 func smembers(_ *Table, e *entry, _ []string) Reply {
 	all := make([]Reply, len(e.members.keys))
-	for i, m := range e.members.keys {
-		all[i] = bulk(m)
+	for i, text := range e.members.keys {
+		all[i] = bulk(text)
 	}
 	return Reply{Kind: Array, Array: all}
 }

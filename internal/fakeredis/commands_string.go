@@ -7,11 +7,11 @@ import (
 
 var get = of(kindString, nilReply, func(_ *Table, e *entry, _ []string) Reply { return bulk(e.text.String()) })
 
-func mget(t *Table, args []string) Reply {
+func mget(table *Table, args []string) Reply {
 	out := make([]Reply, len(args)-1)
 	for i, k := range args[1:] {
-		if e, ok := t.find(k, kindString); ok && e != nil {
-			out[i] = bulk(e.text.String())
+		if entry, ok := table.find(k, kindString); ok && entry != nil {
+			out[i] = bulk(entry.text.String())
 		}
 	}
 	return Reply{Kind: Array, Array: out}
@@ -19,23 +19,23 @@ func mget(t *Table, args []string) Reply {
 
 // put writes a string over whatever the key was.
 func (t *Table) put(key, text string, at int64) {
-	e := t.get(key)
-	if e == nil || e.kind != kindString {
-		if e != nil {
-			t.remove(e)
+	entry := t.get(key)
+	if entry == nil || entry.kind != kindString {
+		if entry != nil {
+			t.remove(entry)
 		}
-		e = t.create(key, kindString)
+		entry = t.create(key, kindString)
 	}
 	t.wrote(key)
-	e.text = valueOf(text)
-	t.setDeadline(e, at)
+	entry.text = valueOf(text)
+	t.setDeadline(entry, at)
 }
 
-func setnx(t *Table, args []string) Reply {
-	if t.get(args[1]) != nil {
+func setnx(table *Table, args []string) Reply {
+	if table.get(args[1]) != nil {
 		return intReply(0)
 	}
-	t.put(args[1], args[2], 0)
+	table.put(args[1], args[2], 0)
 	return intReply(1)
 }
 
@@ -49,87 +49,87 @@ type setOptions struct {
 // unitPersist takes an expiry away.
 const unitPersist = "PERSIST"
 
-func parseSet(args []string) (o setOptions, ok bool) {
+func parseSet(args []string) (options setOptions, ok bool) {
 	for i := 0; i < len(args); i++ {
-		switch w := strings.ToUpper(args[i]); w {
+		switch text := strings.ToUpper(args[i]); text {
 		case "NX":
-			o.nx = true
+			options.nx = true
 		case "XX":
-			o.xx = true
+			options.xx = true
 		case "GET":
-			o.get = true
+			options.get = true
 		case "KEEPTTL":
-			if o.unit != "" {
-				return o, false
+			if options.unit != "" {
+				return options, false
 			}
-			o.keep = true
+			options.keep = true
 		case unitPersist:
-			if o != (setOptions{}) {
-				return o, false
+			if options != (setOptions{}) {
+				return options, false
 			}
-			o.unit = w
+			options.unit = text
 		case "EX", "PX", "EXAT", "PXAT":
-			if o.unit != "" || o.keep || i+1 == len(args) {
-				return o, false
+			if options.unit != "" || options.keep || i+1 == len(args) {
+				return options, false
 			}
 			i++
-			o.unit = w
-			o.expiry = args[i]
+			options.unit = text
+			options.expiry = args[i]
 		default:
-			return o, false
+			return options, false
 		}
 	}
-	return o, !o.nx || !o.xx
+	return options, !options.nx || !options.xx
 }
 
-func set(t *Table, args []string) Reply {
-	o, ok := parseSet(args[3:])
-	if !ok || o.unit == unitPersist {
+func set(table *Table, args []string) Reply {
+	options, ok := parseSet(args[3:])
+	if !ok || options.unit == unitPersist {
 		return syntaxError
 	}
 	at := int64(0)
-	if o.unit != "" {
+	if options.unit != "" {
 		var bad *Reply
-		at, bad = t.deadlineOf(o.unit, o.expiry, "set")
+		at, bad = table.deadlineOf(options.unit, options.expiry, "set")
 		if bad != nil {
 			return *bad
 		}
 	}
-	e := t.get(args[1])
+	entry := table.get(args[1])
 	old := okReply
-	if o.get {
-		if e != nil && e.kind != kindString {
+	if options.get {
+		if entry != nil && entry.kind != kindString {
 			return wrongType
 		}
 		old = nilReply
-		if e != nil {
-			old = bulk(e.text.String())
+		if entry != nil {
+			old = bulk(entry.text.String())
 		}
 	}
-	if o.nx && e != nil || o.xx && e == nil {
-		if o.get {
+	if options.nx && entry != nil || options.xx && entry == nil {
+		if options.get {
 			return old
 		}
 		return nilReply
 	}
-	if o.keep && e != nil {
-		at = e.deadline
+	if options.keep && entry != nil {
+		at = entry.deadline
 	}
-	t.put(args[1], args[2], at)
-	if at != 0 && at <= t.ms() { // EXAT and PXAT may name the past
-		t.remove(t.get(args[1]))
+	table.put(args[1], args[2], at)
+	if at != 0 && at <= table.ms() { // EXAT and PXAT may name the past
+		table.remove(table.get(args[1]))
 	}
 	return old
 }
 
 func (t *Table) incr(key string, by int64) Reply {
-	e, ok := t.find(key, kindString)
+	entry, ok := t.find(key, kindString)
 	if !ok {
 		return wrongType
 	}
 	n := int64(0)
-	if e != nil {
-		n, ok = e.text.int()
+	if entry != nil {
+		n, ok = entry.text.int()
 		if !ok {
 			return notInteger
 		}
@@ -138,22 +138,22 @@ func (t *Table) incr(key string, by int64) Reply {
 	if !ok {
 		return overflow
 	}
-	if e == nil {
-		e = t.create(key, kindString)
+	if entry == nil {
+		entry = t.create(key, kindString)
 	}
-	e.text = numeric(n)
+	entry.text = numeric(n)
 	return intReply(n)
 }
 
-func incrBy(t *Table, args []string) Reply {
+func incrBy(table *Table, args []string) Reply {
 	n, ok := parseInt(args[2])
 	if !ok {
 		return notInteger
 	}
-	return t.incr(args[1], n)
+	return table.incr(args[1], n)
 }
 
-func decrBy(t *Table, args []string) Reply {
+func decrBy(table *Table, args []string) Reply {
 	n, ok := parseInt(args[2])
 	switch {
 	case !ok:
@@ -161,7 +161,7 @@ func decrBy(t *Table, args []string) Reply {
 	case n == math.MinInt64:
 		return decrOverflow
 	}
-	return t.incr(args[1], -n)
+	return table.incr(args[1], -n)
 }
 
 // deadlineOf is the moment that an expiry given as EX, PX, EXAT or PXAT stands
@@ -180,62 +180,62 @@ func (t *Table) deadlineOf(unit, text, command string) (at int64, bad *Reply) {
 		base = 0
 	}
 	if n <= 0 || n > (math.MaxInt64-base)/scale {
-		r := fault("ERR invalid expire time in '" + command + "' command")
-		return 0, &r
+		reply := fault("ERR invalid expire time in '" + command + "' command")
+		return 0, &reply
 	}
 	return base + n*scale, nil
 }
 
 // setWithExpiry makes SETEX and PSETEX.
 func setWithExpiry(unit, command string) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
-		at, bad := t.deadlineOf(unit, args[2], command)
+	return func(table *Table, args []string) Reply {
+		at, bad := table.deadlineOf(unit, args[2], command)
 		if bad != nil {
 			return *bad
 		}
-		t.put(args[1], args[3], at)
+		table.put(args[1], args[3], at)
 		return okReply
 	}
 }
 
-func getset(t *Table, args []string) Reply {
-	old := get(t, args[:2])
+func getset(table *Table, args []string) Reply {
+	old := get(table, args[:2])
 	if old.Kind != Err {
-		t.put(args[1], args[2], 0)
+		table.put(args[1], args[2], 0)
 	}
 	return old
 }
 
-func getdel(t *Table, args []string) Reply {
-	old := get(t, args)
+func getdel(table *Table, args []string) Reply {
+	old := get(table, args)
 	if old.Kind == Bulk {
-		t.remove(t.get(args[1]))
+		table.remove(table.get(args[1]))
 	}
 	return old
 }
 
-func getex(t *Table, args []string) Reply {
-	o, ok := parseSet(args[2:])
-	if !ok || o != (setOptions{unit: o.unit, expiry: o.expiry}) {
+func getex(table *Table, args []string) Reply {
+	options, ok := parseSet(args[2:])
+	if !ok || options != (setOptions{unit: options.unit, expiry: options.expiry}) {
 		return syntaxError
 	}
-	value := get(t, args[:2])
-	if value.Kind != Bulk || o.unit == "" {
+	value := get(table, args[:2])
+	if value.Kind != Bulk || options.unit == "" {
 		return value
 	}
-	e := t.get(args[1])
-	if o.unit == unitPersist {
-		t.setDeadline(e, 0)
+	entry := table.get(args[1])
+	if options.unit == unitPersist {
+		table.setDeadline(entry, 0)
 		return value
 	}
-	at, bad := t.deadlineOf(o.unit, o.expiry, "getex")
+	at, bad := table.deadlineOf(options.unit, options.expiry, "getex")
 	if bad != nil {
 		return *bad
 	}
-	if at <= t.ms() { // EXAT and PXAT may name the past
-		t.remove(e)
+	if at <= table.ms() { // EXAT and PXAT may name the past
+		table.remove(entry)
 	} else {
-		t.setDeadline(e, at)
+		table.setDeadline(entry, at)
 	}
 	return value
 }

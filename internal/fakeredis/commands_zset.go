@@ -18,12 +18,12 @@ var (
 	limitOfRanks  = fault("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
 )
 
-func zadd(t *Table, args []string) Reply {
+func zadd(table *Table, args []string) Reply {
 	set, pairs := options(args[2:], "NX", "XX", "GT", "LT", "CH", "INCR")
-	return t.zadd(args[1], pairs, set)
+	return table.zadd(args[1], pairs, set)
 }
 
-func zincrby(t *Table, args []string) Reply { return t.zadd(args[1], args[2:], increment) }
+func zincrby(table *Table, args []string) Reply { return table.zadd(args[1], args[2:], increment) }
 
 // increment are the options of ZINCRBY.
 var increment = map[string]bool{"INCR": true}
@@ -52,21 +52,21 @@ func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
 			return notFloat
 		}
 	}
-	e, ok := t.find(key, kindZset)
+	entry, ok := t.find(key, kindZset)
 	switch {
 	case !ok:
 		return wrongType
-	case e == nil && xx && incr:
+	case entry == nil && xx && incr:
 		return nilReply
-	case e == nil && xx:
+	case entry == nil && xx:
 		return intReply(0)
-	case e == nil:
-		e = t.create(key, kindZset)
+	case entry == nil:
+		entry = t.create(key, kindZset)
 	}
 	var added, updated int64
 	for i, score := range scores {
 		member := pairs[2*i+1]
-		old, has := e.sorted.scores[member]
+		old, has := entry.sorted.scores[member]
 		if has && incr && !nx {
 			score += old
 		}
@@ -86,7 +86,7 @@ func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
 			updated++
 		}
 		if !has || score != old {
-			e.sorted.set(member, score)
+			entry.sorted.set(member, score)
 			t.touch(key)
 		}
 		if incr {
@@ -133,19 +133,19 @@ func zrank(reverse bool) func(*Table, []string) Reply {
 func spanned[T any](
 	parse func(string) (T, bool), bad Reply, span func(z *zset, from, to T) (lo, hi int), cut bool,
 ) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
+	return func(table *Table, args []string) Reply {
 		from, to, ok := parseTwo(parse, args[2], args[3])
 		if !ok {
 			return bad
 		}
-		e, answer := t.present(args[1], kindZset, intReply(0))
-		if e == nil {
+		entry, answer := table.present(args[1], kindZset, intReply(0))
+		if entry == nil {
 			return answer
 		}
-		lo, hi := span(e.sorted, from, to)
+		lo, hi := span(entry.sorted, from, to)
 		if cut {
-			e.sorted.cut(lo, hi)
-			t.dropEmpty(e)
+			entry.sorted.cut(lo, hi)
+			table.dropEmpty(entry)
 		}
 		return intReply(int64(hi - lo))
 	}
@@ -160,72 +160,72 @@ type rangeOptions struct {
 
 // zrange makes a command of the ZRANGE family with options that its name implies;
 // ZRANGE itself, if fixed is false, takes them as words.
-func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
-	o.count = -1
-	return func(t *Table, args []string) Reply {
-		o := o // every call begins with what the name implies
-		if bad := o.parse(t, args[4:], fixed); bad != nil {
+func zrange(options rangeOptions, fixed bool) func(*Table, []string) Reply {
+	options.count = -1
+	return func(table *Table, args []string) Reply {
+		rangeOptions := options // every call begins with what the name implies
+		if bad := rangeOptions.parse(table, args[4:], fixed); bad != nil {
 			return *bad
 		}
-		if o.count != -1 && !o.byScore {
+		if rangeOptions.count != -1 && !rangeOptions.byScore {
 			return limitOfRanks
 		}
 		from := args[2]
 		to := args[3]
-		if o.byScore && o.reverse {
+		if rangeOptions.byScore && rangeOptions.reverse {
 			from, to = to, from
 		}
 		low, high, scores := parseTwo(parseBound, from, to)
 		start, stop, whole := parseTwo(parseInt, from, to)
 		switch {
-		case o.byScore && !scores:
+		case rangeOptions.byScore && !scores:
 			return badBound
-		case !o.byScore && !whole:
+		case !rangeOptions.byScore && !whole:
 			return notInteger
 		}
-		e, answer := t.present(args[1], kindZset, emptyArray)
-		if e == nil {
+		entry, answer := table.present(args[1], kindZset, emptyArray)
+		if entry == nil {
 			return answer
 		}
-		order := e.sorted.order
-		if o.reverse {
+		order := entry.sorted.order
+		if rangeOptions.reverse {
 			order = slices.Clone(order)
 			slices.Reverse(order)
 		}
 		var lo, hi int
 		switch n := len(order); {
-		case !o.byScore:
-			lo, hi = e.sorted.ranks(start, stop)
-		case o.reverse:
-			lo, hi = e.sorted.between(low, high)
+		case !rangeOptions.byScore:
+			lo, hi = entry.sorted.ranks(start, stop)
+		case rangeOptions.reverse:
+			lo, hi = entry.sorted.between(low, high)
 			lo, hi = n-hi, n-lo
 		default:
-			lo, hi = e.sorted.between(low, high)
+			lo, hi = entry.sorted.between(low, high)
 		}
-		return o.reply(order[lo:hi])
+		return rangeOptions.reply(order[lo:hi])
 	}
 }
 
 // parse reads the words after the range.
-func (o *rangeOptions) parse(t *Table, words []string, fixed bool) *Reply {
+func (o *rangeOptions) parse(table *Table, words []string, fixed bool) *Reply {
 	for i := 0; i < len(words); i++ {
-		switch w := strings.ToUpper(words[i]); {
-		case w == "WITHSCORES":
+		switch text := strings.ToUpper(words[i]); {
+		case text == "WITHSCORES":
 			o.withScores = true
-		case w == "LIMIT" && i+2 < len(words):
+		case text == "LIMIT" && i+2 < len(words):
 			var ok bool
 			o.offset, o.count, ok = parseTwo(parseInt, words[i+1], words[i+2])
 			if !ok {
 				return &notInteger
 			}
 			i += 2
-		case w == "REV" && !fixed:
+		case text == "REV" && !fixed:
 			o.reverse = true
-		case w == "BYSCORE" && !fixed && !o.byScore:
+		case text == "BYSCORE" && !fixed && !o.byScore:
 			o.byScore = true
-		case w == "BYLEX" && !fixed && !o.byScore:
-			r := t.lacks("zrange bylex")
-			return &r
+		case text == "BYLEX" && !fixed && !o.byScore:
+			reply := table.lacks("zrange bylex")
+			return &reply
 		default:
 			return &syntaxError
 		}
@@ -246,10 +246,10 @@ func (o *rangeOptions) reply(list []scored) Reply {
 		}
 	}
 	out := Reply{Kind: Array}
-	for _, s := range list {
-		out.Array = append(out.Array, bulk(s.member))
+	for _, scored := range list {
+		out.Array = append(out.Array, bulk(scored.member))
 		if o.withScores {
-			out.Array = append(out.Array, bulk(cFormat(s.score)))
+			out.Array = append(out.Array, bulk(cFormat(scored.score)))
 		}
 	}
 	return out
@@ -300,8 +300,8 @@ func (z *zset) remove(member string) bool {
 
 // cut removes the members from index lo up to hi.
 func (z *zset) cut(lo, hi int) {
-	for _, s := range z.order[lo:hi] {
-		delete(z.scores, s.member)
+	for _, scored := range z.order[lo:hi] {
+		delete(z.scores, scored.member)
 	}
 	z.order = slices.Delete(z.order, lo, hi)
 }
@@ -343,25 +343,25 @@ func (z *zset) ranks(start, stop int64) (lo, hi int) {
 
 // parseScore is Redis' idea of a floating-point number: what strtod takes as a
 // whole, but no leading blank and no NaN.
-func parseScore(s string) (float64, bool) {
-	if s == "" || strings.ContainsRune(s, '_') {
+func parseScore(text string) (float64, bool) {
+	if text == "" || strings.ContainsRune(text, '_') {
 		return 0, false
 	}
-	digits := strings.ToLower(strings.TrimLeft(s, "+-"))
+	digits := strings.ToLower(strings.TrimLeft(text, "+-"))
 	if strings.HasPrefix(digits, "0x") && !strings.ContainsRune(digits, 'p') {
-		s += "p0" // which strtod can do without
+		text += "p0" // which strtod can do without
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil && !math.IsNaN(f)
+	value, err := strconv.ParseFloat(text, 64)
+	return value, err == nil && !math.IsNaN(value)
 }
 
 // parseBound reads one end of a range of scores. As in Redis, an empty one is 0,
 // and blanks may precede the number.
-func parseBound(s string) (b bound, ok bool) {
-	s, b.exclusive = strings.CutPrefix(s, "(")
-	if s == "" {
+func parseBound(text string) (b bound, ok bool) {
+	text, b.exclusive = strings.CutPrefix(text, "(")
+	if text == "" {
 		return b, true
 	}
-	b.score, ok = parseScore(strings.TrimLeft(s, " \t\n\v\f\r"))
+	b.score, ok = parseScore(strings.TrimLeft(text, " \t\n\v\f\r"))
 	return b, ok
 }

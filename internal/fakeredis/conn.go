@@ -138,12 +138,12 @@ func (s *session) end() {
 
 // touch tells those that watch a key that it has changed.
 func (t *Table) touch(key string) {
-	for _, s := range t.watchers[key] {
-		s.changed = true
+	for _, session := range t.watchers[key] {
+		session.changed = true
 	}
 }
 
 // changes reports whether a command has changed its key without calling touch.
-func changes(c *command, r Reply) bool {
-	return !c.has(noted|touches) && r.Kind != Err && (r.Kind != Int || r.Int != 0 || !c.has(ifAny))
+func changes(c *command, reply Reply) bool {
+	return !c.has(noted|touches) && reply.Kind != Err && (reply.Kind != Int || reply.Int != 0 || !c.has(ifAny))
 }

@@ -47,20 +47,20 @@ func (t *Table) expire() {
 	now := t.ms()
 	for len(t.due) > 0 && t.due[0].at < now {
 		d := heap.Pop(&t.due).(deadline)
-		e := d.entry
-		if e.removed || d.at != e.queued {
+		entry := d.entry
+		if entry.removed || d.at != entry.queued {
 			continue // gone, or another entry stands for it
 		}
-		e.queued = 0
+		entry.queued = 0
 		switch {
-		case e.deadline == 0:
-		case e.deadline < now:
-			t.remove(e)
+		case entry.deadline == 0:
+		case entry.deadline < now:
+			t.remove(entry)
 			if t.Expired != nil {
-				t.Expired(e.key)
+				t.Expired(entry.key)
 			}
 		default:
-			t.setDeadline(e, e.deadline)
+			t.setDeadline(entry, entry.deadline)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (t *Table) expire() {
 func (h deadlines) Len() int           { return len(h) }
 func (h deadlines) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h deadlines) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *deadlines) Push(d any)        { *h = append(*h, d.(deadline)) }
+func (h *deadlines) Push(value any)    { *h = append(*h, value.(deadline)) }
 
 func (h *deadlines) Pop() any {
 	last := len(*h) - 1
@@ -80,7 +80,7 @@ func (h *deadlines) Pop() any {
 
 // expireIn makes a command of the EXPIRE family; unit is in milliseconds.
 func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
-	return func(t *Table, args []string) Reply {
+	return func(table *Table, args []string) Reply {
 		set, rest := options(args[3:], "NX", "XX", "GT", "LT")
 		nx := set["NX"]
 		xx := set["XX"]
@@ -98,7 +98,7 @@ func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 		if !ok {
 			return notInteger
 		}
-		base := t.ms()
+		base := table.ms()
 		if absolute {
 			base = 0
 		}
@@ -106,59 +106,59 @@ func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 			return fault("ERR invalid expire time in '" + strings.ToLower(args[0]) + "' command")
 		}
 		at := base + n*unit
-		e := t.get(args[1])
+		entry := table.get(args[1])
 		switch {
-		case e == nil,
-			nx && e.deadline != 0,
-			xx && e.deadline == 0,
-			later && (e.deadline == 0 || at <= e.deadline),
-			earlier && e.deadline != 0 && at >= e.deadline:
+		case entry == nil,
+			nx && entry.deadline != 0,
+			xx && entry.deadline == 0,
+			later && (entry.deadline == 0 || at <= entry.deadline),
+			earlier && entry.deadline != 0 && at >= entry.deadline:
 			return intReply(0)
 		}
-		if at <= t.ms() {
-			t.remove(e)
+		if at <= table.ms() {
+			table.remove(entry)
 			return intReply(1)
 		}
-		t.setDeadline(e, at)
+		table.setDeadline(entry, at)
 		return intReply(1)
 	}
 }
 
 // msLeft is the time that a key has left in milliseconds: -2 without key, -1 without deadline.
 func (t *Table) msLeft(key string) int64 {
-	e := t.get(key)
+	entry := t.get(key)
 	switch {
-	case e == nil:
+	case entry == nil:
 		return -2
-	case e.deadline == 0:
+	case entry.deadline == 0:
 		return -1
 	default:
-		return max(0, e.deadline-t.ms())
+		return max(0, entry.deadline-t.ms())
 	}
 }
 
-func ttl(t *Table, args []string) Reply {
-	n := t.msLeft(args[1])
+func ttl(table *Table, args []string) Reply {
+	n := table.msLeft(args[1])
 	if n >= 0 {
 		n = (n + 500) / 1000
 	}
 	return intReply(n)
 }
 
-func pttl(t *Table, args []string) Reply { return intReply(t.msLeft(args[1])) }
+func pttl(table *Table, args []string) Reply { return intReply(table.msLeft(args[1])) }
 
-func pexpireTime(t *Table, args []string) Reply {
-	if n := t.msLeft(args[1]); n < 0 {
+func pexpireTime(table *Table, args []string) Reply {
+	if n := table.msLeft(args[1]); n < 0 {
 		return intReply(n)
 	}
-	return intReply(t.get(args[1]).deadline)
+	return intReply(table.get(args[1]).deadline)
 }
 
-func persist(t *Table, args []string) Reply {
-	e := t.get(args[1])
-	if e == nil || e.deadline == 0 {
+func persist(table *Table, args []string) Reply {
+	entry := table.get(args[1])
+	if entry == nil || entry.deadline == 0 {
 		return intReply(0)
 	}
-	t.setDeadline(e, 0)
+	table.setDeadline(entry, 0)
 	return intReply(1)
 }

@@ -18,11 +18,11 @@ func (t *Table) empty(unixNano int64) {
 		t.touch(key)
 	}
 	t.spare, t.last = t.spare[:0], [2]*entry{}
-	for _, e := range t.keys {
+	for _, entry := range t.keys {
 		if len(t.spare) == mostSpare {
 			break
 		}
-		t.spare = append(t.spare, e)
+		t.spare = append(t.spare, entry)
 	}
 	clear(t.keys)
 	clear(t.due)
@@ -36,17 +36,17 @@ const mostSpare = 64
 
 // ExpireDue implements [Redis].
 func (t *Table) ExpireDue() {
-	for _, e := range t.keys {
-		if e.deadline != 0 && t.left(e) <= 0 {
-			t.remove(e)
+	for _, entry := range t.keys {
+		if entry.deadline != 0 && t.left(entry) <= 0 {
+			t.remove(entry)
 		}
 	}
 }
 
 // Remove implements [Redis].
 func (t *Table) Remove(name string) {
-	if e := t.get(name); e != nil {
-		t.remove(e)
+	if entry := t.get(name); entry != nil {
+		t.remove(entry)
 	}
 }
 
@@ -60,26 +60,26 @@ func (t *Table) left(e *entry) time.Duration {
 
 // Keys implements [Redis].
 func (t *Table) Keys(buf []Key) []Key {
-	for _, e := range t.keys {
+	for _, entry := range t.keys {
 		n := len(buf)
 		buf = slices.Grow(buf, 1)[:n+1]
 		k := &buf[n]
-		*k = Key{Name: e.key, Left: t.left(e), Content: k.Content[:0], Set: e.kind == kindSet || e.kind == kindZset}
-		switch e.kind {
+		*k = Key{Name: entry.key, Left: t.left(entry), Content: k.Content[:0], Set: entry.kind == kindSet || entry.kind == kindZset}
+		switch entry.kind {
 		case kindString:
-			k.Content = append(k.Content, e.text.String())
+			k.Content = append(k.Content, entry.text.String())
 		case kindSet:
-			k.Content = append(k.Content, e.members.keys...)
+			k.Content = append(k.Content, entry.members.keys...)
 			slices.Sort(k.Content)
 		case kindZset:
-			for _, s := range e.sorted.order {
-				k.Content = append(k.Content, s.member, cFormat(s.score))
+			for _, scored := range entry.sorted.order {
+				k.Content = append(k.Content, scored.member, cFormat(scored.score))
 			}
 		case kindHash:
-			t.sorted = append(t.sorted[:0], e.fields.keys...)
+			t.sorted = append(t.sorted[:0], entry.fields.keys...)
 			slices.Sort(t.sorted)
-			for _, f := range t.sorted {
-				k.Content = append(k.Content, f, e.fields.vals[e.fields.find(f)].String())
+			for _, text := range t.sorted {
+				k.Content = append(k.Content, text, entry.fields.vals[entry.fields.find(text)].String())
 			}
 		}
 	}
@@ -91,18 +91,18 @@ func (t *Table) Keys(buf []Key) []Key {
 // often as it is called: a key whose deadline has passed meanwhile is gone all the same.
 func (t *Table) Copy() (restore func()) {
 	kept := make([]*entry, 0, len(t.keys))
-	for _, e := range t.keys {
-		kept = append(kept, e.clone())
+	for _, entry := range t.keys {
+		kept = append(kept, entry.clone())
 	}
 	return func() {
 		now := t.now
 		t.empty(now)
 		for _, k := range kept {
-			e := k.clone()
-			t.keys[e.key] = e
-			if e.deadline != 0 {
+			entry := k.clone()
+			t.keys[entry.key] = entry
+			if entry.deadline != 0 {
 				t.mortal++
-				t.setDeadline(e, e.deadline)
+				t.setDeadline(entry, entry.deadline)
 			}
 		}
 		t.last = [2]*entry{}

@@ -42,43 +42,43 @@ type Scripts struct {
 
 // NewScripts prepares a server that has started, and has no hook yet.
 func NewScripts(m *miniredis.Miniredis) *Scripts {
-	s := &Scripts{mini: m, compiled: map[string]*lua.FunctionProto{}}
-	s.machine = newMachine(s.carry, func(string) {})
-	s.writer, s.reader = bufio.NewWriter(&s.out), bufio.NewReader(&s.out)
-	m.Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
+	scripts := &Scripts{mini: m, compiled: map[string]*lua.FunctionProto{}}
+	scripts.machine = newMachine(scripts.carry, func(string) {})
+	scripts.writer, scripts.reader = bufio.NewWriter(&scripts.out), bufio.NewReader(&scripts.out)
+	m.Server().SetPreHook(func(peer *server.Peer, cmd string, _ ...string) bool {
 		if cmd == "PING" {
-			s.nested = reflect.ValueOf(p.Ctx).Elem()
+			scripts.nested = reflect.ValueOf(peer.Ctx).Elem()
 		}
 		return false
 	})
 	m.Server().Dispatch(server.NewPeer(bufio.NewWriter(io.Discard)), []string{"EVAL", "redis.call('PING')", "0"})
 	m.Server().SetPreHook(nil)
-	return s
+	return scripts
 }
 
 // Close releases the Lua state.
 func (s *Scripts) Close() { s.machine.lua.Close() }
 
 // Take is to be called before each command, and reports whether it has answered it.
-func (s *Scripts) Take(p *server.Peer, cmd string, args []string) bool {
+func (s *Scripts) Take(peer *server.Peer, cmd string, args []string) bool {
 	switch cmd {
 	case "EVAL", "EVALSHA":
-		return len(args) > 1 && simple(p) && s.run(p, cmd, args)
+		return len(args) > 1 && simple(peer) && s.run(peer, cmd, args)
 	case "SCRIPT":
-		s.note(args, simple(p))
+		s.note(args, simple(peer))
 	}
 	return false
 }
 
 // simple reports whether a connection is neither in a transaction, nor on another
 // database, nor subscribed, nor a script's own.
-func simple(p *server.Peer) bool {
-	return p.Ctx == nil || !slices.ContainsFunc([]string{"transaction", "selectedDB", "subscriber", "nested"}, func(field string) bool {
-		return !reflect.ValueOf(p.Ctx).Elem().FieldByName(field).IsZero()
+func simple(peer *server.Peer) bool {
+	return peer.Ctx == nil || !slices.ContainsFunc([]string{"transaction", "selectedDB", "subscriber", "nested"}, func(field string) bool {
+		return !reflect.ValueOf(peer.Ctx).Elem().FieldByName(field).IsZero()
 	})
 }
 
-func (s *Scripts) run(p *server.Peer, cmd string, args []string) bool {
+func (s *Scripts) run(peer *server.Peer, cmd string, args []string) bool {
 	keys, argv, bad := scriptArgs(args[1:])
 	if bad != nil {
 		return false
@@ -101,7 +101,7 @@ func (s *Scripts) run(p *server.Peer, cmd string, args []string) bool {
 	known.Elem().Set(s.nested)
 	s.peer = server.NewPeer(s.writer)
 	s.peer.Ctx = known.Interface()
-	write(p, s.machine.run(s.machine.lua.NewFunctionFromProto(script), keys, argv))
+	write(peer, s.machine.run(s.machine.lua.NewFunctionFromProto(script), keys, argv))
 	return true
 }
 
@@ -132,10 +132,10 @@ func (s *Scripts) carry(args []string) Reply {
 	s.reader.Reset(&s.out)
 	s.mini.Server().Dispatch(s.peer, slices.Clone(args)) // miniredis may keep them
 	s.peer.Flush()
-	v, err := server.ParseReply(s.reader)
+	value, err := server.ParseReply(s.reader)
 	switch {
 	case err == nil:
-		return parsed(v)
+		return parsed(value)
 	case strings.HasPrefix(err.Error(), "ERR unknown command"):
 		return unknownToScript
 	case strings.HasPrefix(err.Error(), "This Redis command is not allowed"):
@@ -146,8 +146,8 @@ func (s *Scripts) carry(args []string) Reply {
 }
 
 // parsed is a reply that miniredis has read.
-func parsed(v any) Reply {
-	switch v := v.(type) {
+func parsed(value any) Reply {
+	switch v := value.(type) {
 	case int:
 		return intReply(int64(v))
 	case string:
@@ -166,10 +166,10 @@ func parsed(v any) Reply {
 }
 
 // write sends a reply in the protocol that the client has chosen.
-func write(p *server.Peer, r Reply) {
+func write(peer *server.Peer, reply Reply) {
 	null := nullRESP2
-	if p.Resp3 {
+	if peer.Resp3 {
 		null = "_\r\n"
 	}
-	p.Block(func(w *server.Writer) { w.WriteRaw(string(r.appendTo(nil, null))) })
+	peer.Block(func(writer *server.Writer) { writer.WriteRaw(string(reply.appendTo(nil, null))) })
 }

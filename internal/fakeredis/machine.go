@@ -37,37 +37,37 @@ var removed = []string{"dofile", "loadfile", "require", "module", "print", "newp
 // newMachine makes the Lua state, with what Redis offers to scripts. They cannot change
 // it: what is global is read through tables that refuse to be written.
 func newMachine(carry func(args []string) Reply, lacks func(library string)) *machine {
-	L := lua.NewState(lua.Options{SkipOpenLibs: true})
-	m := &machine{lua: L, carry: carry, lacks: lacks}
+	lState := lua.NewState(lua.Options{SkipOpenLibs: true})
+	m := &machine{lua: lState, carry: carry, lacks: lacks}
 	for _, lib := range []struct {
 		name string
 		open lua.LGFunction
 	}{{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath}} {
-		L.Push(L.NewFunction(lib.open))
-		L.Push(lua.LString(lib.name))
-		L.Call(1, 0)
+		lState.Push(lState.NewFunction(lib.open))
+		lState.Push(lua.LString(lib.name))
+		lState.Call(1, 0)
 	}
-	mathTable := L.GetGlobal(lua.MathLibName).(*lua.LTable)
+	mathTable := lState.GetGlobal(lua.MathLibName).(*lua.LTable)
 	for _, name := range removed {
-		L.SetGlobal(name, lua.LNil)
+		lState.SetGlobal(name, lua.LNil)
 		mathTable.RawSetString(name, lua.LNil)
 	}
-	wholeNumbers(L)
-	L.SetGlobal("redis", m.library())
-	globals := L.Get(lua.GlobalsIndex).(*lua.LTable)
-	L.SetMetatable(globals, m.lacking())
+	wholeNumbers(lState)
+	lState.SetGlobal("redis", m.library())
+	globals := lState.Get(lua.GlobalsIndex).(*lua.LTable)
+	lState.SetMetatable(globals, m.lacking())
 	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
-		L.SetGlobal(name, m.locked(L.GetGlobal(name)))
+		lState.SetGlobal(name, m.locked(lState.GetGlobal(name)))
 	}
-	L.Env = m.locked(globals)
+	lState.Env = m.locked(globals)
 	return m
 }
 
 // wholeNumbers replaces tonumber: the library's own reads whole numbers as 64 bits, but Lua has
 // doubles only.
-func wholeNumbers(L *lua.LState) {
-	library := L.GetGlobal("tonumber")
-	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
+func wholeNumbers(lState *lua.LState) {
+	library := lState.GetGlobal("tonumber")
+	lState.SetGlobal("tonumber", lState.NewFunction(func(L *lua.LState) int {
 		if L.GetTop() == 1 {
 			switch v := L.Get(1).(type) {
 			case lua.LString:
@@ -88,41 +88,41 @@ func wholeNumbers(L *lua.LState) {
 }
 
 // parseLua is tonumber of a string.
-func parseLua(s string) (float64, bool) {
-	if len(s) < 16 { // which a double holds exactly
-		if n, ok := parseShort(s); ok {
+func parseLua(text string) (float64, bool) {
+	if len(text) < 16 { // which a double holds exactly
+		if n, ok := parseShort(text); ok {
 			return float64(n), true
 		}
 	}
-	n, ok := parseFloat(s).(lua.LNumber)
+	n, ok := parseFloat(text).(lua.LNumber)
 	return float64(n), ok
 }
 
 // library is the table redis.
 func (m *machine) library() *lua.LTable {
-	L := m.lua
-	redis := L.NewTable()
-	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return m.call(L, true) }))
-	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return m.call(L, false) }))
-	redis.RawSetString("sha1hex", L.NewFunction(func(L *lua.LState) int {
+	lState := m.lua
+	redis := lState.NewTable()
+	redis.RawSetString("call", lState.NewFunction(func(L *lua.LState) int { return m.call(L, true) }))
+	redis.RawSetString("pcall", lState.NewFunction(func(L *lua.LState) int { return m.call(L, false) }))
+	redis.RawSetString("sha1hex", lState.NewFunction(func(L *lua.LState) int {
 		L.Push(lua.LString(SHA1(L.CheckString(1))))
 		return 1
 	}))
 	for _, x := range []string{"error_reply", "status_reply"} {
 		field := map[string]string{"error_reply": "err", "status_reply": "ok"}[x]
-		redis.RawSetString(x, L.NewFunction(func(L *lua.LState) int {
+		redis.RawSetString(x, lState.NewFunction(func(L *lua.LState) int {
 			text := L.CheckString(1)
 			if field == "err" && !strings.Contains(text, " ") {
 				text = "ERR " + text // without a code of its own
 			}
-			r := L.NewTable()
-			r.RawSetString(field, lua.LString(text))
-			L.Push(r)
+			table := L.NewTable()
+			table.RawSetString(field, lua.LString(text))
+			L.Push(table)
 			return 1
 		}))
 	}
-	redis.RawSetString("log", L.NewFunction(func(*lua.LState) int { return 0 }))
-	redis.RawSetString("replicate_commands", L.NewFunction(func(L *lua.LState) int { L.Push(lua.LTrue); return 1 }))
+	redis.RawSetString("log", lState.NewFunction(func(*lua.LState) int { return 0 }))
+	redis.RawSetString("replicate_commands", lState.NewFunction(func(L *lua.LState) int { L.Push(lua.LTrue); return 1 }))
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		redis.RawSetString(level, lua.LNumber(i))
 	}
@@ -133,9 +133,9 @@ func (m *machine) library() *lua.LTable {
 // A script that needs one of these runs on miniredis, or nowhere: an error of every call
 // would be taken for the strategy's own.
 func (m *machine) lacking() *lua.LTable {
-	L := m.lua
-	meta := L.NewTable()
-	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
+	lState := m.lua
+	meta := lState.NewTable()
+	meta.RawSetString("__index", lState.NewFunction(func(L *lua.LState) int {
 		name := L.CheckString(2)
 		if !slices.Contains(libraries, name) {
 			L.Error(lua.LString("Script attempted to access nonexistent global variable '"+name+"'"), 2)
@@ -152,8 +152,8 @@ func (m *machine) locked(content lua.LValue) *lua.LTable {
 	meta := m.lua.NewTable()
 	front := m.lua.NewTable()
 	meta.RawSetString("__index", content)
-	meta.RawSetString("__newindex", m.lua.NewFunction(func(L *lua.LState) int {
-		L.Error(lua.LString("Attempt to modify a readonly table"), 2)
+	meta.RawSetString("__newindex", m.lua.NewFunction(func(lState *lua.LState) int {
+		lState.Error(lua.LString("Attempt to modify a readonly table"), 2)
 		return 0
 	}))
 	m.lua.SetMetatable(front, meta)
@@ -176,66 +176,66 @@ func (m *machine) missing(name string) string {
 
 // names reports whether a text is among the constants of a script, as the names of its
 // globals are.
-func names(p *lua.FunctionProto, text string) bool {
-	return slices.Contains(p.Constants, lua.LValue(lua.LString(text))) ||
-		slices.ContainsFunc(p.FunctionPrototypes, func(p *lua.FunctionProto) bool { return names(p, text) })
+func names(proto *lua.FunctionProto, text string) bool {
+	return slices.Contains(proto.Constants, lua.LValue(lua.LString(text))) ||
+		slices.ContainsFunc(proto.FunctionPrototypes, func(functionProto *lua.FunctionProto) bool { return names(functionProto, text) })
 }
 
 // run runs a script. What it changed before an error stays, as in Redis.
-func (m *machine) run(f *lua.LFunction, keys, argv []string) Reply {
-	L := m.lua
-	m.running = f
+func (m *machine) run(function *lua.LFunction, keys, argv []string) Reply {
+	lState := m.lua
+	m.running = function
 	m.fill("KEYS", &m.given[0], keys)
 	m.fill("ARGV", &m.given[1], argv)
-	L.Push(f)
-	if err := L.PCall(0, 1, nil); err != nil {
-		L.SetTop(0)
+	lState.Push(function)
+	if err := lState.PCall(0, 1, nil); err != nil {
+		lState.SetTop(0)
 		return scriptError(err)
 	}
-	r := fromLua(L.Get(-1))
-	L.SetTop(0)
-	return r
+	reply := fromLua(lState.Get(-1))
+	lState.SetTop(0)
+	return reply
 }
 
 func scriptError(err error) Reply {
-	if e, ok := errors.AsType[*lua.ApiError](err); ok {
-		if tb, ok := e.Object.(*lua.LTable); ok {
-			if text, ok := tb.RawGetString("err").(lua.LString); ok {
+	if apiError, ok := errors.AsType[*lua.ApiError](err); ok {
+		if table, ok := apiError.Object.(*lua.LTable); ok {
+			if text, ok := table.RawGetString("err").(lua.LString); ok {
 				return fault(oneLine.Replace(string(text)))
 			}
 		}
-		return fault("ERR " + strings.Join(strings.Fields(e.Object.String()), " "))
+		return fault("ERR " + strings.Join(strings.Fields(apiError.Object.String()), " "))
 	}
 	return fault("ERR " + err.Error())
 }
 
 // fill sets a global to a list. The table of the last call serves again: a script
 // is over when the next one begins, and two tables less per call count.
-func (m *machine) fill(name string, list **lua.LTable, s []string) {
+func (m *machine) fill(name string, list **lua.LTable, texts []string) {
 	if *list == nil {
-		*list = m.lua.CreateTable(len(s), 0)
+		*list = m.lua.CreateTable(len(texts), 0)
 		m.lua.SetGlobal(name, *list)
 	}
-	for i, n := len(s)+1, (*list).Len(); i <= n; i++ {
+	for i, n := len(texts)+1, (*list).Len(); i <= n; i++ {
 		(*list).RawSetInt(i, lua.LNil)
 	}
-	for i, x := range s {
-		if (*list).RawGetInt(i+1) != lua.LValue(lua.LString(x)) { // most calls are about one key
-			(*list).RawSetInt(i+1, lua.LString(x))
+	for i, text := range texts {
+		if (*list).RawGetInt(i+1) != lua.LValue(lua.LString(text)) { // most calls are about one key
+			(*list).RawSetInt(i+1, lua.LString(text))
 		}
 	}
 }
 
 // call is redis.call and redis.pcall.
-func (m *machine) call(L *lua.LState, raise bool) int {
-	n := L.GetTop()
-	fail := func(r Reply) int {
-		e := L.NewTable()
-		e.RawSetString("err", lua.LString(r.Text))
+func (m *machine) call(lState *lua.LState, raise bool) int {
+	n := lState.GetTop()
+	fail := func(reply Reply) int {
+		table := lState.NewTable()
+		table.RawSetString("err", lua.LString(reply.Text))
 		if raise {
-			L.Error(e, 1)
+			lState.Error(table, 1)
 		}
-		L.Push(e)
+		lState.Push(table)
 		return 1
 	}
 	if n == 0 {
@@ -244,7 +244,7 @@ func (m *machine) call(L *lua.LState, raise bool) int {
 	args := slices.Grow(m.args[:0], n)[:n]
 	m.args = args
 	for i := range args {
-		switch v := L.Get(i + 1).(type) {
+		switch v := lState.Get(i + 1).(type) {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
@@ -257,20 +257,20 @@ func (m *machine) call(L *lua.LState, raise bool) int {
 	if r.Kind == Err {
 		return fail(r)
 	}
-	L.Push(m.toLua(r))
+	lState.Push(m.toLua(r))
 	return 1
 }
 
 // fromScript carries out a script's command.
 func (t *Table) fromScript(args []string) Reply {
-	switch c := lookup(args[0]); {
-	case c == nil:
+	switch command := lookup(args[0]); {
+	case command == nil:
 		t.Do(args) // which notes that there is no such command
 		return unknownToScript
-	case c.has(unscripted):
+	case command.has(unscripted):
 		return forbiddenToScript
 	default:
-		return t.carryOut(c, args)
+		return t.carryOut(command, args)
 	}
 }
 
@@ -280,58 +280,58 @@ var (
 )
 
 // parseFloat is tonumber of a string that is not a whole number in decimal.
-func parseFloat(s string) lua.LValue {
-	s = strings.Trim(s, " \t\n\v\f\r")
-	if hex := strings.TrimPrefix(strings.ToLower(s), "0x"); len(hex) < len(s) {
+func parseFloat(text string) lua.LValue {
+	text = strings.Trim(text, " \t\n\v\f\r")
+	if hex := strings.TrimPrefix(strings.ToLower(text), "0x"); len(hex) < len(text) {
 		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
 			return lua.LNumber(n)
 		}
 		return lua.LNil
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(s, "_") {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(text, "_") {
 		return lua.LNil
 	}
-	return lua.LNumber(f)
+	return lua.LNumber(value)
 }
 
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.
-func luaNumber(f float64) string {
-	if f == math.Trunc(f) && math.Abs(f) < 1e15 && (f != 0 || !math.Signbit(f)) {
-		return strconv.FormatInt(int64(f), 10)
+func luaNumber(value float64) string {
+	if value == math.Trunc(value) && math.Abs(value) < 1e15 && (value != 0 || !math.Signbit(value)) {
+		return strconv.FormatInt(int64(value), 10)
 	}
-	return cFormat(f)
+	return cFormat(value)
 }
 
 // cFormat is "%.17g" of C, as Redis 7.0 writes scores.
-func cFormat(f float64) string {
+func cFormat(value float64) string {
 	switch {
-	case math.IsNaN(f):
+	case math.IsNaN(value):
 		return "nan"
-	case math.IsInf(f, 1):
+	case math.IsInf(value, 1):
 		return "inf"
-	case math.IsInf(f, -1):
+	case math.IsInf(value, -1):
 		return "-inf"
 	}
-	return fmt.Sprintf("%.17g", f)
+	return fmt.Sprintf("%.17g", value)
 }
 
-func (m *machine) toLua(r Reply) lua.LValue {
-	switch r.Kind {
+func (m *machine) toLua(reply Reply) lua.LValue {
+	switch reply.Kind {
 	case Int:
-		return lua.LNumber(r.Int)
+		return lua.LNumber(reply.Int)
 	case Bulk:
-		return lua.LString(r.Text)
+		return lua.LString(reply.Text)
 	case Status:
-		tb := m.lua.NewTable()
-		tb.RawSetString("ok", lua.LString(r.Text))
-		return tb
+		table := m.lua.NewTable()
+		table.RawSetString("ok", lua.LString(reply.Text))
+		return table
 	case Array:
-		tb := m.lua.CreateTable(len(r.Array), 0)
-		for i, x := range r.Array {
-			tb.RawSetInt(i+1, m.toLua(x))
+		table := m.lua.CreateTable(len(reply.Array), 0)
+		for i, x := range reply.Array {
+			table.RawSetInt(i+1, m.toLua(x))
 		}
-		return tb
+		return table
 	default:
 		return lua.LFalse
 	}
@@ -340,8 +340,8 @@ func (m *machine) toLua(r Reply) lua.LValue {
 // oneLine makes a text of several lines one line, as errors and statuses are.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
-func fromLua(v lua.LValue) Reply {
-	switch v := v.(type) {
+func fromLua(lValue lua.LValue) Reply {
+	switch v := lValue.(type) {
 	case lua.LBool:
 		if v {
 			return intReply(1)
@@ -372,11 +372,11 @@ func fromLua(v lua.LValue) Reply {
 }
 
 // truncate is C's conversion of a double to a long long where it is defined.
-func truncate(f float64) int64 {
+func truncate(value float64) int64 {
 	switch {
-	case f >= math.MaxInt64 || f < math.MinInt64 || math.IsNaN(f):
+	case value >= math.MaxInt64 || value < math.MinInt64 || math.IsNaN(value):
 		return math.MinInt64
 	default:
-		return int64(f)
+		return int64(value)
 	}
 }

@@ -36,26 +36,26 @@ var _ Redis = (*Mini)(nil)
 
 // NewMini makes an empty one whose clock stands at 1970. It must be closed.
 func NewMini() (*Mini, error) {
-	m := &Mini{mini: miniredis.NewMiniRedis(), loaded: map[string]string{}}
+	mini := &Mini{mini: miniredis.NewMiniRedis(), loaded: map[string]string{}}
 	// miniredis registers its commands at the first connection.
-	c, err := m.mini.Dial()
+	conn, err := mini.mini.Dial()
 	if err != nil {
 		return nil, fmt.Errorf("start miniredis: %w", err)
 	}
-	m.server = m.mini.Server()
-	m.Reset(0)
-	return m, c.Close()
+	mini.server = mini.mini.Server()
+	mini.Reset(0)
+	return mini, conn.Close()
 }
 
 // SetNow implements [Redis].
 func (m *Mini) SetNow(unixNano int64) {
 	now := time.Unix(0, unixNano).UTC()
-	if d := now.Sub(m.now); d > 0 {
+	if duration := now.Sub(m.now); duration > 0 {
 		// miniredis keeps the time that it reports apart from the time its keys have
 		// left.
 		m.now = now
 		m.mini.SetTime(now)
-		m.mini.FastForward(d)
+		m.mini.FastForward(duration)
 	}
 }
 
@@ -115,12 +115,12 @@ func (m *Mini) Keys(buf []Key) []Key {
 func (m *Mini) content(name string) (content []string, set bool) {
 	switch m.mini.Type(name) {
 	case "string":
-		v, _ := m.mini.Get(name)
-		return []string{v}, false
+		text, _ := m.mini.Get(name)
+		return []string{text}, false
 	case "hash":
 		fields, _ := m.mini.HKeys(name)
-		for _, f := range fields {
-			content = append(content, f, m.mini.HGet(name, f))
+		for _, text := range fields {
+			content = append(content, text, m.mini.HGet(name, text))
 		}
 		return content, false
 	case "set":
@@ -144,8 +144,8 @@ func (m *Mini) content(name string) (content []string, set bool) {
 // dial implements [Redis].
 func (m *Mini) dial() net.Conn {
 	out := new(bytes.Buffer)
-	w := bufio.NewWriterSize(out, 512)
-	peer := server.NewPeer(w)
+	writer := bufio.NewWriterSize(out, 512)
+	peer := server.NewPeer(writer)
 	resets := 0 // the run that the connection has been used in
 	return resp.NewConn(out, func(args []string) {
 		before := out.Len()
@@ -177,9 +177,9 @@ func (m *Mini) reload() {
 // script runs SCRIPT, which no client has sent.
 func (m *Mini) script(args ...string) (reply string) {
 	var out bytes.Buffer
-	p := server.NewPeer(bufio.NewWriter(&out))
-	m.server.Dispatch(p, append([]string{"script"}, args...))
-	p.Flush()
+	peer := server.NewPeer(bufio.NewWriter(&out))
+	m.server.Dispatch(peer, append([]string{"script"}, args...))
+	peer.Flush()
 	return out.String()
 }
 
@@ -207,16 +207,16 @@ func blocks(args []string) bool {
 		"subscribe", "psubscribe", "ssubscribe", "monitor":
 		return true
 	default:
-		return strings.HasPrefix(name, "xread") && slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "block") })
+		return strings.HasPrefix(name, "xread") && slices.ContainsFunc(args, func(text string) bool { return strings.EqualFold(text, "block") })
 	}
 }
 
 // dispatch runs one command. Loading a script again is answered here, because
 // miniredis compiles it each time and every run of a strategy begins with it.
-func (m *Mini) dispatch(p *server.Peer, args []string) {
+func (m *Mini) dispatch(peer *server.Peer, args []string) {
 	if blocks(args) { // it would wait by the wall clock
 		m.unknown = strings.ToLower(args[0]) + ", which waits"
-		p.WriteError("ERR unknown command '" + args[0] + "'")
+		peer.WriteError("ERR unknown command '" + args[0] + "'")
 		return
 	}
 	source := ""
@@ -226,11 +226,11 @@ func (m *Mini) dispatch(p *server.Peer, args []string) {
 	case len(args) == 3 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "load"):
 		source = args[2]
 		if sha, ok := m.loaded[source]; ok {
-			p.WriteBulk(sha)
+			peer.WriteBulk(sha)
 			return
 		}
 	}
-	m.server.Dispatch(p, args)
+	m.server.Dispatch(peer, args)
 	switch _, old := m.loaded[source]; {
 	case source != "" && !old:
 		if sha := SHA1(source); m.script("exists", sha) == "*1\r\n:1\r\n" { // it compiles

@@ -21,18 +21,18 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	if !ok || t.Watch && (args[0] == "watch" || args[0] == "unwatch") { // which are about a connection
 		return nil, false
 	}
-	if c, ok := cmd.(*redis.StringSliceCmd); ok && len(args) == 2 && args[0] == "smembers" {
-		if e, ok := t.find(args[1], kindSet); ok && e != nil { // without a reply for each of many
-			c.SetVal(slices.Clone(e.members.keys))
+	if stringSliceCmd, ok := cmd.(*redis.StringSliceCmd); ok && len(args) == 2 && args[0] == "smembers" {
+		if entry, ok := t.find(args[1], kindSet); ok && entry != nil { // without a reply for each of many
+			stringSliceCmd.SetVal(slices.Clone(entry.members.keys))
 			return nil, true
 		}
 	}
-	r := t.Do(args)
-	if c, ok := cmd.(*redis.IntCmd); ok && r.Kind == Int {
-		c.SetVal(r.Int)
+	reply := t.Do(args)
+	if intCmd, ok := cmd.(*redis.IntCmd); ok && reply.Kind == Int {
+		intCmd.SetVal(reply.Int)
 		return nil, true
 	}
-	text, isText := r.text()
+	text, isText := reply.text()
 	done := false
 	switch c := cmd.(type) {
 	case *redis.IntCmd:
@@ -41,19 +41,19 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	case *redis.StringCmd:
 		done = give(c, text, isText)
 	case *redis.BoolCmd: // SET NX answers nil, SETNX answers 0
-		done = give(c, text == "1" || text == "OK" || text == "true", isText || r.Kind == Nil)
+		done = give(c, text == "1" || text == "OK" || text == "true", isText || reply.Kind == Nil)
 	case *redis.StatusCmd:
 		done = give(c, text, isText)
 	case *redis.StringSliceCmd:
-		texts, ok := r.texts()
+		texts, ok := reply.texts()
 		done = give(c, texts, ok)
 	case *redis.Cmd:
-		done = give(c, r.any(), r.Kind != Err && r.Kind != Nil)
+		done = give(c, reply.any(), reply.Kind != Err && reply.Kind != Nil)
 	}
 	if done {
 		return nil, true
 	}
-	return settle(cmd, r)
+	return settle(cmd, reply)
 }
 
 // give gives a command its value if it is one, and reports that.
@@ -68,8 +68,8 @@ func give[T any](c interface{ SetVal(T) }, value T, is bool) bool {
 // them to the client's encoder.
 func (t *Table) arguments(cmd redis.Cmder) ([]string, bool) {
 	args := t.args[:0]
-	for _, a := range cmd.Args() {
-		text, ok := argument(a)
+	for _, value := range cmd.Args() {
+		text, ok := argument(value)
 		if !ok {
 			return nil, false
 		}
@@ -80,17 +80,17 @@ func (t *Table) arguments(cmd redis.Cmder) ([]string, bool) {
 }
 
 // settle gives a command the error that its reply stands for.
-func settle(c redis.Cmder, r Reply) (error, bool) {
+func settle(cmd redis.Cmder, reply Reply) (error, bool) {
 	var err error
-	switch r.Kind {
+	switch reply.Kind {
 	case Err:
-		err = ServerError(r.Text)
+		err = ServerError(reply.Text)
 	case Nil:
 		err = redis.Nil
 	default:
-		err = fmt.Errorf("memredis: %s answered what it never does", c.Name())
+		err = fmt.Errorf("memredis: %s answered what it never does", cmd.Name())
 	}
-	c.SetErr(err)
+	cmd.SetErr(err)
 	return err, true
 }
 
@@ -121,9 +121,9 @@ func (r Reply) texts() ([]string, bool) {
 		return nil, false
 	}
 	out := make([]string, len(r.Array))
-	for i, x := range r.Array {
-		text, ok := x.text()
-		if !ok && x.Kind != Nil {
+	for i, reply := range r.Array {
+		text, ok := reply.text()
+		if !ok && reply.Kind != Nil {
 			return nil, false
 		}
 		out[i] = text
@@ -142,8 +142,8 @@ func (r Reply) any() any {
 		return ServerError(r.Text)
 	case Array:
 		out := make([]any, len(r.Array))
-		for i, x := range r.Array {
-			out[i] = x.any()
+		for i, reply := range r.Array {
+			out[i] = reply.any()
 		}
 		return out
 	default:
@@ -153,8 +153,8 @@ func (r Reply) any() any {
 
 // argument is what the client's encoder makes of an argument; false leaves it to
 // the encoder.
-func argument(a any) (string, bool) {
-	switch v := a.(type) {
+func argument(value any) (string, bool) {
+	switch v := value.(type) {
 	case string:
 		return v, true
 	case int64:

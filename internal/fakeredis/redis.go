@@ -106,13 +106,13 @@ type watched struct {
 	sent  bool
 }
 
-func (w *watched) Write(b []byte) (int, error) {
+func (w *watched) Write(data []byte) (int, error) {
 	first := !w.sent
 	w.sent = true
 	if err := w.leave(first); err != nil {
 		return 0, err
 	}
-	return w.Conn.Write(b)
+	return w.Conn.Write(data)
 }
 
 // ErrUnknown is the error of [WithFallback] if neither store has a command.
@@ -127,21 +127,21 @@ func WithFallback[T any](f func(open func() (Redis, error)) (T, error)) (T, erro
 	var opened []Redis
 	attempt := func(make func() (Redis, error)) (res T, unknown string, err error) {
 		defer func() {
-			for _, r := range opened {
-				r.Close()
+			for _, redis := range opened {
+				redis.Close()
 			}
 			opened = opened[:0]
 		}()
 		res, err = f(func() (Redis, error) {
-			r, err := make()
+			redis, err := make()
 			if err == nil {
-				opened = append(opened, r)
+				opened = append(opened, redis)
 			}
-			return r, err
+			return redis, err
 		})
-		for _, r := range opened {
+		for _, redis := range opened {
 			if unknown == "" {
-				unknown = r.Unknown()
+				unknown = redis.Unknown()
 			}
 		}
 		return res, unknown, err
@@ -178,9 +178,9 @@ func Pipeline(ctx context.Context, r Redis, cmds []redis.Cmder, next redis.Proce
 	return first
 }
 
-// Lacking is an error once r has met a command that it does not have.
-func Lacking(r Redis) error {
-	if name := r.Unknown(); name != "" {
+// Lacking is an error once redis has met a command that it does not have.
+func Lacking(redis Redis) error {
+	if name := redis.Unknown(); name != "" {
 		return fmt.Errorf("the strategy sends a command that the store does not have: %s", name)
 	}
 	return nil

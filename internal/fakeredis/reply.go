@@ -31,9 +31,9 @@ func boolReply(b bool) Reply {
 	}
 	return intReply(0)
 }
-func bulk(s string) Reply   { return Reply{Kind: Bulk, Text: s} }
-func status(s string) Reply { return Reply{Kind: Status, Text: s} }
-func fault(s string) Reply  { return Reply{Kind: Err, Text: s} }
+func bulk(text string) Reply   { return Reply{Kind: Bulk, Text: text} }
+func status(text string) Reply { return Reply{Kind: Status, Text: text} }
+func fault(text string) Reply  { return Reply{Kind: Err, Text: text} }
 
 var (
 	nilReply     = Reply{}
@@ -51,24 +51,24 @@ var (
 const nullRESP2 = "$-1\r\n"
 
 // appendTo writes the reply, with null for no value.
-func (r Reply) appendTo(b []byte, null string) []byte {
+func (r Reply) appendTo(data []byte, null string) []byte {
 	switch r.Kind {
 	case Int:
-		return append(strconv.AppendInt(append(b, ':'), r.Int, 10), '\r', '\n')
+		return append(strconv.AppendInt(append(data, ':'), r.Int, 10), '\r', '\n')
 	case Status:
-		return append(append(append(b, '+'), r.Text...), '\r', '\n')
+		return append(append(append(data, '+'), r.Text...), '\r', '\n')
 	case Err:
-		return append(append(append(b, '-'), r.Text...), '\r', '\n')
+		return append(append(append(data, '-'), r.Text...), '\r', '\n')
 	case Bulk:
-		b = append(strconv.AppendInt(append(b, '$'), int64(len(r.Text)), 10), '\r', '\n')
-		return append(append(b, r.Text...), '\r', '\n')
+		data = append(strconv.AppendInt(append(data, '$'), int64(len(r.Text)), 10), '\r', '\n')
+		return append(append(data, r.Text...), '\r', '\n')
 	case Array:
-		b = append(strconv.AppendInt(append(b, '*'), int64(len(r.Array)), 10), '\r', '\n')
-		for _, x := range r.Array {
-			b = x.appendTo(b, null)
+		data = append(strconv.AppendInt(append(data, '*'), int64(len(r.Array)), 10), '\r', '\n')
+		for _, reply := range r.Array {
+			data = reply.appendTo(data, null)
 		}
-		return b
+		return data
 	default:
-		return append(b, null...)
+		return append(data, null...)
 	}
 }

@@ -35,8 +35,8 @@ func (t *Table) loaded(s *script) bool {
 
 // Keep implements [Redis].
 func (t *Table) Keep() {
-	for _, s := range t.scripts {
-		s.kept = t.loaded(s)
+	for _, script := range t.scripts {
+		script.kept = t.loaded(script)
 	}
 	t.kept = true
 	t.fresh = t.fresh[:0]
@@ -65,8 +65,8 @@ func (t *Table) flush() {
 	if t.trace != nil {
 		t.trace.Loaded = true
 	}
-	for _, s := range t.scripts {
-		s.loadedIn = 0
+	for _, script := range t.scripts {
+		script.loadedIn = 0
 	}
 	t.flushed = t.runs
 	if t.kept {
@@ -128,58 +128,58 @@ func compileError(err error) Reply {
 	return fault("ERR Error compiling script (new function): " + text)
 }
 
-func scriptCommand(t *Table, args []string) Reply {
+func scriptCommand(table *Table, args []string) Reply {
 	switch strings.ToLower(args[1]) {
 	case "load":
 		if len(args) != 3 {
 			return wrongArity("script|load")
 		}
-		s, err := t.load(args[2])
+		script, err := table.load(args[2])
 		if err != nil {
 			return compileError(err)
 		}
-		return bulk(s.sha)
+		return bulk(script.sha)
 	case "exists":
 		if len(args) < 3 {
 			return wrongArity("script|exists")
 		}
 		out := make([]Reply, len(args)-2)
 		for i, sha := range args[2:] {
-			out[i] = boolReply(t.loaded(t.scripts[strings.ToLower(sha)]))
+			out[i] = boolReply(table.loaded(table.scripts[strings.ToLower(sha)]))
 		}
 		return Reply{Kind: Array, Array: out}
 	case "flush":
-		t.flush()
+		table.flush()
 		return okReply
 	}
 	return fault(fmt.Sprintf("ERR unknown subcommand '%s'. Try SCRIPT HELP.", args[1]))
 }
 
-func eval(t *Table, args []string) Reply {
+func eval(table *Table, args []string) Reply {
 	keys, argv, bad := scriptArgs(args[2:])
 	if bad != nil {
 		return *bad
 	}
-	s, err := t.load(args[1])
+	script, err := table.load(args[1])
 	if err != nil {
 		return compileError(err)
 	}
-	return t.machine.run(s.machine, keys, argv)
+	return table.machine.run(script.machine, keys, argv)
 }
 
-func evalSHA(t *Table, args []string) Reply {
+func evalSHA(table *Table, args []string) Reply {
 	keys, argv, bad := scriptArgs(args[2:])
 	if bad != nil {
 		return *bad
 	}
-	s := t.scripts[args[1]]
-	if s == nil {
-		s = t.scripts[strings.ToLower(args[1])]
+	script := table.scripts[args[1]]
+	if script == nil {
+		script = table.scripts[strings.ToLower(args[1])]
 	}
-	if !t.loaded(s) {
+	if !table.loaded(script) {
 		return fault(noScript)
 	}
-	return t.machine.run(s.machine, keys, argv)
+	return table.machine.run(script.machine, keys, argv)
 }
 
 // scriptArgs takes apart what stands behind a script.
@@ -189,11 +189,11 @@ func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
 	case !ok:
 		return nil, nil, &notInteger
 	case n > int64(len(args)-1):
-		r := fault("ERR Number of keys can't be greater than number of args")
-		return nil, nil, &r
+		reply := fault("ERR Number of keys can't be greater than number of args")
+		return nil, nil, &reply
 	case n < 0:
-		r := fault("ERR Number of keys can't be negative")
-		return nil, nil, &r
+		reply := fault("ERR Number of keys can't be negative")
+		return nil, nil, &reply
 	}
 	return args[1 : 1+n], args[1+n:], nil
 }

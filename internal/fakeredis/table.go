@@ -142,29 +142,29 @@ func (v value) int() (int64, bool) {
 
 // parseInt is Redis' idea of a whole number: no plus sign, no leading zeros, no
 // spaces, no minus zero.
-func parseInt(s string) (int64, bool) {
+func parseInt(text string) (int64, bool) {
 	switch {
-	case s == "" || len(s) > 20 || s[0] == '+':
+	case text == "" || len(text) > 20 || text[0] == '+':
 		return 0, false
-	case s[0] == '0':
-		return 0, s == "0"
-	case s[0] == '-' && (len(s) == 1 || s[1] == '0'):
+	case text[0] == '0':
+		return 0, text == "0"
+	case text[0] == '-' && (len(text) == 1 || text[1] == '0'):
 		return 0, false
 	}
-	if len(s) < 16 {
-		return parseShort(s)
+	if len(text) < 16 {
+		return parseShort(text)
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
+	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
 }
 
 // parseShort is parseInt of less than 16 bytes.
-func parseShort(s string) (n int64, ok bool) {
-	digits := s
-	if s != "" && s[0] == '-' {
-		digits = s[1:]
+func parseShort(text string) (n int64, ok bool) {
+	digits := text
+	if text != "" && text[0] == '-' {
+		digits = text[1:]
 	}
-	if digits == "" || digits[0] == '0' && len(s) > 1 {
+	if digits == "" || digits[0] == '0' && len(text) > 1 {
 		return 0, false
 	}
 	for i := range len(digits) {
@@ -174,7 +174,7 @@ func parseShort(s string) (n int64, ok bool) {
 		}
 		n = 10*n + int64(d)
 	}
-	if len(digits) < len(s) {
+	if len(digits) < len(text) {
 		n = -n
 	}
 	return n, true
@@ -193,8 +193,8 @@ func (t *Table) get(key string) *entry {
 	if t.trace != nil {
 		t.trace.looked(key)
 	}
-	if e := t.last[0]; e != nil && e.key == key && !e.removed {
-		return e
+	if entry := t.last[0]; entry != nil && entry.key == key && !entry.removed {
+		return entry
 	}
 	e := t.last[1]
 	if e == nil || e.key != key || e.removed {

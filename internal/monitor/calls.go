@@ -173,8 +173,8 @@ func (o *calls) look(aborted bool) {
 		o.aborted++
 	}
 	var overdue []int
-	for i, c := range o.crew {
-		v := c.state.Load()
+	for i, caller := range o.crew {
+		v := caller.state.Load()
 		kind := v & stateMask
 		if kind == waiting || kind == givenUp || v>>stateBits != o.seen[i] {
 			o.seen[i], o.looks[i] = v>>stateBits, 0
@@ -182,7 +182,7 @@ func (o *calls) look(aborted bool) {
 		}
 		o.looks[i]++
 		if o.looks[i] >= o.least && kind == busy {
-			c.cancelCall(v)
+			caller.cancelCall(v)
 		}
 		if o.looks[i] >= o.most || o.aborted > o.cut && o.looks[i] >= o.cut {
 			overdue = append(overdue, i)
@@ -206,18 +206,18 @@ func (c *Caller) cancelCall(state uint64) {
 func (o *calls) leave(overdue []int) {
 	all := stacks.All()
 	for _, i := range overdue {
-		c := o.crew[i]
+		caller := o.crew[i]
 		after := time.Duration(o.looks[i]) * o.each
 		o.looks[i] = 0
-		v := c.state.Load()
-		call := c.calls()
+		v := caller.state.Load()
+		call := caller.calls()
 		if call == "" {
 			continue // it is the harness that is slow
 		}
-		g := all[c.goroutine]
-		if v>>stateBits != o.seen[i] || v&stateMask == waiting || !c.state.CompareAndSwap(v, v|givenUp) {
+		goroutine := all[caller.goroutine]
+		if v>>stateBits != o.seen[i] || v&stateMask == waiting || !caller.state.CompareAndSwap(v, v|givenUp) {
 			continue // it has returned after all
 		}
-		o.giveUp(i, &guard.HungError{Where: call, At: g.Where(g.Frames()), After: after, Stack: []byte(g.Text)})
+		o.giveUp(i, &guard.HungError{Where: call, At: goroutine.Where(goroutine.Frames()), After: after, Stack: []byte(goroutine.Text)})
 	}
 }

@@ -53,19 +53,19 @@ type mark struct {
 // WatchCores begins to read, by a clock in nanoseconds; End ends it. Servers are the processes that were started for the
 // run.
 func WatchCores(now func() int64, servers ...int) *Cores {
-	c := &Cores{now: now, own: os.Getpid(), before: map[int]machine.Wait{}, hiccup: results.NewHistogram(), done: make(chan struct{})}
+	cores := &Cores{now: now, own: os.Getpid(), before: map[int]machine.Wait{}, hiccup: results.NewHistogram(), done: make(chan struct{})}
 	// A system that does not tell leaves the hiccups.
-	if q, err := machine.NewRunQueue(now, append([]int{c.own}, servers...)...); err == nil {
-		c.queue = q
-		c.waits = q.Sample(c.waits)
-		for _, t := range c.waits {
-			c.before[t.Thread] = t
+	if queue, err := machine.NewRunQueue(now, append([]int{cores.own}, servers...)...); err == nil {
+		cores.queue = queue
+		cores.waits = queue.Sample(cores.waits)
+		for _, wait := range cores.waits {
+			cores.before[wait.Thread] = wait
 		}
 	}
-	c.gosched, c.gcPauses = goHistograms()
-	c.epoch = now()
-	go c.run()
-	return c
+	cores.gosched, cores.gcPauses = goHistograms()
+	cores.epoch = now()
+	go cores.run()
+	return cores
 }
 
 // NoCores are not watched: threads wait by the wall clock, and a run by another one has nothing to read.
@@ -75,11 +75,11 @@ func NoCores() *Cores { return &Cores{hiccup: results.NewHistogram()} }
 func (c *Cores) run() {
 	defer close(c.done)
 	// A pacer would keep one of Go's threads from running anything while it sleeps.
-	t := time.NewTimer(0)
-	defer t.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for at := c.epoch + coresEvery; !c.stop.Load(); at = max(at+coresEvery, c.now()) {
-		t.Reset(time.Duration(at - c.now()))
-		<-t.C
+		timer.Reset(time.Duration(at - c.now()))
+		<-timer.C
 		now := c.now()
 		c.hiccup.Record(now - at)
 		c.marks = append(c.marks, c.read(now, now-at))
@@ -93,12 +93,12 @@ func (c *Cores) read(now, late int64) mark {
 		return m
 	}
 	c.waits = c.queue.Sample(c.waits)
-	for _, t := range c.waits {
-		old := c.before[t.Thread]
-		c.before[t.Thread] = t
-		waited := t.Waited - old.Waited
-		times := t.Switches - old.Switches
-		if t.Process == c.own {
+	for _, wait := range c.waits {
+		old := c.before[wait.Thread]
+		c.before[wait.Thread] = wait
+		waited := wait.Waited - old.Waited
+		times := wait.Switches - old.Switches
+		if wait.Process == c.own {
 			m.harness += waited
 		} else {
 			m.stores += waited
@@ -135,9 +135,9 @@ func (c *Cores) Explains(all iter.Seq[Moment], least int64) float64 {
 	}
 	moments := 0
 	explained := 0
-	for m := range all {
+	for moment := range all {
 		moments++
-		if c.waited(m.From, m.To+m.Latency, least, m.Latency) {
+		if c.waited(moment.From, moment.To+moment.Latency, least, moment.Latency) {
 			explained++
 		}
 	}
@@ -153,11 +153,11 @@ func (c *Cores) waited(from, to, least, most int64) bool {
 	i := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].at > from })
 	var sum int64
 	for ; i < len(c.marks); i++ {
-		m := &c.marks[i]
-		if m.mean <= most {
-			sum += m.longest
+		mark := &c.marks[i]
+		if mark.mean <= most {
+			sum += mark.longest
 		}
-		if m.at >= to { // the reading that a wait until then shows in
+		if mark.at >= to { // the reading that a wait until then shows in
 			break
 		}
 	}
@@ -166,12 +166,12 @@ func (c *Cores) waited(from, to, least, most int64) bool {
 
 // Record condenses the readings. Stolen is the share of the processor time that other machines of the host took.
 func (c *Cores) Record(stolen float64) *results.Waiting {
-	r := &results.Waiting{EveryNS: coresEvery, Known: c.queue != nil, Stolen: stolen, Slices: []results.WaitingSlice{}}
-	r.HiccupP99, r.HiccupMax = c.hiccup.Quantile(0.99), c.hiccup.Max()
-	r.GoSchedP99, r.GoSchedMax, _ = newValues(c.gosched, c.goschedEnd)
-	_, r.GCPauseMax, r.GCPauses = newValues(c.gcPauses, c.gcPausesEnd)
+	waiting := &results.Waiting{EveryNS: coresEvery, Known: c.queue != nil, Stolen: stolen, Slices: []results.WaitingSlice{}}
+	waiting.HiccupP99, waiting.HiccupMax = c.hiccup.Quantile(0.99), c.hiccup.Max()
+	waiting.GoSchedP99, waiting.GoSchedMax, _ = newValues(c.gosched, c.goschedEnd)
+	_, waiting.GCPauseMax, waiting.GCPauses = newValues(c.gcPauses, c.gcPausesEnd)
 	if len(c.marks) == 0 {
-		return r
+		return waiting
 	}
 	length := c.marks[len(c.marks)-1].at - c.epoch
 	var harness, servers int64
@@ -184,33 +184,33 @@ func (c *Cores) Record(stolen float64) *results.Waiting {
 		var slice results.WaitingSlice
 		var h, s int64
 		part := c.marks[i:min(i+per, len(c.marks))]
-		for _, m := range part {
-			h = h + m.harness
-			s = s + m.stores
-			slice.LongestNS = max(slice.LongestNS, m.longest)
-			slice.HiccupNS = max(slice.HiccupNS, m.late)
+		for _, mark := range part {
+			h = h + mark.harness
+			s = s + mark.stores
+			slice.LongestNS = max(slice.LongestNS, mark.longest)
+			slice.HiccupNS = max(slice.HiccupNS, mark.late)
 		}
 		took := float64(max(part[len(part)-1].at-from, 1))
 		slice.Harness = float64(h) / took
 		slice.Stores = float64(s) / took
 		harness = harness + h
 		servers = servers + s
-		r.Slices = append(r.Slices, slice)
+		waiting.Slices = append(waiting.Slices, slice)
 	}
-	r.Harness = float64(harness) / float64(max(length, 1))
-	r.Stores = float64(servers) / float64(max(length, 1))
-	return r
+	waiting.Harness = float64(harness) / float64(max(length, 1))
+	waiting.Stores = float64(servers) / float64(max(length, 1))
+	return waiting
 }
 
 // goHistograms reads how long goroutines were ready to run before they ran, and how
 // long the garbage collector stopped all of them, since the program's start.
 func goHistograms() (latencies, pauses *metrics.Float64Histogram) {
-	s := []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/sched/pauses/total/gc:seconds"}}
-	metrics.Read(s)
+	samples := []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(samples)
 	for i, into := range []**metrics.Float64Histogram{&latencies, &pauses} {
-		if s[i].Value.Kind() == metrics.KindFloat64Histogram {
-			h := s[i].Value.Float64Histogram()
-			*into = &metrics.Float64Histogram{Counts: append([]uint64(nil), h.Counts...), Buckets: h.Buckets}
+		if samples[i].Value.Kind() == metrics.KindFloat64Histogram {
+			histogram := samples[i].Value.Float64Histogram()
+			*into = &metrics.Float64Histogram{Counts: append([]uint64(nil), histogram.Counts...), Buckets: histogram.Buckets}
 		}
 	}
 	return latencies, pauses

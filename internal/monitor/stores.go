@@ -62,13 +62,13 @@ func (i *incident) add(n, from, to int64) {
 // Mark leaves a mark in the store if it can hold one. It is called before the strategy is asked anything. Meter is that of
 // the strategy's connections.
 func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scope stores.Scope, meter *stores.Meter) error {
-	m, ok := store.(stores.Marker)
+	marker, ok := store.(stores.Marker)
 	if !ok {
 		return nil
 	}
 	before, err := Count(ctx, store)
 	if err == nil {
-		err = m.Mark(ctx, scope)
+		err = marker.Mark(ctx, scope)
 	}
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scop
 	if err != nil {
 		return err
 	}
-	o := &watched{name: name, store: m, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after.Keys-before.Keys)}
-	o.sign, err = m.Marked(ctx, scope)
+	o := &watched{name: name, store: marker, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after.Keys-before.Keys)}
+	o.sign, err = marker.Marked(ctx, scope)
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", name, err)
 	}
@@ -92,19 +92,19 @@ func (l *Stores) Len() int { return len(l.all) }
 
 // Prepared looks whether the stores still have what was set up before the pass.
 func (l *Stores) Prepared(ctx context.Context) {
-	for _, o := range l.all {
-		o.now = func() int64 { return 0 }
-		o.cut = o.meter.Lost.Load()
-		l.wg.Go(func() { o.look(ctx) })
+	for _, watched := range l.all {
+		watched.now = func() int64 { return 0 }
+		watched.cut = watched.meter.Lost.Load()
+		l.wg.Go(func() { watched.look(ctx) })
 	}
 	l.wg.Wait()
 }
 
 // Marks is how many keys of the store with the name are marks.
 func (l *Stores) Marks(name string) int64 {
-	for _, o := range l.all {
-		if o.name == name {
-			return o.keys
+	for _, watched := range l.all {
+		if watched.name == name {
+			return watched.keys
 		}
 	}
 	return 0
@@ -113,15 +113,15 @@ func (l *Stores) Marks(name string) int64 {
 // Begin starts to look, by the machine's clock in nanoseconds.
 func (l *Stores) Begin(ctx context.Context, now func() int64) {
 	begun := now()
-	for _, o := range l.all {
-		o.now = func() int64 { return now() - begun }
-		o.cut = o.meter.Lost.Load()
+	for _, watched := range l.all {
+		watched.now = func() int64 { return now() - begun }
+		watched.cut = watched.meter.Lost.Load()
 	}
 	l.end = clock.Aside(func(wait func(time.Duration) bool) {
-		for _, o := range l.all {
+		for _, watched := range l.all {
 			l.wg.Go(func() {
 				for wait(Every) {
-					o.look(ctx)
+					watched.look(ctx)
 				}
 			})
 		}
@@ -132,14 +132,14 @@ func (l *Stores) Begin(ctx context.Context, now func() int64) {
 // End looks a last time, and removes the marks.
 func (l *Stores) End(ctx context.Context) {
 	l.end()
-	for _, o := range l.all {
+	for _, watched := range l.all {
 		l.wg.Go(func() {
-			o.look(ctx)
-			o.conclude()
-			if !o.gone {
+			watched.look(ctx)
+			watched.conclude()
+			if !watched.gone {
 				asked, cancel := context.WithTimeout(ctx, Timeout)
 				defer cancel()
-				_ = o.store.Unmark(asked, o.scope) // what is left goes with the scope
+				_ = watched.store.Unmark(asked, watched.scope) // what is left goes with the scope
 			}
 		})
 	}
@@ -148,9 +148,9 @@ func (l *Stores) End(ctx context.Context) {
 
 // Absent are the stores that did not answer when the pass was over.
 func (l *Stores) Absent() (names []string) {
-	for _, o := range l.all {
-		if o.gone {
-			names = append(names, o.name)
+	for _, watched := range l.all {
+		if watched.gone {
+			names = append(names, watched.name)
 		}
 	}
 	return names
@@ -257,35 +257,35 @@ var refusals = []string{"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONG
 
 // Notices is what happened to the stores.
 func (l *Stores) Notices() (out []harness.Notice) {
-	for _, o := range l.all {
-		out = append(out, o.notices...)
+	for _, watched := range l.all {
+		out = append(out, watched.notices...)
 	}
 	return out
 }
 
 // Countable is the store if its keys can be counted while a run goes on, and nil otherwise. A server that others use too
 // counts theirs as well.
-func Countable(s stores.Store) stores.Counter {
-	c, ok := s.(stores.Counter)
-	if !ok || !s.Owned() || Follows(s) {
+func Countable(store stores.Store) stores.Counter {
+	counter, ok := store.(stores.Counter)
+	if !ok || !store.Owned() || Follows(store) {
 		return nil
 	}
-	return c
+	return counter
 }
 
 // Follows reports whether what a store holds is another one's.
-func Follows(s stores.Store) bool {
-	f, ok := s.(stores.Follower)
-	return ok && f.Follows()
+func Follows(store stores.Store) bool {
+	follower, ok := store.(stores.Follower)
+	return ok && follower.Follows()
 }
 
 // Count counts the keys of all that use a store; none if that is not known.
-func Count(ctx context.Context, s stores.Store) (u stores.Usage, err error) {
-	c := Countable(s)
-	if c == nil {
-		return u, nil
+func Count(ctx context.Context, store stores.Store) (usage stores.Usage, err error) {
+	counter := Countable(store)
+	if counter == nil {
+		return usage, nil
 	}
-	return c.Count(ctx)
+	return counter.Count(ctx)
 }
 
 // Keys are the keys of a pass' stores at its quarters, by the store's name. They are counted on the harness' own

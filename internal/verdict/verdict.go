@@ -17,19 +17,19 @@ type Verdicts struct{ Own, Stores, Rolling *oracle.Verdict }
 // Clauses holds a strategy to clauses, its own or its record's, with parameters that were
 // measured. A clause that does not tolerate each of the faults that happened is
 // left out: it promises nothing then.
-func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v Verdicts) []results.Clause {
+func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, verdicts Verdicts) []results.Clause {
 	out := []results.Clause{}
-	for _, c := range declared {
-		if slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
+	for _, clause := range declared {
+		if slices.ContainsFunc(happened, func(fault quota.Fault) bool { return !slices.Contains(clause.Tolerates, fault) }) {
 			continue
 		}
 		switch {
-		case c.Applies(kind) && c.ByStore():
-			out = append(out, decide(c, params, v.Stores))
-		case c.Applies(kind):
-			out = append(out, decide(c, params, v.Own))
-		case v.Rolling != nil && slices.Contains(c.Kinds, quota.Rolling):
-			out = append(out, decide(c, params, v.Rolling))
+		case clause.Applies(kind) && clause.ByStore():
+			out = append(out, decide(clause, params, verdicts.Stores))
+		case clause.Applies(kind):
+			out = append(out, decide(clause, params, verdicts.Own))
+		case verdicts.Rolling != nil && slices.Contains(clause.Kinds, quota.Rolling):
+			out = append(out, decide(clause, params, verdicts.Rolling))
 		}
 	}
 	return out
@@ -37,45 +37,45 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 
 // decide evaluates a clause. If its bound is all that is asked for, it bounds
 // nothing, and the record says so.
-func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
+func decide(clause quota.Clause, params quota.Params, verdict *oracle.Verdict) results.Clause {
 	endless := params
 	endless.Offered = quota.Unbounded
-	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Source: c.Source, Bound: quota.Unbounded}
-	for _, f := range c.Tolerates {
-		r.Tolerates = append(r.Tolerates, string(f))
+	r := results.Clause{Property: string(clause.Property), Formula: clause.Formula, Source: clause.Source, Bound: quota.Unbounded}
+	for _, fault := range clause.Tolerates {
+		r.Tolerates = append(r.Tolerates, string(fault))
 	}
-	if c.Bound(endless) != quota.Unbounded {
-		r.Bound = c.Bound(params)
+	if clause.Bound(endless) != quota.Unbounded {
+		r.Bound = clause.Bound(params)
 	}
 	var exercised bool
-	r.Certain, r.Possible, exercised = v.Broken(c.Property)
+	r.Certain, r.Possible, exercised = verdict.Broken(clause.Property)
 	r.Decide(exercised)
 	return r
 }
 
 // Params are what clauses are evaluated with, as far as a verdict tells.
-func Params(policy *quota.Policy, v *oracle.Verdict) quota.Params {
+func Params(policy *quota.Policy, verdict *oracle.Verdict) quota.Params {
 	return quota.Params{
-		Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered, Unsynced: v.MaxSpan, Policy: policy,
+		Limit: policy.Limit, MaxCost: verdict.MaxCost, InFlight: verdict.MaxInFlight, Offered: verdict.MaxOffered, Unsynced: verdict.MaxSpan, Policy: policy,
 	}
 }
 
-// RollingWindow is the rolling window of the same length as the tumbling window w
+// RollingWindow is the rolling window of the same length as the tumbling window window
 // has at the moment at.
-func RollingWindow(w quota.Window, at time.Time) quota.Window {
-	span := w.At(at)
+func RollingWindow(window quota.Window, at time.Time) quota.Window {
+	span := window.At(at)
 	return quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
 }
 
 // Length is how long the policy's window is that a moment lies in, or the time in which its bucket fills; 0 for a standing policy.
-func Length(p *quota.Policy, at time.Time) time.Duration {
-	switch w := p.Window; {
-	case w.Kind == quota.Bucket:
-		return time.Duration(w.Flow().Until(quota.Level{Units: p.Limit}))
-	case w.Kind.Tumbling():
-		return RollingWindow(w, at).Length
+func Length(policy *quota.Policy, at time.Time) time.Duration {
+	switch window := policy.Window; {
+	case window.Kind == quota.Bucket:
+		return time.Duration(window.Flow().Until(quota.Level{Units: policy.Limit}))
+	case window.Kind.Tumbling():
+		return RollingWindow(window, at).Length
 	default:
-		return w.RealLength()
+		return window.RealLength()
 	}
 }
 
@@ -85,25 +85,25 @@ func Length(p *quota.Policy, at time.Time) time.Duration {
 // happened while a clock stepped may belong to either side of that.
 func ByOwnClocks(events []oracle.Event, skews []time.Duration, from []int64) {
 	for i := range events {
-		e := &events[i]
-		if int(e.Instance) >= len(skews) {
+		event := &events[i]
+		if int(event.Instance) >= len(skews) {
 			continue
 		}
 		by := func(at int64) int64 {
-			if from != nil && at < from[e.Instance] {
+			if from != nil && at < from[event.Instance] {
 				return 0
 			}
-			return int64(skews[e.Instance])
+			return int64(skews[event.Instance])
 		}
-		a := by(e.Call)
-		b := by(e.Reply)
-		e.Call = e.Call + min(a, b)
-		e.Reply = e.Reply + max(a, b)
-		if e.Kind != oracle.Take {
-			a = by(e.TakeCall)
-			b = by(e.TakeReply)
-			e.TakeCall = e.TakeCall + min(a, b)
-			e.TakeReply = e.TakeReply + max(a, b)
+		a := by(event.Call)
+		b := by(event.Reply)
+		event.Call = event.Call + min(a, b)
+		event.Reply = event.Reply + max(a, b)
+		if event.Kind != oracle.Take {
+			a = by(event.TakeCall)
+			b = by(event.TakeReply)
+			event.TakeCall = event.TakeCall + min(a, b)
+			event.TakeReply = event.TakeReply + max(a, b)
 		}
 	}
 }
@@ -111,18 +111,18 @@ func ByOwnClocks(events []oracle.Event, skews []time.Duration, from []int64) {
 // MaxSkew is the largest difference between the clocks of two instances. skews
 // says how far each one is ahead; missing ones are 0.
 func MaxSkew(skews []time.Duration, instances int) time.Duration {
-	var lo, hi time.Duration
+	var duration, hi time.Duration
 	for i := range instances {
 		var s time.Duration
 		if i < len(skews) {
 			s = skews[i]
 		}
 		if i == 0 {
-			lo = s
+			duration = s
 			hi = s
 		}
-		lo = min(lo, s)
+		duration = min(duration, s)
 		hi = max(hi, s)
 	}
-	return hi - lo
+	return hi - duration
 }

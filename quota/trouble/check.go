@@ -9,18 +9,18 @@ import (
 // Check reports the first event that no run of that length with so many instances can have. A length of 0
 // is that of a run that ends after a number of requests.
 func (l List) Check(instances int, length time.Duration) error {
-	for i, e := range l {
-		if read, err := Parse(e.String()); err != nil {
+	for i, event := range l {
+		if read, err := Parse(event.String()); err != nil {
 			return err
-		} else if read != e {
-			return fmt.Errorf("%s has values that do not belong to it: %+v", e, e)
+		} else if read != event {
+			return fmt.Errorf("%s has values that do not belong to it: %+v", event, event)
 		}
-		if err := e.check(instances, length); err != nil {
+		if err := event.check(instances, length); err != nil {
 			return err
 		}
 		for j := range l[:i] {
-			if err := e.goesWith(&l[j]); err != nil {
-				return fmt.Errorf("%s and %s: %w", l[j], e, err)
+			if err := event.goesWith(&l[j]); err != nil {
+				return fmt.Errorf("%s and %s: %w", l[j], event, err)
 			}
 		}
 	}
@@ -49,24 +49,24 @@ func (e *Event) check(instances int, length time.Duration) error {
 }
 
 // goesWith reports an event that another one leaves no room for.
-func (e *Event) goesWith(o *Event) error {
+func (e *Event) goesWith(event *Event) error {
 	kind := e.Kind()
-	if kind != o.Kind() {
+	if kind != event.Kind() {
 		return nil
 	}
 	switch kind {
 	case Outage:
-		if e.Where == o.Where && e.When.From < o.When.To && o.When.From < e.When.To {
+		if e.Where == event.Where && e.When.From < event.When.To && event.When.From < e.When.To {
 			return errors.New("they overlap, and a store that is away cannot be taken away: give one event for both")
 		}
 	case Change:
-		if e.When == o.When {
+		if e.When == event.When {
 			return errors.New("they are at the same time: leave one of them out")
 		}
 	case Kill:
 		return errors.New("callers are killed in one way: leave one of them out")
 	case Skew:
-		if e.Where == o.Where || e.Where.Instance == All || o.Where.Instance == All {
+		if e.Where == event.Where || e.Where.Instance == All || event.Where.Instance == All {
 			return errors.New("an instance has one clock: leave one of them out")
 		}
 	}

@@ -82,15 +82,15 @@ type When struct{ From, To float64 }
 var Always = When{0, 1}
 
 // Within is when the event begins and ends in a run of that length, since the run's beginning.
-func (w When) Within(length time.Duration) (from, to time.Duration) {
+func (w When) Within(length time.Duration) (from, duration time.Duration) {
 	return time.Duration(w.From * float64(length)), time.Duration(w.To * float64(length))
 }
 
 // In reports whether the event lasts at that time since the beginning of a run of that length. One that lasts until 1
 // lasts until the run has ended.
 func (w When) In(since, length time.Duration) bool {
-	from, to := w.Within(length)
-	return since >= from && (since < to || w.To == 1)
+	from, duration := w.Within(length)
+	return since >= from && (since < duration || w.To == 1)
 }
 
 // Faults are what happens to strategies in the outage of a store or by its network. There are none if requests only take longer.
@@ -125,8 +125,8 @@ const (
 
 // Kind of the event.
 func (e *Event) Kind() Kind {
-	if it := itemOf(e); it != nil {
-		return it.kind
+	if item := itemOf(e); item != nil {
+		return item.kind
 	}
 	return Network
 }
@@ -139,8 +139,8 @@ func (e Event) Away() Event {
 
 // Breaks reports whether something is done to a server that the program has started, instead of taking the store away.
 func (e *Event) Breaks() bool {
-	it := itemOf(e)
-	return it != nil && it.breaks
+	item := itemOf(e)
+	return item != nil && item.breaks
 }
 
 // List is all that goes wrong in a run.
@@ -158,7 +158,7 @@ func (l List) Of(kinds ...Kind) (out List) {
 
 // Without returns the events of all other kinds.
 func (l List) Without(kinds ...Kind) List {
-	return slices.DeleteFunc(slices.Clone(l), func(e Event) bool { return slices.Contains(kinds, e.Kind()) })
+	return slices.DeleteFunc(slices.Clone(l), func(event Event) bool { return slices.Contains(kinds, event.Kind()) })
 }
 
 // InTime returns the events in the order of their beginnings.
@@ -170,13 +170,13 @@ func (l List) InTime() List {
 
 // Has reports whether the word is among what happens.
 func (l List) Has(word Word) bool {
-	return slices.ContainsFunc(l, func(e Event) bool { return e.What.Word == word })
+	return slices.ContainsFunc(l, func(event Event) bool { return event.What.Word == word })
 }
 
 // Strings returns the texts of the events.
 func (l List) Strings() (out []string) {
-	for _, e := range l {
-		out = append(out, e.String())
+	for _, event := range l {
+		out = append(out, event.String())
 	}
 	return out
 }
@@ -186,17 +186,17 @@ type Clock struct{ Ahead, From time.Duration }
 
 // Clocks returns those of so many instances in a run of that length; nil if the list has no clock.
 func (l List) Clocks(instances int, length time.Duration) (out []Clock) {
-	for _, e := range l.Of(Skew) {
+	for _, event := range l.Of(Skew) {
 		if out == nil {
 			out = make([]Clock, instances)
 		}
-		c := Clock{Ahead: e.What.For}
-		if e.When != Always {
-			c.From, _ = e.When.Within(length)
+		clock := Clock{Ahead: event.What.For}
+		if event.When != Always {
+			clock.From, _ = event.When.Within(length)
 		}
 		for i := range out {
-			if e.Where.Has(i) {
-				out[i] = c
+			if event.Where.Has(i) {
+				out[i] = clock
 			}
 		}
 	}
@@ -204,6 +204,6 @@ func (l List) Clocks(instances int, length time.Duration) (out []Clock) {
 }
 
 // ClockAhead is the event of an instance whose clock is always wrong.
-func ClockAhead(instance int, by time.Duration) Event {
-	return Event{Where: Where{Name: Instances, Instance: instance}, What: What{Word: Ahead, For: by}, When: Always}
+func ClockAhead(instance int, duration time.Duration) Event {
+	return Event{Where: Where{Name: Instances, Instance: instance}, What: What{Word: Ahead, For: duration}, When: Always}
 }

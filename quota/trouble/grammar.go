@@ -70,8 +70,8 @@ type item struct {
 
 // value reads what follows the equals sign, and writes it.
 type value struct {
-	read  func(w *What, text string) bool
-	write func(w *What) (text string, zero bool)
+	read  func(what *What, text string) bool
+	write func(what *What) (text string, zero bool)
 }
 
 // items are all words. The first one of a place is offered to those who name none.
@@ -93,11 +93,11 @@ var items = []item{
 	broken("commits-fail", quota.FaultOutage),
 	broken("connections-taken", quota.FaultOutage, quota.FaultLostReply),
 
-	condition("latency", "redis:latency=2ms,jitter=1ms", span(func(w *What) *time.Duration { return &w.Latency }, 0, MaxLatency)),
-	condition("jitter", "redis:latency=2ms,jitter=1ms", span(func(w *What) *time.Duration { return &w.Jitter }, 0, MaxLatency)),
+	condition("latency", "redis:latency=2ms,jitter=1ms", span(func(what *What) *time.Duration { return &what.Latency }, 0, MaxLatency)),
+	condition("jitter", "redis:latency=2ms,jitter=1ms", span(func(what *What) *time.Duration { return &what.Jitter }, 0, MaxLatency)),
 	condition("bandwidth", "redis:bandwidth=100kB", bandwidth),
-	condition("loss", "redis:loss=0.01", share(func(w *What) *float64 { return &w.Loss })),
-	condition("reply-loss", "redis:reply-loss=0.01", share(func(w *What) *float64 { return &w.ReplyLoss })),
+	condition("loss", "redis:loss=0.01", share(func(what *What) *float64 { return &what.Loss })),
+	condition("reply-loss", "redis:reply-loss=0.01", share(func(what *What) *float64 { return &what.ReplyLoss })),
 	condition("cut", "redis/1:cut@0.3-0.6", nil),
 
 	{name: Paused, place: Instances, kind: Pause, when: anyMoment, example: "instance/1:paused=300ms@0.5",
@@ -105,7 +105,7 @@ var items = []item{
 	{name: Restarted, place: Instances, kind: Restart, when: anyMoment, example: "instance/1:restarted@0.5"},
 	{name: Ahead, place: Instances, kind: Skew, when: since, example: "instance/1:clock=-2s@0.5", value: span(forTime, -maxClock, maxClock)},
 	{name: Killed, place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: share(
-		func(w *What) *float64 { return &w.Share })},
+		func(what *What) *float64 { return &what.Share })},
 	{name: "after", place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: after, part: true},
 	{name: Add, place: Keys, kind: Tamper, when: laterThan0, example: "keys/quota:*:add=100@0.5", value: units(math.MinInt64, math.MaxInt64)},
 	{name: Is, place: Limit, kind: Change, when: laterThan0, example: "limit:is=40@0.5", value: units(1, quota.MaxLimit)},
@@ -120,89 +120,91 @@ func broken(name Word, faults ...quota.Fault) item {
 func condition(name Word, example string, v *value) item {
 	if v == nil {
 		v = &value{
-			read:  func(w *What, text string) bool { w.Cut = true; return text == "" },
-			write: func(w *What) (string, bool) { return "", !w.Cut },
+			read:  func(what *What, text string) bool { what.Cut = true; return text == "" },
+			write: func(what *What) (string, bool) { return "", !what.Cut },
 		}
 	}
 	return item{name: name, kind: Network, when: during, example: example, value: v, optional: name == "cut", part: true}
 }
 
-func forTime(w *What) *time.Duration { return &w.For }
+func forTime(what *What) *time.Duration { return &what.For }
 
 // behind is at least a nanosecond if it is given.
 var behind = span(forTime, 1, math.MaxInt64)
 
 // span is a time between two bounds.
 func span(of func(*What) *time.Duration, least, most time.Duration) *value {
-	read := func(w *What, text string) bool {
-		d, err := time.ParseDuration(text)
-		*of(w) = d
-		return err == nil && d >= least && d <= most
+	read := func(what *What, text string) bool {
+		duration, err := time.ParseDuration(text)
+		*of(what) = duration
+		return err == nil && duration >= least && duration <= most
 	}
-	write := func(w *What) (string, bool) {
-		text := strings.Replace(of(w).String(), "µ", "u", 1) // as it can be typed
+	write := func(what *What) (string, bool) {
+		text := strings.Replace(of(what).String(), "µ", "u", 1) // as it can be typed
 		if strings.HasSuffix(text, "m0s") {
 			text = strings.TrimSuffix(text, "0s")
 		}
 		if strings.HasSuffix(text, "h0m") {
 			text = strings.TrimSuffix(text, "0m")
 		}
-		return text, *of(w) == 0
+		return text, *of(what) == 0
 	}
 	return &value{read, write}
 }
 
 // decimal writes a number without an exponent, whose sign would be taken for that of an interval.
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
 // share is a number from 0 to 1.
 func share(of func(*What) *float64) *value {
-	read := func(w *What, text string) bool {
-		x, err := strconv.ParseFloat(text, 64)
-		*of(w) = x
-		return err == nil && x >= 0 && x <= 1
+	read := func(what *What, text string) bool {
+		value, err := strconv.ParseFloat(text, 64)
+		*of(what) = value
+		return err == nil && value >= 0 && value <= 1
 	}
-	return &value{read, func(w *What) (string, bool) { return decimal(*of(w)), *of(w) == 0 }}
+	return &value{read, func(what *What) (string, bool) { return decimal(*of(what)), *of(what) == 0 }}
 }
 
 // units are a whole number other than 0.
 func units(least, most int64) *value {
-	read := func(w *What, text string) bool {
+	read := func(what *What, text string) bool {
 		n, err := strconv.ParseInt(text, 10, 64)
-		w.Units = n
+		what.Units = n
 		return err == nil && n != 0 && n >= least && n <= most
 	}
-	return &value{read, func(w *What) (string, bool) { return strconv.FormatInt(w.Units, 10), w.Units == 0 }}
+	return &value{read, func(what *What) (string, bool) { return strconv.FormatInt(what.Units, 10), what.Units == 0 }}
 }
 
 // after counts the commands of a caller that is killed. The first one need not be said.
 var after = &value{
-	read: func(w *What, text string) bool {
+	read: func(what *What, text string) bool {
 		n, err := strconv.Atoi(text)
-		w.After = n
+		what.After = n
 		return err == nil && n >= 1 && n <= maxAfter
 	},
-	write: func(w *What) (string, bool) { return strconv.Itoa(w.After), w.After == 1 || w.Word != Killed },
+	write: func(what *What) (string, bool) {
+		return strconv.Itoa(what.After), what.After == 1 || what.Word != Killed
+	},
 }
 
 // bandwidth is a number of bytes per second.
 var bandwidth = &value{
-	read: func(w *What, text string) bool {
-		x, err := strconv.ParseFloat(strings.TrimSuffix(scaled.Replace(text), "B"), 64)
-		w.Bandwidth = x
-		return err == nil && x >= 1 && x <= 1e12
+	read: func(what *What, text string) bool {
+		value, err := strconv.ParseFloat(strings.TrimSuffix(scaled.Replace(text), "B"), 64)
+		what.Bandwidth = value
+		return err == nil && value >= 1 && value <= 1e12
 	},
-	write: func(w *What) (string, bool) {
-		x := w.Bandwidth
+	write: func(what *What) (string, bool) {
+		value := what.Bandwidth
 		unit := "B"
 		for _, larger := range []string{"kB", "MB", "GB"} {
-			if x < 1000 || math.Mod(x, 1000) != 0 {
+			if value < 1000 || math.Mod(value, 1000) != 0 {
 				break
 			}
-			x /= 1000
+			value /= 1000
 			unit = larger
 		}
-		return decimal(x) + unit, w.Bandwidth == 0
+		return decimal(value) + unit, what.Bandwidth == 0
 	},
 }
 
@@ -218,11 +220,11 @@ func (w Where) place() string {
 }
 
 // itemOf is the word of an event; nil for a network.
-func itemOf(e *Event) *item {
-	if e.What.Word == "" {
+func itemOf(event *Event) *item {
+	if event.What.Word == "" {
 		return nil
 	}
-	return find(e.Where.place(), e.What.Word)
+	return find(event.Where.place(), event.What.Word)
 }
 
 // find returns the word of a place, or nil.
@@ -237,9 +239,9 @@ func find(place string, name Word) *item {
 
 // Examples are texts of all that can happen.
 func Examples() (out []string) {
-	for _, it := range items {
-		if len(out) == 0 || out[len(out)-1] != it.example {
-			out = append(out, it.example)
+	for _, item := range items {
+		if len(out) == 0 || out[len(out)-1] != item.example {
+			out = append(out, item.example)
 		}
 	}
 	return out

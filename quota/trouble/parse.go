@@ -12,59 +12,59 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// Parse reads an event, e.g. "redis:away@0.3-0.6". An error shows the nearest text that can be read.
+// Parse reads an event, event.g. "redis:away@0.3-0.6". An error shows the nearest text that can be read.
 func Parse(text string) (Event, error) {
-	e, err := read(text)
+	event, err := read(text)
 	if err != nil {
-		return e, fmt.Errorf("%q: %w, as in %s", text, err, nearest(text))
+		return event, fmt.Errorf("%q: %w, as in %s", text, err, nearest(text))
 	}
-	return e, nil
+	return event, nil
 }
 
 // ParseAll reads several events.
-func ParseAll(texts []string) (l List, err error) {
+func ParseAll(texts []string) (list List, err error) {
 	for _, text := range texts {
-		e, err := Parse(text)
+		event, err := Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		l = append(l, e)
+		list = append(list, event)
 	}
-	return l, nil
+	return list, nil
 }
 
 // MustParse reads events whose texts are known to be right, and panics if one is not.
 func MustParse(texts ...string) List {
-	l, err := ParseAll(texts)
+	list, err := ParseAll(texts)
 	if err != nil {
 		panic(err)
 	}
-	return l
+	return list
 }
 
 // String writes the event as [Parse] reads it.
 func (e Event) String() string {
 	var parts []string
 	for i := range items {
-		it := &items[i]
-		if it.place != e.Where.place() {
+		item := &items[i]
+		if item.place != e.Where.place() {
 			continue
 		}
 		text := ""
 		zero := false
-		if it.value != nil {
-			text, zero = it.value.write(&e.What)
+		if item.value != nil {
+			text, zero = item.value.write(&e.What)
 		}
-		has := e.What.Word == it.name
-		if it.part {
-			has = !zero && (it.kind != Network || e.What.Word == "")
+		has := e.What.Word == item.name
+		if item.part {
+			has = !zero && (item.kind != Network || e.What.Word == "")
 		}
 		switch {
 		case !has:
-		case it.value == nil || it.optional && (zero || text == ""):
-			parts = append(parts, string(it.name))
+		case item.value == nil || item.optional && (zero || text == ""):
+			parts = append(parts, string(item.name))
 		default:
-			parts = append(parts, string(it.name)+"="+text)
+			parts = append(parts, string(item.name)+"="+text)
 		}
 	}
 	if len(parts) == 0 {
@@ -100,8 +100,8 @@ const instance = "instance"
 func (e Event) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what [Event.MarshalText] writes.
-func (e *Event) UnmarshalText(b []byte) (err error) {
-	*e, err = Parse(string(b))
+func (e *Event) UnmarshalText(data []byte) (err error) {
+	*e, err = Parse(string(data))
 	return err
 }
 
@@ -115,54 +115,54 @@ func cutLast(text, separator string) (before, last string, ok bool) {
 }
 
 // read reads an event. The error is a reason.
-func read(text string) (e Event, err error) {
+func read(text string) (event Event, err error) {
 	where, rest, ok := cutLast(text, ":")
 	if !ok {
-		return e, errors.New("give where something happens and what, with a colon between them")
+		return event, errors.New("give where something happens and what, with a colon between them")
 	}
-	e.Where, ok = readWhere(where)
+	event.Where, ok = readWhere(where)
 	if !ok {
-		return e, errors.New("give a store's name, instances, instance/1, callers, keys/PATTERN or limit, and what happens there")
+		return event, errors.New("give a store's name, instances, instance/1, callers, keys/PATTERN or limit, and what happens there")
 	}
 	what, when, timed := cutLast(rest, "@")
-	first, err := e.readWhat(what)
+	first, err := event.readWhat(what)
 	if err != nil {
-		return e, err
+		return event, err
 	}
-	if e.Where.Instance != All && e.Where.Name != Instances && first.kind != Network {
-		return e, errors.New("a store is the same for all instances: only its network is one of each")
+	if event.Where.Instance != All && event.Where.Name != Instances && first.kind != Network {
+		return event, errors.New("a store is the same for all instances: only its network is one of each")
 	}
-	return e, e.readWhen(first.when, when, timed)
+	return event, event.readWhen(first.when, when, timed)
 }
 
 // store is the form of a store's name.
 var store = regexp.MustCompile(`^[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+)?$`)
 
 // readWhere reads the place.
-func readWhere(text string) (w Where, ok bool) {
-	w.Instance = All
+func readWhere(text string) (where Where, ok bool) {
+	where.Instance = All
 	name, number, one := strings.Cut(text, "/")
-	w.Name = name
+	where.Name = name
 	switch {
 	case name == Keys:
-		w.Pattern = number
+		where.Pattern = number
 		_, err := path.Match(number, "")
-		return w, number != "" && err == nil
+		return where, number != "" && err == nil
 	case name == instance && one:
-		w.Name = Instances
+		where.Name = Instances
 	case name == Instances || name == Callers || name == Limit:
-		return w, !one
+		return where, !one
 	case name == instance || !store.MatchString(name):
-		return w, false
+		return where, false
 	}
 	if one {
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 0 || strconv.Itoa(n) != number {
-			return w, false
+			return where, false
 		}
-		w.Instance = n
+		where.Instance = n
 	}
-	return w, true
+	return where, true
 }
 
 // readWhat reads what happens, and returns the first word.
@@ -170,30 +170,30 @@ func (e *Event) readWhat(text string) (first *item, err error) {
 	var given []Word
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, valued := strings.Cut(part, "=")
-		it := find(e.Where.place(), Word(name))
+		item := find(e.Where.place(), Word(name))
 		switch {
-		case it == nil:
+		case item == nil:
 			return nil, errors.New("nothing of that name happens there")
-		case slices.Contains(given, it.name):
-			return nil, fmt.Errorf("%s is given twice", it.name)
-		case first != nil && (it.kind != first.kind || !it.part && e.What.Word != ""):
-			return nil, fmt.Errorf("%s and %s are two events: give each by itself", first.name, it.name)
-		case valued && it.value == nil:
-			return nil, fmt.Errorf("%s has no value", it.name)
-		case !valued && it.value != nil && !it.optional:
-			return nil, fmt.Errorf("%s needs a value", it.name)
-		case valued && it.name == "cut":
+		case slices.Contains(given, item.name):
+			return nil, fmt.Errorf("%s is given twice", item.name)
+		case first != nil && (item.kind != first.kind || !item.part && e.What.Word != ""):
+			return nil, fmt.Errorf("%s and %s are two events: give each by itself", first.name, item.name)
+		case valued && item.value == nil:
+			return nil, fmt.Errorf("%s has no value", item.name)
+		case !valued && item.value != nil && !item.optional:
+			return nil, fmt.Errorf("%s needs a value", item.name)
+		case valued && item.name == "cut":
 			return nil, errors.New("cut has no value")
 		}
-		if it.value != nil && (valued || it.part) && !it.value.read(&e.What, value) {
-			return nil, fmt.Errorf("give another value of %s", it.name)
+		if item.value != nil && (valued || item.part) && !item.value.read(&e.What, value) {
+			return nil, fmt.Errorf("give another value of %s", item.name)
 		}
-		if !it.part {
-			e.What.Word = it.name
+		if !item.part {
+			e.What.Word = item.name
 		}
-		given = append(given, it.name)
+		given = append(given, item.name)
 		if first == nil {
-			first = it
+			first = item
 		}
 	}
 	return first, e.fits(first)
@@ -259,17 +259,17 @@ func nearest(text string) string {
 	}
 	for _, where := range likelyPlaces(text, parts) {
 		place, _ := readWhere(where)
-		for _, it := range likelyItems(place.place(), parts) {
-			whole, when, _ := cutLast(it.example, "@")
+		for _, item := range likelyItems(place.place(), parts) {
+			whole, when, _ := cutLast(item.example, "@")
 			_, what, _ := cutLast(whole, ":")
-			for _, what := range append(likelyValues(it, parts), what) {
+			for _, what := range append(likelyValues(item, parts), what) {
 				for _, when := range append(slices.Clone(parts), when) {
 					candidate := where + ":" + what
 					if when != "" {
 						candidate += "@" + when
 					}
-					if e, err := read(candidate); err == nil {
-						return e.String()
+					if event, err := read(candidate); err == nil {
+						return event.String()
 					}
 				}
 			}
@@ -296,10 +296,10 @@ func likelyPlaces(text string, parts []string) (out []string) {
 	}
 	for _, part := range parts {
 		for i := range items {
-			it := &items[i]
+			item := &items[i]
 			name, _, _ := strings.Cut(part, "=")
-			if string(it.name) == name {
-				where, _, _ := cutLast(it.example, ":")
+			if string(item.name) == name {
+				where, _, _ := cutLast(item.example, ":")
 				out = append(out, where)
 			}
 		}

@@ -9,9 +9,9 @@ import (
 
 // ExplorationJSON renders what was explored as it is stored: indented JSON that
 // ends in a newline, the same bytes for the same record.
-func ExplorationJSON(x *results.Exploration) ([]byte, error) {
-	b, err := indented(x)
-	return b, format.Wrapf(err, "encode the exploration")
+func ExplorationJSON(exploration *results.Exploration) ([]byte, error) {
+	data, err := indented(exploration)
+	return data, format.Wrapf(err, "encode the exploration")
 }
 
 // ReadExploration loads a record that [ExplorationJSON] rendered. Everything that is
@@ -21,51 +21,53 @@ func ReadExploration(path string) (results.Exploration, error) {
 }
 
 // DecodeExploration is [ReadExploration] for bytes at hand.
-func DecodeExploration(b []byte) (results.Exploration, error) { return shapedAs(b, decodeExploration) }
+func DecodeExploration(data []byte) (results.Exploration, error) {
+	return shapedAs(data, decodeExploration)
+}
 
-func decodeExploration(d document) (x results.Exploration, err error) {
-	if err := d.decode(&x, results.ExplorationSchema, "explore again", compiled.exploration); err != nil {
+func decodeExploration(d document) (exploration results.Exploration, err error) {
+	if err := d.decode(&exploration, results.ExplorationSchema, "explore again", compiled.exploration); err != nil {
 		return results.Exploration{}, err
 	}
-	for _, f := range allFindings(&x) {
-		if err := checkColumns(f); err != nil {
-			return results.Exploration{}, fmt.Errorf("%s, %s: %w", shortened(format.Plain(f.Strategy)),
-				shortened(format.Plain(string(f.Property))), err)
+	for _, finding := range allFindings(&exploration) {
+		if err := checkColumns(finding); err != nil {
+			return results.Exploration{}, fmt.Errorf("%s, %s: %w", shortened(format.Plain(finding.Strategy)),
+				shortened(format.Plain(string(finding.Property))), err)
 		}
 	}
-	return x, nil
+	return exploration, nil
 }
 
 // allFindings are the schedules of an exploration, drawn or not.
-func allFindings(x *results.Exploration) (out []*results.Finding) {
-	add := func(f *results.ServerFacts) {
-		for _, a := range f.Aborts {
-			out = append(out, a.Shortest)
+func allFindings(exploration *results.Exploration) (out []*results.Finding) {
+	add := func(facts *results.ServerFacts) {
+		for _, abort := range facts.Aborts {
+			out = append(out, abort.Shortest)
 		}
 	}
-	for _, s := range x.Searches {
-		for i := range s.Findings {
-			out = append(out, &s.Findings[i])
+	for _, search := range exploration.Searches {
+		for i := range search.Findings {
+			out = append(out, &search.Findings[i])
 		}
-		add(&s.ServerFacts)
+		add(&search.ServerFacts)
 	}
-	for _, c := range x.Censuses {
-		if c.Shortest != nil {
-			out = append(out, c.Shortest)
+	for _, census := range exploration.Censuses {
+		if census.Shortest != nil {
+			out = append(out, census.Shortest)
 		}
-		add(&c.ServerFacts)
+		add(&census.ServerFacts)
 	}
-	for _, r := range x.Replays {
-		out = append(out, r.Finding)
+	for _, replay := range exploration.Replays {
+		out = append(out, replay.Finding)
 	}
 	return out
 }
 
 // checkColumns refuses steps of actors that are not listed.
-func checkColumns(f *results.Finding) error {
-	for i := range f.Steps {
-		if c := f.Steps[i].Column; c < -1 || c >= len(f.Columns) {
-			return fmt.Errorf("step %d is in column %d of %d", i+1, c, len(f.Columns))
+func checkColumns(finding *results.Finding) error {
+	for i := range finding.Steps {
+		if c := finding.Steps[i].Column; c < -1 || c >= len(finding.Columns) {
+			return fmt.Errorf("step %d is in column %d of %d", i+1, c, len(finding.Columns))
 		}
 	}
 	return nil

@@ -20,50 +20,50 @@ import (
 // Encode renders a file as it is stored: indented JSON that ends in a newline,
 // the same bytes for the same file. Schema 0 is taken as the current one.
 // Figures that are not finite and values that the schema does not know are errors.
-func Encode(f results.File) ([]byte, error) {
-	if f.Schema == 0 {
-		f.Schema = results.SchemaVersion
+func Encode(file results.File) ([]byte, error) {
+	if file.Schema == 0 {
+		file.Schema = results.SchemaVersion
 	}
-	if f.Schema != results.SchemaVersion {
-		return nil, fmt.Errorf("cannot write schema %d, only %d", f.Schema, results.SchemaVersion)
+	if file.Schema != results.SchemaVersion {
+		return nil, fmt.Errorf("cannot write schema %d, only %d", file.Schema, results.SchemaVersion)
 	}
-	f.Summaries = results.Summarise(f.Runs)
-	f = complete(f)
-	if err := checkFinite(&f); err != nil {
+	file.Summaries = results.Summarise(file.Runs)
+	file = complete(file)
+	if err := checkFinite(&file); err != nil {
 		return nil, err
 	}
-	b, err := indented(f)
+	data, err := indented(file)
 	if err == nil {
-		_, err = shaped(b)
+		_, err = shaped(data)
 	}
 	if err == nil {
-		err = checkAgainst(compiled.results, b)
+		err = checkAgainst(compiled.results, data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode results: %w", err)
 	}
-	return b, nil
+	return data, nil
 }
 
 // indented renders a record as indented JSON that ends in a newline, the same bytes for the
 // same record.
 func indented(record any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(record)
-	return b.Bytes(), err
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(record)
+	return buffer.Bytes(), err
 }
 
 // Write stores a file at path. A reader sees the file that was there before or
 // the whole new one, never a part.
-func Write(path string, f results.File) (err error) {
-	b, err := Encode(f)
+func Write(path string, file results.File) (err error) {
+	data, err := Encode(file)
 	if err != nil {
 		return err
 	}
-	return files.Write(path, b)
+	return files.Write(path, data)
 }
 
 // Read loads a file that [Write] stored. Everything that is not exactly of this
@@ -74,11 +74,11 @@ func Read(path string) (results.File, error) {
 
 // read decodes the record at a path.
 func read[T any](path string, decode func([]byte) (T, error)) (record T, err error) {
-	b, err := readFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return record, err
 	}
-	whole, err := decode(b)
+	whole, err := decode(data)
 	if err != nil {
 		return record, fmt.Errorf("%s: %w", path, err)
 	}
@@ -86,9 +86,9 @@ func read[T any](path string, decode func([]byte) (T, error)) (record T, err err
 }
 
 // Decode is [Read] for bytes at hand.
-func Decode(b []byte) (results.File, error) { return shapedAs(b, decodeFile) }
+func Decode(data []byte) (results.File, error) { return shapedAs(data, decodeFile) }
 
-func decodeFile(d document) (f results.File, err error) {
+func decodeFile(d document) (file results.File, err error) {
 	earlier := d.top["schema"] == json.Number(strconv.Itoa(earlierSchema))
 	if earlier {
 		d, err = renewed(d)
@@ -96,29 +96,29 @@ func decodeFile(d document) (f results.File, err error) {
 			return results.File{}, err
 		}
 	}
-	if err := d.decode(&f, results.SchemaVersion, "measure again, or use the quotabench that wrote it", compiled.results); err != nil {
+	if err := d.decode(&file, results.SchemaVersion, "measure again, or use the quotabench that wrote it", compiled.results); err != nil {
 		return results.File{}, err
 	}
-	for i := range f.Runs {
-		if err := checkHistograms(&f.Runs[i]); err != nil {
-			return results.File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(format.Plain(f.Runs[i].Params.Label)), err)
+	for i := range file.Runs {
+		if err := checkHistograms(&file.Runs[i]); err != nil {
+			return results.File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(format.Plain(file.Runs[i].Params.Label)), err)
 		}
 	}
 	if earlier {
-		f.Summaries = results.Summarise(f.Runs)
+		file.Summaries = results.Summarise(file.Runs)
 	}
-	return f, checkSummaries(&f)
+	return file, checkSummaries(&file)
 }
 
 // decode decodes a record, all of which must be of this version's form. It comes before the schema: its
 // errors name lines and not indices.
-func (d document) decode(to any, version int, otherwise string, form func() (*jsonschema.Schema, error)) error {
+func (d document) decode(value any, version int, otherwise string, form func() (*jsonschema.Schema, error)) error {
 	if err := d.checkVersion(version, otherwise); err != nil {
 		return err
 	}
 	j := json.NewDecoder(bytes.NewReader(d.text))
 	j.DisallowUnknownFields()
-	if err := j.Decode(to); err != nil {
+	if err := j.Decode(value); err != nil {
 		if strings.HasPrefix(err.Error(), "json: unknown field") {
 			return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it",
 				shortened(strings.TrimPrefix(err.Error(), "json: ")), version)
@@ -146,86 +146,86 @@ func (d document) checkVersion(version int, otherwise string) error {
 }
 
 // jsonError puts a line number to a decoding error.
-func jsonError(b []byte, err error) error {
+func jsonError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: not valid JSON: %w", lineAt(b, syntax.Offset), err)
+		return fmt.Errorf("line %d: not valid JSON: %w", lineAt(data, syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(b, kind.Offset), kind.Field, kind.Value)
-	case errors.Is(err, io.EOF) && len(bytes.TrimSpace(b)) == 0:
+		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(data, kind.Offset), kind.Field, kind.Value)
+	case errors.Is(err, io.EOF) && len(bytes.TrimSpace(data)) == 0:
 		return errors.New("is empty: not a record of quotabench")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("line %d: ends too early, it was cut off", lineAt(b, int64(len(b))))
+		return fmt.Errorf("line %d: ends too early, it was cut off", lineAt(data, int64(len(data))))
 	default:
 		return fmt.Errorf("not a record of quotabench: %w", err)
 	}
 }
 
-func lineAt(b []byte, offset int64) int {
-	return 1 + bytes.Count(b[:min(max(offset, 0), int64(len(b)))], []byte("\n"))
+func lineAt(data []byte, offset int64) int {
+	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 }
 
-func checkHistograms(r *results.Run) error {
-	all := []*results.Latency{&r.Service}
-	if r.Response != nil {
-		all = append(all, r.Response)
+func checkHistograms(run *results.Run) error {
+	all := []*results.Latency{&run.Service}
+	if run.Response != nil {
+		all = append(all, run.Response)
 	}
-	if r.Settlement != nil {
-		all = append(all, &r.Settlement.Service)
+	if run.Settlement != nil {
+		all = append(all, &run.Settlement.Service)
 	}
-	for _, l := range all {
-		if err := l.Check(); err != nil {
+	for _, latency := range all {
+		if err := latency.Check(); err != nil {
 			return err
 		}
 	}
-	if r.Paced != nil {
-		return checkHistograms(r.Paced)
+	if run.Paced != nil {
+		return checkHistograms(run.Paced)
 	}
 	return nil
 }
 
 // complete returns a copy whose lists and maps are empty rather than null, so that readers in
 // other languages need one case less, except for those that are absent then.
-func complete(f results.File) results.File {
-	return completed(reflect.ValueOf(f)).Interface().(results.File)
+func complete(file results.File) results.File {
+	return completed(reflect.ValueOf(file)).Interface().(results.File)
 }
 
-func completed(v reflect.Value) reflect.Value {
-	out := reflect.New(v.Type()).Elem()
-	out.Set(v)
-	switch v.Kind() {
+func completed(value reflect.Value) reflect.Value {
+	out := reflect.New(value.Type()).Elem()
+	out.Set(value)
+	switch value.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() {
-			out.Set(reflect.New(v.Type().Elem()))
-			out.Elem().Set(completed(v.Elem()))
+		if !value.IsNil() {
+			out.Set(reflect.New(value.Type().Elem()))
+			out.Elem().Set(completed(value.Elem()))
 		}
 	case reflect.Slice:
-		if v.Len() > 0 && v.Type().Elem().Kind() == reflect.Struct {
-			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-			for i := range v.Len() {
-				out.Index(i).Set(completed(v.Index(i)))
+		if value.Len() > 0 && value.Type().Elem().Kind() == reflect.Struct {
+			out.Set(reflect.MakeSlice(value.Type(), value.Len(), value.Len()))
+			for i := range value.Len() {
+				out.Index(i).Set(completed(value.Index(i)))
 			}
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				out.Field(i).Set(completedField(v.Type().Field(i), v.Field(i)))
+		for i := range value.NumField() {
+			if value.Type().Field(i).IsExported() {
+				out.Field(i).Set(completedField(value.Type().Field(i), value.Field(i)))
 			}
 		}
 	}
 	return out
 }
 
-func completedField(f reflect.StructField, v reflect.Value) reflect.Value {
-	tag := f.Tag.Get("json")
+func completedField(field reflect.StructField, value reflect.Value) reflect.Value {
+	tag := field.Tag.Get("json")
 	always := tag != "-" && !strings.Contains(tag, ",omitempty")
 	switch {
-	case always && v.Kind() == reflect.Slice && v.IsNil():
-		return reflect.MakeSlice(v.Type(), 0, 0)
-	case always && v.Kind() == reflect.Map && v.IsNil():
-		return reflect.MakeMap(v.Type())
+	case always && value.Kind() == reflect.Slice && value.IsNil():
+		return reflect.MakeSlice(value.Type(), 0, 0)
+	case always && value.Kind() == reflect.Map && value.IsNil():
+		return reflect.MakeMap(value.Type())
 	}
-	return completed(v)
+	return completed(value)
 }

@@ -45,8 +45,8 @@ type document struct {
 }
 
 // shapedAs decodes a record after its shape has been checked.
-func shapedAs[T any](b []byte, decode func(document) (T, error)) (record T, err error) {
-	d, err := shaped(b)
+func shapedAs[T any](data []byte, decode func(document) (T, error)) (record T, err error) {
+	d, err := shaped(data)
 	if err != nil {
 		return record, err
 	}
@@ -56,27 +56,27 @@ func shapedAs[T any](b []byte, decode func(document) (T, error)) (record T, err 
 // shaped bounds what decoding and validation will cost, before either
 // begins. It also refuses names that occur twice in an object: decoding merges
 // their values, while the schema sees the last alone.
-func shaped(b []byte) (document, error) {
-	if len(b) > maxFile {
+func shaped(data []byte) (document, error) {
+	if len(data) > maxFile {
 		return document{}, errTooLarge
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
 	s := shape{top: map[string]json.Token{}}
 	for {
-		t, err := d.Token()
+		token, err := decoder.Token()
 		switch {
 		case errors.Is(err, io.EOF) && s.over:
-			return document{b, s.top}, nil
+			return document{data, s.top}, nil
 		case err != nil:
-			return document{}, jsonError(b, err)
+			return document{}, jsonError(data, err)
 		case s.over:
 			err = errors.New("more follows after its end")
 		default:
-			err = s.add(t)
+			err = s.add(token)
 		}
 		if err != nil {
-			return document{}, fmt.Errorf("line %d: %w", lineAt(b, d.InputOffset()), err)
+			return document{}, fmt.Errorf("line %d: %w", lineAt(data, decoder.InputOffset()), err)
 		}
 		s.over = len(s.open) == 0
 	}
@@ -100,11 +100,11 @@ type level struct {
 	value bool
 }
 
-func (s *shape) add(t json.Token) error {
-	if n := len(s.open); n > 0 && s.open[n-1].names != nil && t != json.Delim('}') {
+func (s *shape) add(token json.Token) error {
+	if n := len(s.open); n > 0 && s.open[n-1].names != nil && token != json.Delim('}') {
 		top := &s.open[n-1]
 		if !top.value {
-			name, _ := t.(string) // the decoder takes nothing else for a name
+			name, _ := token.(string) // the decoder takes nothing else for a name
 			if top.names[name] {
 				return fmt.Errorf("%q occurs twice in one object", shortened(name))
 			}
@@ -113,10 +113,10 @@ func (s *shape) add(t json.Token) error {
 		}
 		top.value = false
 		if n == 1 {
-			s.top[top.name] = t
+			s.top[top.name] = token
 		}
 	}
-	switch t := t.(type) {
+	switch t := token.(type) {
 	case json.Delim:
 		return s.nest(t)
 	case json.Number:
@@ -125,8 +125,8 @@ func (s *shape) add(t json.Token) error {
 	return nil
 }
 
-func (s *shape) nest(d json.Delim) error {
-	switch d {
+func (s *shape) nest(delim json.Delim) error {
+	switch delim {
 	case '}', ']':
 		s.open = s.open[:len(s.open)-1]
 		return nil
@@ -170,37 +170,37 @@ func Unpacked(path string) string { return strings.TrimSuffix(path, packed) }
 
 // readFile reads a record. One that is too large is not read at all.
 func readFile(path string) ([]byte, error) {
-	b, err := contents(path, false)
+	data, err := contents(path, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		if b, err := contents(path+packed, true); !errors.Is(err, fs.ErrNotExist) {
 			return b, err
 		}
 	}
-	return b, err
+	return data, err
 }
 
-func contents(path string, compressed bool) (b []byte, err error) {
+func contents(path string, compressed bool) (data []byte, err error) {
 	defer func() {
 		if err != nil {
 			err = format.Unreadable(path, err)
 		}
 	}()
-	in, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = in.Close() }() // nothing was written
-	if info, err := in.Stat(); err != nil || info.Size() > maxFile {
+	defer func() { _ = file.Close() }() // nothing was written
+	if info, err := file.Stat(); err != nil || info.Size() > maxFile {
 		return nil, cmp.Or(err, errTooLarge)
 	}
 	if !compressed {
-		return readAll(in, maxFile)
+		return readAll(file, maxFile)
 	}
-	z, err := gzip.NewReader(in)
+	reader, err := gzip.NewReader(file)
 	if err != nil {
 		return nil, err
 	}
-	return readAll(z, maxFile)
+	return readAll(reader, maxFile)
 }
 
 // readAll reads a whole file, but no more than most bytes: a path may lead to a
@@ -226,10 +226,10 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 const readPart = 1 << 20
 
 // shortened cuts text from a file for a message about it.
-func shortened(s string) string {
+func shortened(text string) string {
 	const most = 300
-	if len(s) <= most {
-		return s
+	if len(text) <= most {
+		return text
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -24,17 +24,17 @@ func ReadRecord(path string) (Record, error) {
 }
 
 // DecodeRecord is [ReadRecord] for bytes at hand. What is of no kind that is known is left to the decoder of results.
-func DecodeRecord(b []byte) (Record, error) {
-	return shapedAs(b, func(d document) (r Record, err error) {
+func DecodeRecord(data []byte) (Record, error) {
+	return shapedAs(data, func(d document) (record Record, err error) {
 		switch {
 		case d.top["kind"] == "exploration":
-			r.Exploration, err = pointerTo(decodeExploration(d))
+			record.Exploration, err = pointerTo(decodeExploration(d))
 		case d.top["series"] != nil:
-			r.Series, err = decodeSeries(d)
+			record.Series, err = decodeSeries(d)
 		default:
-			r.File, err = pointerTo(decodeFile(d))
+			record.File, err = pointerTo(decodeFile(d))
 		}
-		return r, err
+		return record, err
 	})
 }
 
@@ -47,7 +47,7 @@ func pointerTo[T any](record T, err error) (*T, error) {
 }
 
 // ComparisonJSON renders a comparison as indented JSON that ends in a newline.
-func ComparisonJSON(c *compare.Comparison) ([]byte, error) {
-	b, err := indented(c)
-	return b, format.Wrapf(err, "encode the comparison")
+func ComparisonJSON(comparison *compare.Comparison) ([]byte, error) {
+	data, err := indented(comparison)
+	return data, format.Wrapf(err, "encode the comparison")
 }

@@ -27,23 +27,23 @@ func compile(text []byte) func() (*jsonschema.Schema, error) {
 			return nil, err
 		}
 		const name = "record.schema.json"
-		c := jsonschema.NewCompiler()
-		if err := c.AddResource(name, doc); err != nil {
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource(name, doc); err != nil {
 			return nil, err
 		}
-		return c.Compile(name)
+		return compiler.Compile(name)
 	})
 }
 
 // checkAgainst checks a record against its schema. Decoding alone would take a missing leak for a leak of 0.
-func checkAgainst(form func() (*jsonschema.Schema, error), b []byte) error {
+func checkAgainst(form func() (*jsonschema.Schema, error), data []byte) error {
 	s, err := form()
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
-		return jsonError(b, err)
+		return jsonError(data, err)
 	}
 	err = s.Validate(doc)
 	var invalid *jsonschema.ValidationError
@@ -53,8 +53,8 @@ func checkAgainst(form func() (*jsonschema.Schema, error), b []byte) error {
 	// The innermost first cause says it in one line. Summaries repeat what is wrong
 	// with a run.
 	for len(invalid.Causes) > 0 {
-		i := slices.IndexFunc(invalid.Causes, func(e *jsonschema.ValidationError) bool {
-			return len(e.InstanceLocation) == 0 || e.InstanceLocation[0] != "summaries"
+		i := slices.IndexFunc(invalid.Causes, func(validationError *jsonschema.ValidationError) bool {
+			return len(validationError.InstanceLocation) == 0 || validationError.InstanceLocation[0] != "summaries"
 		})
 		invalid = invalid.Causes[max(i, 0)]
 	}

@@ -24,45 +24,45 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 	}
 	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects",
 		"keys"}
-	for _, t := range tiers {
-		head = append(head, "decided by "+t)
+	for _, text := range tiers {
+		head = append(head, "decided by "+text)
 	}
-	for _, c := range counters {
+	for _, text := range counters {
 		for _, field := range []string{"readings", "unknown", "drifting", "drift", "drift size", "worst drift", "staleness_s",
 			"mean staleness_s", "never"} {
-			head = append(head, format.Cell(c+" "+field))
+			head = append(head, format.Cell(text+" "+field))
 		}
 	}
 	lines := [][]string{head}
 	for _, s := range series {
-		for _, x := range s.Samples {
-			lines = append(lines, seriesRow(&s, &x, tiers, counters))
+		for _, sample := range s.Samples {
+			lines = append(lines, seriesRow(&s, &sample, tiers, counters))
 		}
 	}
-	var b bytes.Buffer
-	err := csv.NewWriter(&b).WriteAll(lines)
-	return b.Bytes(), err
+	var buffer bytes.Buffer
+	err := csv.NewWriter(&buffer).WriteAll(lines)
+	return buffer.Bytes(), err
 }
 
-func seriesRow(s *results.Series, x *results.Sample, tiers, counters []string) []string {
-	row := []string{format.Cell(s.Strategy), seconds(x.AtNS)}
-	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Fill, x.Leak, x.FalseRejects, x.Keys} {
+func seriesRow(series *results.Series, sample *results.Sample, tiers, counters []string) []string {
+	row := []string{format.Cell(series.Strategy), seconds(sample.AtNS)}
+	for _, n := range []int64{sample.Issued, sample.Admitted, sample.Rejected, sample.Errors, sample.InFlight, sample.Usage, sample.Fill, sample.Leak, sample.FalseRejects, sample.Keys} {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
-	for _, t := range tiers {
-		row = append(row, cell(slices.Index(s.Tiers, t), func(i int) string { return strconv.FormatInt(x.Hits[i], 10) }))
+	for _, text := range tiers {
+		row = append(row, cell(slices.Index(series.Tiers, text), func(i int) string { return strconv.FormatInt(sample.Hits[i], 10) }))
 	}
 	for _, name := range counters {
-		i := slices.Index(s.Counters, name)
+		i := slices.Index(series.Counters, name)
 		if i < 0 {
 			row = append(row, make([]string, 9)...)
 			continue
 		}
-		c := x.Counters[i]
-		for _, n := range []int64{c.Readings, c.Unknown, c.Drifting, c.Drift, c.Size, c.Worst} {
+		counter := sample.Counters[i]
+		for _, n := range []int64{counter.Readings, counter.Unknown, counter.Drifting, counter.Drift, counter.Size, counter.Worst} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		row = append(row, seconds(c.StalenessNS), seconds(c.MeanNS), strconv.FormatInt(c.Never, 10))
+		row = append(row, seconds(counter.StalenessNS), seconds(counter.MeanNS), strconv.FormatInt(counter.Never, 10))
 	}
 	return row
 }
@@ -81,35 +81,35 @@ func seconds(ns int64) string {
 		sign = "-"
 		ns = -ns
 	}
-	s := fmt.Sprintf("%s%d.%09d", sign, ns/1e9, ns%1e9)
-	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	text := fmt.Sprintf("%s%d.%09d", sign, ns/1e9, ns%1e9)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
 // SeriesJSON renders series with their schema version.
 func SeriesJSON(series []results.Series) ([]byte, error) {
-	b, err := json.MarshalIndent(results.SeriesFile{Schema: results.SeriesVersion, Series: series}, "", " ")
+	data, err := json.MarshalIndent(results.SeriesFile{Schema: results.SeriesVersion, Series: series}, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("write the series: %w", err)
 	}
-	return append(b, '\n'), nil
+	return append(data, '\n'), nil
 }
 
 // DecodeSeries reads series that [SeriesJSON] rendered, all of them of this version's form.
-func DecodeSeries(b []byte) ([]results.Series, error) { return shapedAs(b, decodeSeries) }
+func DecodeSeries(data []byte) ([]results.Series, error) { return shapedAs(data, decodeSeries) }
 
 func decodeSeries(d document) ([]results.Series, error) {
-	var f results.SeriesFile
-	if err := d.decode(&f, results.SeriesVersion, "simulate again", compiled.series); err != nil {
+	var file results.SeriesFile
+	if err := d.decode(&file, results.SeriesVersion, "simulate again", compiled.series); err != nil {
 		return nil, err
 	}
-	for i := range f.Series {
-		s := &f.Series[i]
-		for j := range s.Samples {
-			if x := &s.Samples[j]; len(x.Hits) != len(s.Tiers) || len(x.Counters) != len(s.Counters) {
+	for i := range file.Series {
+		series := &file.Series[i]
+		for j := range series.Samples {
+			if sample := &series.Samples[j]; len(sample.Hits) != len(series.Tiers) || len(sample.Counters) != len(series.Counters) {
 				return nil, fmt.Errorf("series[%d] (%s): sample %d has %d hits and %d counters, and there are %d tiers and %d counters",
-					i, shortened(format.Plain(s.Strategy)), j, len(x.Hits), len(x.Counters), len(s.Tiers), len(s.Counters))
+					i, shortened(format.Plain(series.Strategy)), j, len(sample.Hits), len(sample.Counters), len(series.Tiers), len(series.Counters))
 			}
 		}
 	}
-	return f.Series, nil
+	return file.Series, nil
 }

@@ -18,19 +18,19 @@ const sameFigure = 1e-9
 
 // checkSummaries replaces the summaries of a file by those that follow from its
 // runs, and fails if the file says something else.
-func checkSummaries(f *results.File) error {
-	stored := f.Summaries
-	f.Summaries = results.Summarise(f.Runs)
-	*f = complete(*f)
-	if err := checkFinite(f); err != nil {
+func checkSummaries(file *results.File) error {
+	stored := file.Summaries
+	file.Summaries = results.Summarise(file.Runs)
+	*file = complete(*file)
+	if err := checkFinite(file); err != nil {
 		return err
 	}
-	if len(stored) != len(f.Summaries) {
+	if len(stored) != len(file.Summaries) {
 		return fmt.Errorf("summaries: there are %d, and %d follow from the runs: measure again, or restore the file", len(stored),
-			len(f.Summaries))
+			len(file.Summaries))
 	}
 	for i := range stored {
-		if path := firstWrong(reflect.ValueOf(stored[i]), reflect.ValueOf(f.Summaries[i]), fmt.Sprintf("summaries[%d]", i), differs); path != "" {
+		if path := firstWrong(reflect.ValueOf(stored[i]), reflect.ValueOf(file.Summaries[i]), fmt.Sprintf("summaries[%d]", i), differs); path != "" {
 			return errors.New(path + " does not follow from the runs: restore the file")
 		}
 	}
@@ -38,7 +38,7 @@ func checkSummaries(f *results.File) error {
 }
 
 // firstWrong is the JSON path of the first value of a that is wrong next to that of b, or "".
-func firstWrong(a, b reflect.Value, path string, wrong func(a, b reflect.Value) bool) string {
+func firstWrong(a, b reflect.Value, path string, wrong func(value, b reflect.Value) bool) string {
 	switch {
 	case a.Kind() == reflect.Struct:
 		for i := range a.NumField() {
@@ -47,15 +47,15 @@ func firstWrong(a, b reflect.Value, path string, wrong func(a, b reflect.Value) 
 			if name == "-" || !field.IsExported() {
 				continue
 			}
-			if p := firstWrong(a.Field(i), b.Field(i), format.Join(".", path, name), wrong); p != "" {
-				return p
+			if text := firstWrong(a.Field(i), b.Field(i), format.Join(".", path, name), wrong); text != "" {
+				return text
 			}
 		}
 		return ""
 	case a.Kind() == reflect.Slice && a.Len() == b.Len():
 		for i := range a.Len() {
-			if p := firstWrong(a.Index(i), b.Index(i), path+"["+strconv.Itoa(i)+"]", wrong); p != "" {
-				return p
+			if text := firstWrong(a.Index(i), b.Index(i), path+"["+strconv.Itoa(i)+"]", wrong); text != "" {
+				return text
 			}
 		}
 		return ""
@@ -75,12 +75,12 @@ func differs(a, b reflect.Value) bool {
 }
 
 // checkFinite names the first NaN or infinity of a file.
-func checkFinite(f *results.File) error {
-	v := reflect.ValueOf(*f)
+func checkFinite(file *results.File) error {
+	value := reflect.ValueOf(*file)
 	infinite := func(x, _ reflect.Value) bool {
 		return x.CanFloat() && (math.IsNaN(x.Float()) || math.IsInf(x.Float(), 0))
 	}
-	if path := firstWrong(v, v, "", infinite); path != "" {
+	if path := firstWrong(value, value, "", infinite); path != "" {
 		return fmt.Errorf("%s is not a finite number", path)
 	}
 	return nil

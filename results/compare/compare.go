@@ -27,13 +27,15 @@ type Row = compare.Row
 type Gate = compare.Gate
 
 // Compare compares head with base.
-func Compare(base, head Side, o Options) (*Comparison, error) { return compare.Compare(base, head, o) }
+func Compare(base, head Side, options Options) (*Comparison, error) {
+	return compare.Compare(base, head, options)
+}
 
 // ParseRunGate reads a condition on runs, such as "p99/reference<=1.2".
 func ParseRunGate(text string) (Gate, error) { return compare.ParseRunGate(text) }
 
 // Check checks conditions on all strategies of a file.
-func Check(f *results.File, gates []Gate) []Row { return compare.Check(f, gates) }
+func Check(file *results.File, gates []Gate) []Row { return compare.Check(file, gates) }
 
 // ParseSearchGate reads a condition on a search for these properties.
 func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
@@ -41,6 +43,6 @@ func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
 }
 
 // CheckSearches checks conditions on all searches.
-func CheckSearches(x *results.Exploration, gates []Gate) []Row {
-	return compare.CheckSearches(x, gates)
+func CheckSearches(exploration *results.Exploration, gates []Gate) []Row {
+	return compare.CheckSearches(exploration, gates)
 }

@@ -19,7 +19,7 @@ type ComparisonRenderer struct {
 	Name string
 	Doc  string // one line
 	// Render returns what goes to standard output. Tables are laid out for the page.
-	Render func(page Page, c *compare.Comparison) ([]byte, error)
+	Render func(page Page, comparison *compare.Comparison) ([]byte, error)
 }
 
 // Formats of comparisons.
@@ -37,18 +37,20 @@ func Comparisons() []ComparisonRenderer {
 	return []ComparisonRenderer{
 		{"text", "a table for the terminal", comparisonText(text.Comparison)},
 		{Markdown, "the same table for a page", comparisonText(text.ComparisonMarkdown)},
-		{JSON, "all figures that were compared", func(_ layout.Page, c *compare.Comparison) ([]byte, error) { return codec.ComparisonJSON(c) }},
+		{JSON, "all figures that were compared", func(_ layout.Page, comparison *compare.Comparison) ([]byte, error) {
+			return codec.ComparisonJSON(comparison)
+		}},
 		{GitHub, "annotations for GitHub Actions", comparisonText(text.ComparisonAnnotations)},
 	}
 }
 
 func comparisonText(write func(io.Writer, layout.Page, *compare.Comparison) error) func(layout.Page, *compare.Comparison) ([]byte, error) {
-	return func(page layout.Page, c *compare.Comparison) ([]byte, error) {
-		var b bytes.Buffer
-		err := write(&b, page, c)
+	return func(page layout.Page, comparison *compare.Comparison) ([]byte, error) {
+		var buffer bytes.Buffer
+		err := write(&buffer, page, comparison)
 		if page.Colour { // which making it visible would take out
-			return []byte(layout.Painted(b.String(), format.Visible)), err
+			return []byte(layout.Painted(buffer.String(), format.Visible)), err
 		}
-		return visible(&b), err
+		return visible(&buffer), err
 	}
 }

@@ -15,39 +15,39 @@ import (
 func Exports() []Renderer {
 	return []Renderer{
 		{"gobench", "txt", "runs in Go's benchmark format, a line per round, for benchstat",
-			record("gobench.txt", (*Bundle).hasFile, func(b *Bundle) ([]byte, error) { return export.GoBench(b.File), nil })},
+			record("gobench.txt", (*Bundle).hasFile, func(bundle *Bundle) ([]byte, error) { return export.GoBench(bundle.File), nil })},
 		{"hgrm", "hgrm", "latencies in HdrHistogram's percentile format, one file per strategy, loop and kind", hgrm},
 		{"csv", "csv", "a row per run and round, per sample of a series, or per property of an exploration", asCSV},
 		{"json", "json", "the records themselves", asJSON},
 	}
 }
 
-func hgrm(b *Bundle) (out []Output, err error) {
-	if b.File == nil {
+func hgrm(bundle *Bundle) (out []Output, err error) {
+	if bundle.File == nil {
 		return nil, nil
 	}
-	all, err := export.HGRM(b.File)
+	all, err := export.HGRM(bundle.File)
 	if err != nil {
 		return nil, err
 	}
 	taken := map[string]int{}
-	for _, p := range all {
-		name := fileName(p.Name)
+	for _, percentiles := range all {
+		name := fileName(percentiles.Name)
 		if taken[name]++; taken[name] > 1 { // two labels may differ in what a file's name cannot hold
 			name += fmt.Sprintf("-again-%d", taken[name])
 		}
-		out = append(out, Output{Name: name + ".hgrm", Bytes: p.Text})
+		out = append(out, Output{Name: name + ".hgrm", Bytes: percentiles.Text})
 	}
 	return out, nil
 }
 
-func asCSV(b *Bundle) (out []Output, err error) {
+func asCSV(bundle *Bundle) (out []Output, err error) {
 	for _, render := range []func(*Bundle) ([]Output, error){
 		record("runs.csv", (*Bundle).hasFile, func(b *Bundle) ([]byte, error) { return export.RunsCSV(b.File) }),
 		record(seriesTableName, (*Bundle).hasSeries, seriesCSV),
 		record("exploration.csv", (*Bundle).hasExploration, func(b *Bundle) ([]byte, error) { return export.ExplorationCSV(b.Exploration) }),
 	} {
-		more, err := render(b)
+		more, err := render(bundle)
 		if err != nil {
 			return nil, err
 		}
@@ -57,13 +57,13 @@ func asCSV(b *Bundle) (out []Output, err error) {
 }
 
 // asJSON has the records of a bundle.
-func asJSON(b *Bundle) (out []Output, err error) {
+func asJSON(bundle *Bundle) (out []Output, err error) {
 	for _, render := range []func(*Bundle) ([]Output, error){
 		record(ResultsName, (*Bundle).hasFile, resultsJSON),
 		record(SeriesName, (*Bundle).hasSeries, seriesJSON),
 		record(ExplorationName, (*Bundle).hasExploration, explorationJSON),
 	} {
-		more, err := render(b)
+		more, err := render(bundle)
 		if err != nil {
 			return nil, err
 		}
@@ -84,24 +84,24 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 	}
 	found := false
 	if b.File != nil {
-		f := *b.File
-		f.Runs = keep(f.Runs, func(r *results.Run) bool { return is(r.Params.Label) })
+		file := *b.File
+		file.Runs = keep(file.Runs, func(run *results.Run) bool { return is(run.Params.Label) })
 		// Which rounds are kept follows from all strategies.
-		f.Summaries = keep(b.File.Summarised(), func(s *results.Summary) bool { return is(s.Label) })
-		out.File = &f
-		found = len(f.Runs) > 0
+		file.Summaries = keep(b.File.Summarised(), func(summary *results.Summary) bool { return is(summary.Label) })
+		out.File = &file
+		found = len(file.Runs) > 0
 	}
 	if b.Series != nil {
-		out.Series = keep(b.Series, func(s *results.Series) bool { return is(s.Strategy) })
+		out.Series = keep(b.Series, func(series *results.Series) bool { return is(series.Strategy) })
 		found = found || len(out.Series) > 0
 	}
 	if b.Exploration != nil {
-		x := *b.Exploration
-		x.Searches = keep(x.Searches, func(s **results.Search) bool { return is((*s).Strategy) })
-		x.Censuses = keep(x.Censuses, func(c **results.Census) bool { return is((*c).Strategy) })
-		x.Replays = keep(x.Replays, func(r **results.Replay) bool { return is((*r).Strategy) })
-		out.Exploration = &x
-		found = found || len(x.Searches)+len(x.Censuses)+len(x.Replays) > 0
+		exploration := *b.Exploration
+		exploration.Searches = keep(exploration.Searches, func(search **results.Search) bool { return is((*search).Strategy) })
+		exploration.Censuses = keep(exploration.Censuses, func(census **results.Census) bool { return is((*census).Strategy) })
+		exploration.Replays = keep(exploration.Replays, func(replay **results.Replay) bool { return is((*replay).Strategy) })
+		out.Exploration = &exploration
+		found = found || len(exploration.Searches)+len(exploration.Censuses)+len(exploration.Replays) > 0
 	}
 	if !found {
 		return nil, quota.Unknown("strategy", name, known, "")

@@ -17,19 +17,19 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record
 	var about func(string) (About, bool)
 	var explored *results.Exploration
-	for _, b := range bundles {
-		explored = explored.With(b.Exploration)
+	for _, bundle := range bundles {
+		explored = explored.With(bundle.Exploration)
 	}
-	for _, b := range bundles {
-		r := html.Record{Name: b.Name, File: b.File, Exploration: b.Exploration, Provenance: b.Provenance}
+	for _, bundle := range bundles {
+		record := html.Record{Name: bundle.Name, File: bundle.File, Exploration: bundle.Exploration, Provenance: bundle.Provenance}
 		var err error
-		r.Drawings, err = b.drawings(explored)
+		record.Drawings, err = bundle.drawings(explored)
 		if err != nil {
 			return nil, err
 		}
-		records = append(records, r)
-		if b.About != nil {
-			about = b.About
+		records = append(records, record)
+		if bundle.About != nil {
+			about = bundle.About
 		}
 	}
 	var out bytes.Buffer
@@ -55,13 +55,13 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range drawn {
-			svg, width, err := d.Plot.Element()
+		for _, drawing := range drawn {
+			svg, width, err := drawing.Plot.Element()
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", d.Name, err)
+				return nil, fmt.Errorf("%s: %w", drawing.Name, err)
 			}
 			out = append(out, html.Drawing{
-				Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, Title: d.Plot.Title(), Desc: d.Plot.Desc(),
+				Format: k.Name, Doc: k.Doc, Series: drawing.Series, Finding: drawing.Finding, Title: drawing.Plot.Title(), Desc: drawing.Plot.Desc(),
 				SVG: template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
 			})
 		}
@@ -72,19 +72,19 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 // Text is the report of all bundles as tables and timelines, in their order.
 func Text(bundles []*Bundle) ([]byte, error) {
 	var out bytes.Buffer
-	for i, b := range bundles {
-		if !b.hasReport() {
+	for i, bundle := range bundles {
+		if !bundle.hasReport() {
 			continue
 		}
-		part, err := report(b)
+		part, err := report(bundle)
 		if err != nil {
 			return nil, err
 		}
-		if b.Name != "" {
+		if bundle.Name != "" {
 			if i > 0 {
 				out.WriteString("\n\n")
 			}
-			fmt.Fprintf(&out, "== %s ==\n\n", b.Name)
+			fmt.Fprintf(&out, "== %s ==\n\n", bundle.Name)
 		}
 		out.Write(part)
 	}

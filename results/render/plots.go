@@ -17,7 +17,7 @@ type PlotKind struct {
 	Doc string
 	// Draw returns the drawings, none if the bundle is of another kind of record. It
 	// may return [plot.ErrNothingToPlot] for records without the figures that it shows.
-	Draw func(b *Bundle) ([]Drawing, error)
+	Draw func(bundle *Bundle) ([]Drawing, error)
 	// Files are the names of its drawings, without an extension; none if strategies and
 	// findings name them.
 	Files []string
@@ -48,9 +48,9 @@ func Plots() []PlotKind {
 
 // Draw makes all drawings of a bundle, or those of one kind. What could not be drawn
 // is noted, one line each.
-func Draw(b *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err error) {
+func Draw(bundle *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err error) {
 	for _, k := range kinds {
-		drawings, err := k.Draw(b)
+		drawings, err := k.Draw(bundle)
 		if errors.Is(err, plot.ErrNothingToPlot) {
 			notes = append(notes, NotDrawn+err.Error())
 			continue
@@ -67,9 +67,9 @@ func Draw(b *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err erro
 func plotRenderers() (out []Renderer) {
 	for _, k := range Plots() {
 		for _, f := range []struct{ ext, suffix, doc string }{{"svg", "-svg", ""}, {"png", "-png", ", as a bitmap"}} {
-			out = append(out, Renderer{k.Name + f.suffix, f.ext, k.Doc + f.doc, func(b *Bundle) ([]Output, error) {
-				drawings, err := k.Draw(b)
-				if f.ext != "svg" && (b.NoBitmaps || errors.Is(err, plot.ErrNothingToPlot)) {
+			out = append(out, Renderer{k.Name + f.suffix, f.ext, k.Doc + f.doc, func(bundle *Bundle) ([]Output, error) {
+				drawings, err := k.Draw(bundle)
+				if f.ext != "svg" && (bundle.NoBitmaps || errors.Is(err, plot.ErrNothingToPlot)) {
 					return nil, nil // as was said of the SVG
 				}
 				if err != nil {
@@ -84,40 +84,40 @@ func plotRenderers() (out []Renderer) {
 
 // Images renders drawings as "svg" or "png".
 func Images(drawings []Drawing, ext string) (out []Output, err error) {
-	for _, d := range drawings {
-		data, err := d.Plot.Render(ext)
+	for _, drawing := range drawings {
+		data, err := drawing.Plot.Render(ext)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Name, err)
+			return nil, fmt.Errorf("%s: %w", drawing.Name, err)
 		}
-		out = append(out, Output{Name: d.Name + "." + ext, Bytes: data})
+		out = append(out, Output{Name: drawing.Name + "." + ext, Bytes: data})
 	}
 	return out, nil
 }
 
 // ofRuns is one plot of all runs, which is for no sweep: that has plots of its own.
 func ofRuns(name string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Drawing, error) {
-	return func(b *Bundle) ([]Drawing, error) {
-		if !b.hasRuns() || b.File.Sweep != nil {
+	return func(bundle *Bundle) ([]Drawing, error) {
+		if !bundle.hasRuns() || bundle.File.Sweep != nil {
 			return nil, nil
 		}
-		p, err := draw(*b.File)
+		p, err := draw(*bundle.File)
 		return []Drawing{{Name: name, Plot: p}}, err
 	}
 }
 
 // measured is for what was measured: a simulation has its series.
 func measured(draw func(*Bundle) ([]Drawing, error)) func(*Bundle) ([]Drawing, error) {
-	return func(b *Bundle) ([]Drawing, error) {
-		if !b.hasRuns() || b.File.Kind != results.Measured {
+	return func(bundle *Bundle) ([]Drawing, error) {
+		if !bundle.hasRuns() || bundle.File.Kind != results.Measured {
 			return nil, nil
 		}
-		return draw(b)
+		return draw(bundle)
 	}
 }
 
 // drifts are for what has any: most runs have none, and lack nothing then.
-func drifts(b *Bundle) ([]Drawing, error) {
-	out, err := ofRuns("drift", plot.Drift)(b)
+func drifts(bundle *Bundle) ([]Drawing, error) {
+	out, err := ofRuns("drift", plot.Drift)(bundle)
 	if errors.Is(err, plot.ErrNothingToPlot) {
 		return nil, nil
 	}
@@ -125,70 +125,70 @@ func drifts(b *Bundle) ([]Drawing, error) {
 }
 
 // schedules takes an exploration that counted schedules, and a run.
-func schedules(b *Bundle) ([]Drawing, error) {
-	if !b.hasRuns() || b.Exploration == nil || len(b.Exploration.Censuses) == 0 {
+func schedules(bundle *Bundle) ([]Drawing, error) {
+	if !bundle.hasRuns() || bundle.Exploration == nil || len(bundle.Exploration.Censuses) == 0 {
 		return nil, nil
 	}
-	p, err := plot.Schedules(b.Exploration, *b.File)
+	p, err := plot.Schedules(bundle.Exploration, *bundle.File)
 	return []Drawing{{Name: "schedules", Plot: p}}, err
 }
 
 func sweepFiles() (out []string) {
-	for _, q := range plot.Quantities() {
-		out = append(out, "sweep-"+q.Name)
+	for _, quantity := range plot.Quantities() {
+		out = append(out, "sweep-"+quantity.Name)
 	}
 	return out
 }
 
 // sweeps are plots of a sweep, one for each quantity that its runs have.
-func sweeps(b *Bundle) (out []Drawing, err error) {
-	if b.File == nil || b.File.Sweep == nil || !b.hasRuns() {
+func sweeps(bundle *Bundle) (out []Drawing, err error) {
+	if bundle.File == nil || bundle.File.Sweep == nil || !bundle.hasRuns() {
 		return nil, nil
 	}
-	for _, q := range plot.Quantities() {
-		p, err := plot.SweepOf(*b.File, q)
+	for _, quantity := range plot.Quantities() {
+		p, err := plot.SweepOf(*bundle.File, quantity)
 		if errors.Is(err, plot.ErrNothingToPlot) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{Name: "sweep-" + q.Name, Plot: p})
+		out = append(out, Drawing{Name: "sweep-" + quantity.Name, Plot: p})
 	}
 	return out, nil
 }
 
 // series is a plot of each series.
-func series(b *Bundle) (out []Drawing, err error) {
-	for i := range b.Series {
-		p, err := plot.Series(b.Series[i])
+func series(bundle *Bundle) (out []Drawing, err error) {
+	for i := range bundle.Series {
+		p, err := plot.Series(bundle.Series[i])
 		if errors.Is(err, plot.ErrNothingToPlot) {
 			continue // the run ended before its first sample
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{Name: "series-" + fileName(b.Series[i].Strategy), Plot: p, Series: &b.Series[i]})
+		out = append(out, Drawing{Name: "series-" + fileName(bundle.Series[i].Strategy), Plot: p, Series: &bundle.Series[i]})
 	}
 	return out, nil
 }
 
 // sequences are the charts of an exploration's schedules.
-func sequences(b *Bundle) (out []Drawing, err error) {
-	if b.Exploration == nil {
+func sequences(bundle *Bundle) (out []Drawing, err error) {
+	if bundle.Exploration == nil {
 		return nil, nil
 	}
 	drawn := map[string]int{} // several searches of a strategy may break one property
-	for _, f := range b.Exploration.Charts() {
-		p, err := plot.Sequence(f)
+	for _, finding := range bundle.Exploration.Charts() {
+		p, err := plot.Sequence(finding)
 		if err != nil {
 			return nil, err
 		}
-		name := fileName(f.Strategy) + "-" + string(f.Property)
+		name := fileName(finding.Strategy) + "-" + string(finding.Property)
 		if drawn[name]++; drawn[name] > 1 {
 			name += fmt.Sprintf("-%d", drawn[name])
 		}
-		out = append(out, Drawing{Name: name, Plot: p, Finding: f})
+		out = append(out, Drawing{Name: name, Plot: p, Finding: finding})
 	}
 	return out, nil
 }

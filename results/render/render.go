@@ -56,7 +56,7 @@ type Renderer struct {
 	// Render returns the files, none if the bundle has nothing for this format.
 	// It may return [plot.ErrNothingToPlot] for runs without the figures that a
 	// plot shows.
-	Render func(b *Bundle) ([]Output, error)
+	Render func(bundle *Bundle) ([]Output, error)
 }
 
 // Renderers returns all formats, in the order in which they are written: records
@@ -72,7 +72,7 @@ func Renderers() []Renderer {
 			record(seriesTableName, (*Bundle).hasSeries, seriesCSV)},
 		{"provenance", "json", "where and when a simulation ran", record(provenanceName, (*Bundle).hasProvenance, provenance)},
 	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included",
-		record(HTMLName, (*Bundle).hasReport, func(b *Bundle) ([]byte, error) { return HTML([]*Bundle{b}) })})...)
+		record(HTMLName, (*Bundle).hasReport, func(bundle *Bundle) ([]byte, error) { return HTML([]*Bundle{bundle}) })})...)
 }
 
 // Records are the names of the files that everything else can be made from again.
@@ -98,19 +98,19 @@ const NotDrawn = "not drawn: "
 // Each renders a bundle in every format and passes the files on, one after the
 // other. What could not be drawn is noted, one line each. The first error of a
 // renderer or of put ends it.
-func Each(b *Bundle, put func(Output) error) (notes []string, err error) {
-	for _, r := range Renderers() {
-		outputs, err := r.Render(b)
+func Each(bundle *Bundle, put func(Output) error) (notes []string, err error) {
+	for _, renderer := range Renderers() {
+		outputs, err := renderer.Render(bundle)
 		if errors.Is(err, plot.ErrNothingToPlot) {
 			notes = append(notes, NotDrawn+err.Error())
 			continue
 		}
 		if err != nil {
-			return notes, fmt.Errorf("render %s: %w", r.Name, err)
+			return notes, fmt.Errorf("render %s: %w", renderer.Name, err)
 		}
-		for _, o := range outputs {
-			o.Format = r.Name
-			if err := put(o); err != nil {
+		for _, output := range outputs {
+			output.Format = renderer.Name
+			if err := put(output); err != nil {
 				return notes, err
 			}
 		}
@@ -136,11 +136,11 @@ const (
 
 // record is a format of one file, of bundles that have a part.
 func record(name string, has func(*Bundle) bool, encode func(*Bundle) ([]byte, error)) func(*Bundle) ([]Output, error) {
-	return func(b *Bundle) ([]Output, error) {
-		if !has(b) {
+	return func(bundle *Bundle) ([]Output, error) {
+		if !has(bundle) {
 			return nil, nil
 		}
-		data, err := encode(b)
+		data, err := encode(bundle)
 		if err != nil {
 			return nil, err
 		}
@@ -157,26 +157,28 @@ func (b *Bundle) hasSeries() bool      { return b.Series != nil }
 func (b *Bundle) hasProvenance() bool  { return b.Provenance != nil }
 func (b *Bundle) hasReport() bool      { return b.hasTable() || b.Exploration != nil }
 
-func resultsJSON(b *Bundle) ([]byte, error)     { return codec.Encode(*b.File) }
-func explorationJSON(b *Bundle) ([]byte, error) { return codec.ExplorationJSON(b.Exploration) }
-func seriesJSON(b *Bundle) ([]byte, error)      { return codec.SeriesJSON(b.Series) }
-func seriesCSV(b *Bundle) ([]byte, error)       { return codec.SeriesCSV(b.Series) }
+func resultsJSON(bundle *Bundle) ([]byte, error) { return codec.Encode(*bundle.File) }
+func explorationJSON(bundle *Bundle) ([]byte, error) {
+	return codec.ExplorationJSON(bundle.Exploration)
+}
+func seriesJSON(bundle *Bundle) ([]byte, error) { return codec.SeriesJSON(bundle.Series) }
+func seriesCSV(bundle *Bundle) ([]byte, error)  { return codec.SeriesCSV(bundle.Series) }
 
-func report(b *Bundle) ([]byte, error) {
-	var t bytes.Buffer
+func report(bundle *Bundle) ([]byte, error) {
+	var buffer bytes.Buffer
 	var err error
-	if b.hasTable() {
-		err = text.Table(&t, layout.Page{}, *b.File)
+	if bundle.hasTable() {
+		err = text.Table(&buffer, layout.Page{}, *bundle.File)
 	} else {
-		err = text.Exploration(&t, layout.Page{}, b.Exploration)
+		err = text.Exploration(&buffer, layout.Page{}, bundle.Exploration)
 	}
-	return visible(&t), err
+	return visible(&buffer), err
 }
 
 // visible is a text for terminals: names in a record may come from anywhere.
-func visible(t *bytes.Buffer) []byte { return []byte(format.Visible(t.String())) }
+func visible(buffer *bytes.Buffer) []byte { return []byte(format.Visible(buffer.String())) }
 
-func provenance(b *Bundle) ([]byte, error) {
-	data, err := json.MarshalIndent(b.Provenance, "", "  ")
+func provenance(bundle *Bundle) ([]byte, error) {
+	data, err := json.MarshalIndent(bundle.Provenance, "", "  ")
 	return append(data, '\n'), err
 }

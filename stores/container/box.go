@@ -42,12 +42,12 @@ func (e *engine) Run(ctx context.Context, spec server.ContainerSpec, ready func(
 		return err
 	}
 	once := func(port int) error {
-		b, err := e.start(ctx, port, spec)
+		box, err := e.start(ctx, port, spec)
 		if err != nil {
 			return err
 		}
-		if err := ready(b); err != nil {
-			return errors.Join(err, b.Close())
+		if err := ready(box); err != nil {
+			return errors.Join(err, box.Close())
 		}
 		return nil
 	}
@@ -85,13 +85,13 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 		testcontainers.WithLabels(labels),
 		testcontainers.WithCmd(spec.Command(listen, port)...),
 		testcontainers.WithEnv(spec.Env),
-		testcontainers.WithHostConfigModifier(func(h *dockercontainer.HostConfig) {
+		testcontainers.WithHostConfigModifier(func(config *dockercontainer.HostConfig) {
 			// PostgreSQL's processes share memory; the engine's 64 MiB are few.
-			h.ShmSize = 256 << 20
+			config.ShmSize = 256 << 20
 			if e.shared {
-				h.NetworkMode = network.NetworkHost
+				config.NetworkMode = network.NetworkHost
 			} else if e.loopback() {
-				h.PortBindings = network.PortMap{inner: {{HostIP: netip.MustParseAddr(b.host), HostPort: "0"}}}
+				config.PortBindings = network.PortMap{inner: {{HostIP: netip.MustParseAddr(b.host), HostPort: "0"}}}
 			}
 		}),
 	}
@@ -157,8 +157,8 @@ func (b *box) Port() int { return b.port }
 func (b *box) Ended() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), boxTimeout)
 	defer cancel()
-	s, err := b.ctr.State(ctx)
-	return err == nil && !s.Running
+	state, err := b.ctr.State(ctx)
+	return err == nil && !state.Running
 }
 
 // LastWords is the end of the log, on one line.

@@ -35,50 +35,50 @@ type engines struct{}
 
 // Find returns the engine.
 func (engines) Find(ctx context.Context) (server.Engine, error) {
-	e, err := findEngine(ctx)
+	engine, err := findEngine(ctx)
 	if err != nil {
 		return nil, err // and no Engine that is not nil
 	}
-	return e, nil
+	return engine, nil
 }
 
 // Survey looks for an engine, and for images on it.
 func (engines) Survey(ctx context.Context, images []server.Image) []server.Finding {
 	program := programs.Named(name)
-	f := server.Finding{Name: "container engine", Advice: program.Option}
+	finding := server.Finding{Name: "container engine", Advice: program.Option}
 	// What looks for the engine does not always heed ctx. It then goes on until
 	// the process ends, which comes soon after a survey.
 	e, err := cancel.Call(ctx, func() (*engine, error) { return findEngine(ctx) })
 	switch {
 	case err == nil:
-		f.Found = true
-		f.Detail = e.client.DaemonHost()
-		found := []server.Finding{f}
+		finding.Found = true
+		finding.Detail = e.client.DaemonHost()
+		found := []server.Finding{finding}
 		for _, i := range images {
 			found = append(found, e.surveyImage(ctx, i))
 		}
 		return found
 	case ctx.Err() != nil:
-		f.Detail = "it does not answer in time"
-		f.Advice = "see what is wrong with it, e.g. by docker info"
+		finding.Detail = "it does not answer in time"
+		finding.Advice = "see what is wrong with it, e.g. by docker info"
 	default:
 		// The reason is followed by advice for running one.
-		f.Detail, _, _ = strings.Cut(err.Error(), "): ")
-		if f.Detail != err.Error() {
-			f.Detail += ")"
+		finding.Detail, _, _ = strings.Cut(err.Error(), "): ")
+		if finding.Detail != err.Error() {
+			finding.Detail += ")"
 		}
-		f.Advice = start(program) + "; name its socket in DOCKER_HOST if it is not the usual one"
+		finding.Advice = start(program) + "; name its socket in DOCKER_HOST if it is not the usual one"
 	}
-	return []server.Finding{f}
+	return []server.Finding{finding}
 }
 
 func (e *engine) surveyImage(ctx context.Context, i server.Image) server.Finding {
-	f := server.Finding{Name: i.Name + " image", Found: e.HasImage(ctx, i.Ref), Detail: i.Ref, Advice: "--" + i.Name + " container"}
-	if !f.Found {
-		f.Detail += " is not local"
-		f.Advice += " fetches it, or name another image with --" + i.Name + "-image"
+	finding := server.Finding{Name: i.Name + " image", Found: e.HasImage(ctx, i.Ref), Detail: i.Ref, Advice: "--" + i.Name + " container"}
+	if !finding.Found {
+		finding.Detail += " is not local"
+		finding.Advice += " fetches it, or name another image with --" + i.Name + "-image"
 	}
-	return f
+	return finding
 }
 
 // pingTimeout bounds how long a container engine may take to say that it is
@@ -126,13 +126,13 @@ func findEngine(ctx context.Context) (*engine, error) {
 	if err := ping(ctx); err != nil {
 		return nil, noEngine(err)
 	}
-	p, err := testcontainers.ProviderDefault.GetProvider()
+	provider, err := testcontainers.ProviderDefault.GetProvider()
 	if err != nil {
 		return nil, noEngine(err)
 	}
-	docker, ok := p.(*testcontainers.DockerProvider)
+	docker, ok := provider.(*testcontainers.DockerProvider)
 	if !ok {
-		return nil, noEngine(fmt.Errorf("%T is not a provider of Docker's interface", p))
+		return nil, noEngine(fmt.Errorf("%T is not a provider of Docker's interface", provider))
 	}
 	e := &engine{docker: docker, client: docker.Client()}
 	e.host, err = docker.DaemonHost(ctx)
@@ -147,7 +147,7 @@ func findEngine(ctx context.Context) (*engine, error) {
 	// is not this machine.
 	socket := runtime.GOOS == "linux" && strings.HasPrefix(e.client.DaemonHost(), "unix://")
 	e.local = socket && info.Info.OperatingSystem != "Docker Desktop"
-	foreign := slices.ContainsFunc(info.Info.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name=rootless") })
+	foreign := slices.ContainsFunc(info.Info.SecurityOptions, func(text string) bool { return strings.HasPrefix(text, "name=rootless") })
 	e.shared = e.local && e.loopback() && !foreign && !server.PublishPorts
 	return e, nil
 }
@@ -230,30 +230,30 @@ func ownerLabels() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := machine()
+	text, err := machine()
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{labelOwner: owner, labelMachine: m}, nil
+	return map[string]string{labelOwner: owner, labelMachine: text}, nil
 }
 
 // RemoveOrphans removes the containers whose owners on this machine died. As
 // with other leftovers, it does what it can.
 func (e *engine) RemoveOrphans(ctx context.Context) {
-	m, err := machine()
+	text, err := machine()
 	if err != nil {
 		return
 	}
 	found, err := e.client.ContainerList(ctx, client.ContainerListOptions{
 		All:     true, // those that have ended, too
-		Filters: client.Filters{}.Add("label", labelMachine+"="+m),
+		Filters: client.Filters{}.Add("label", labelMachine+"="+text),
 	})
 	if err != nil {
 		return
 	}
-	for _, c := range found.Items {
-		if !ownerLives(c.Labels[labelOwner]) {
-			_, _ = e.client.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	for _, summary := range found.Items {
+		if !ownerLives(summary.Labels[labelOwner]) {
+			_, _ = e.client.ContainerRemove(ctx, summary.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		}
 	}
 }

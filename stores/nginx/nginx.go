@@ -23,8 +23,8 @@ func init() { stores.Register(program.Driver()) }
 
 // Open starts nginx as spec says: "auto" or "process". auto is process if nginx is
 // found on this machine, and otherwise an [stores.AbsentError].
-func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gateway, error) {
-	return program.Open(ctx, spec, o)
+func Open(ctx context.Context, spec string, options stores.Options) (*httpstore.Gateway, error) {
+	return program.Open(ctx, spec, options)
 }
 
 //go:embed nginx.conf.tmpl

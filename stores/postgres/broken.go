@@ -16,7 +16,7 @@ import (
 var _ stores.Breakable = (*Store)(nil)
 
 // faults inflict what befalls a PostgreSQL alone.
-var faults = map[string]func(p *Store, ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error){
+var faults = map[string]func(store *Store, ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error){
 	"locked": (*Store).lockTables, "commits-fail": (*Store).failCommits, "connections-taken": (*Store).crowd,
 }
 
@@ -91,10 +91,10 @@ func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(contex
 	var taken []*pgx.Conn
 	take := func(ctx context.Context) error {
 		for {
-			c, err := pgx.ConnectConfig(ctx, p.base.ConnConfig)
+			conn, err := pgx.ConnectConfig(ctx, p.base.ConnConfig)
 			switch {
 			case err == nil:
-				taken = append(taken, c)
+				taken = append(taken, conn)
 			case len(taken) == 0:
 				return err
 			default: // there are no more
@@ -116,8 +116,8 @@ func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(contex
 	return func(ctx context.Context) (err error) {
 		stop()
 		<-ended
-		for _, c := range taken {
-			err = errors.Join(err, c.Close(ctx))
+		for _, conn := range taken {
+			err = errors.Join(err, conn.Close(ctx))
 		}
 		return err
 	}, err

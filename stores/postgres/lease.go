@@ -149,8 +149,8 @@ func sign(ctx context.Context, on runner, schema, owner string) error {
 
 // Renew implements [leases.Board]. A schema that is gone does not come back by it.
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) (err error) {
-	for _, s := range scopes {
-		err = errors.Join(err, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
+	for _, scope := range scopes {
+		err = errors.Join(err, sign(ctx, b.admin, scope.Schema(), server.Us().Encode()))
 	}
 	return err
 }
@@ -177,8 +177,8 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 		}
 		removed = 1
 		statements := []string{dropTimeout, dropping(schema)}
-		o, _ := server.ParseOwner(now.Text)
-		if o.Ours() {
+		owner, _ := server.ParseOwner(now.Text)
+		if owner.Ours() {
 			statements = append(statements, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize())
 		}
 		for _, sql := range statements {
@@ -186,7 +186,7 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 				return err
 			}
 		}
-		if o.Ours() {
+		if owner.Ours() {
 			return sign(ctx, tx, schema, now.Text)
 		}
 		return nil

@@ -41,49 +41,49 @@ type PoolOptions struct {
 
 // Pool opens a pool of connections. The caller closes it. A size that the server
 // has no room for is an error here, before it becomes one in the middle of a run.
-func (p *Store) Pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
-	if o.Size > p.room {
+func (p *Store) Pool(ctx context.Context, options PoolOptions) (*pgxpool.Pool, error) {
+	if options.Size > p.room {
 		return nil, fmt.Errorf("a pool of %d connections does not fit into this PostgreSQL, which allows %d: "+
-			"use a smaller pool or raise its max_connections", o.Size, p.room)
+			"use a smaller pool or raise its max_connections", options.Size, p.room)
 	}
-	pool, err := p.pool(ctx, o)
+	pool, err := p.pool(ctx, options)
 	return pool, format.Wrapf(err, "open a pool of PostgreSQL connections")
 }
 
-func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
+func (p *Store) pool(ctx context.Context, options PoolOptions) (*pgxpool.Pool, error) {
 	cfg := p.base.Copy()
 	cfg.MinConns = 0
 	cfg.MinIdleConns = 0
-	if o.Tracer != nil {
-		cfg.ConnConfig.Tracer = o.Tracer
+	if options.Tracer != nil {
+		cfg.ConnConfig.Tracer = options.Tracer
 	}
-	if o.Schema != "" {
+	if options.Schema != "" {
 		// In the start-up message: it costs no statement.
 		params := cfg.ConnConfig.RuntimeParams
-		params["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
-		params["application_name"] = cmp.Or(params["application_name"], o.Schema)
+		params["search_path"] = pgx.Identifier{options.Schema}.Sanitize()
+		params["application_name"] = cmp.Or(params["application_name"], options.Schema)
 	}
-	if o.Timeout > 0 {
-		cfg.ConnConfig.ConnectTimeout = o.Timeout
+	if options.Timeout > 0 {
+		cfg.ConnConfig.ConnectTimeout = options.Timeout
 	}
-	if o.DialWrap != nil {
+	if options.DialWrap != nil {
 		dial := cfg.ConnConfig.DialFunc
 		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := dial(ctx, network, addr)
+			conn, err := dial(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			return o.DialWrap(c), nil
+			return options.DialWrap(conn), nil
 		}
 	}
-	if o.Meter != nil {
-		cfg.ConnConfig.AfterNetConnect = metered(o.Meter, cfg.ConnConfig.AfterNetConnect)
-		cfg.ConnConfig.OnPgError = losing(o.Meter, cfg.ConnConfig.OnPgError)
+	if options.Meter != nil {
+		cfg.ConnConfig.AfterNetConnect = metered(options.Meter, cfg.ConnConfig.AfterNetConnect)
+		cfg.ConnConfig.OnPgError = losing(options.Meter, cfg.ConnConfig.OnPgError)
 	}
-	if o.Size > 0 {
-		cfg.MaxConns = int32(o.Size)
+	if options.Size > 0 {
+		cfg.MaxConns = int32(options.Size)
 	}
-	if o.Cold {
+	if options.Cold {
 		cfg.AfterRelease = func(*pgx.Conn) bool { return false }
 	}
 	// No dial and no probe in the middle of a run: they would count as the
@@ -96,14 +96,14 @@ func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 
 // losing counts connections that the server ends: it says so, and the client closes them
 // at that.
-func losing(m *stores.Meter, inner pgconn.PgErrorHandler) pgconn.PgErrorHandler {
-	return func(c *pgconn.PgConn, err *pgconn.PgError) bool {
+func losing(meter *stores.Meter, inner pgconn.PgErrorHandler) pgconn.PgErrorHandler {
+	return func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		goOn := !strings.EqualFold(err.SeverityUnlocalized, "FATAL")
 		if inner != nil {
-			goOn = inner(c, err)
+			goOn = inner(conn, err)
 		}
 		if !goOn {
-			m.Lost.Add(1)
+			meter.Lost.Add(1)
 		}
 		return goOn
 	}
@@ -112,16 +112,16 @@ func losing(m *stores.Meter, inner pgconn.PgErrorHandler) pgconn.PgErrorHandler 
 // netHook is called with each new connection, encrypted if it is to be.
 type netHook = func(context.Context, *pgconn.Config, net.Conn) (net.Conn, error)
 
-func metered(m *stores.Meter, inner netHook) netHook {
-	return func(ctx context.Context, cfg *pgconn.Config, c net.Conn) (net.Conn, error) {
+func metered(meter *stores.Meter, inner netHook) netHook {
+	return func(ctx context.Context, cfg *pgconn.Config, conn net.Conn) (net.Conn, error) {
 		if inner != nil {
 			var err error
-			c, err = inner(ctx, cfg, c)
+			conn, err = inner(ctx, cfg, conn)
 			if err != nil {
 				return nil, err
 			}
 		}
-		return m.Conn(c, newParser()), nil
+		return meter.Conn(conn, newParser()), nil
 	}
 }
 

@@ -69,11 +69,11 @@ type Store struct {
 type common = leases.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
-	p := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
-	p.common = p.self.Common()
-	p.self.Remove = p.remove
-	p.self.Answers = func(ctx context.Context) error { return p.admin.Ping(ctx) }
-	return p
+	store := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
+	store.common = store.self.Common()
+	store.self.Remove = store.remove
+	store.self.Answers = func(ctx context.Context) error { return store.admin.Ping(ctx) }
+	return store
 }
 
 // Open opens the PostgreSQL that spec names: "auto", "process", "container",
@@ -84,60 +84,60 @@ func newStore(own server.Server, about stores.Info) *Store {
 // their in-process model.
 //
 // Errors are of one line, say how to go on, and hold no password.
-func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	if !o.KeepLeftovers {
-		server.RemoveLeftovers(ctx, o.Dir)
+func Open(ctx context.Context, spec string, options stores.Options) (*Store, error) {
+	if !options.KeepLeftovers {
+		server.RemoveLeftovers(ctx, options.Dir)
 	}
 	if n, ok := strings.CutPrefix(spec, "process:connections="); ok { // which PostgreSQL checks
 		settings := map[string]string{"max_connections": n}
-		maps.Copy(settings, o.Settings)
+		maps.Copy(settings, options.Settings)
 		spec = "process"
-		o.Settings = settings
+		options.Settings = settings
 	}
 	if image, ok := strings.CutPrefix(spec, containerImage); ok && image != "" {
 		spec = "container"
-		o.Image = image
+		options.Image = image
 	}
 	switch {
 	case spec == "auto":
-		return openAuto(ctx, o)
+		return openAuto(ctx, options)
 	case spec == "process":
 		bin, err := find()
 		if err != nil {
 			return nil, err
 		}
-		return openProcess(ctx, bin, o)
+		return openProcess(ctx, bin, options)
 	case spec == "container":
-		e, err := server.FindEngine(ctx)
+		engine, err := server.FindEngine(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return openContainer(ctx, e, o)
+		return openContainer(ctx, engine, options)
 	case spec == "embedded" || spec == "none":
 		return nil, absent("asked for")
 	case isURL(spec):
-		return openURL(ctx, spec, o)
+		return openURL(ctx, spec, options)
 	}
 	return nil, stores.Refuse(driverName, spec)
 }
 
-func openAuto(ctx context.Context, o stores.Options) (*Store, error) {
+func openAuto(ctx context.Context, options stores.Options) (*Store, error) {
 	bin, err := find()
 	if err != nil {
-		return openWithoutProcess(ctx, o, "no PostgreSQL found on this machine")
+		return openWithoutProcess(ctx, options, "no PostgreSQL found on this machine")
 	}
-	p, err := openProcess(ctx, bin, o)
+	store, err := openProcess(ctx, bin, options)
 	if err != nil && ctx.Err() == nil {
-		return openWithoutProcess(ctx, o, format.OneLine(err.Error()))
+		return openWithoutProcess(ctx, options, format.OneLine(err.Error()))
 	}
-	return p, err
+	return store, err
 }
 
-func openWithoutProcess(ctx context.Context, o stores.Options, why string) (*Store, error) {
-	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, defaultImage)) {
-		p, err := openContainer(ctx, e, o)
+func openWithoutProcess(ctx context.Context, options stores.Options, why string) (*Store, error) {
+	if engine, err := server.FindEngine(ctx); err == nil && engine.HasImage(ctx, cmp.Or(options.Image, defaultImage)) {
+		store, err := openContainer(ctx, engine, options)
 		if err == nil || ctx.Err() != nil {
-			return p, err
+			return store, err
 		}
 		why += "; " + format.OneLine(err.Error())
 	}
@@ -158,9 +158,9 @@ func (p *Store) URL() string {
 	if p.self.Own == nil || p.self.Replica {
 		return ""
 	}
-	c := p.base.ConnConfig
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Path: c.Database, RawQuery: "sslmode=disable",
-		Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	config := p.base.ConnConfig
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Path: config.Database, RawQuery: "sslmode=disable",
+		Host: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
 	return u.String()
 }
 
@@ -170,15 +170,15 @@ func (p *Store) URL() string {
 // Connect opens pools of their own, with a copy of this one's configuration: its
 // server, login, dialer and hooks. They are metered.
 func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
-	p := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too"})
-	p.base = pool.Config()
-	p.admin = pool
-	p.lent = true
-	p.self.About.Addr = address(p.base)
-	if err := p.describe(ctx); err != nil {
+	store := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too"})
+	store.base = pool.Config()
+	store.admin = pool
+	store.lent = true
+	store.self.About.Addr = address(store.base)
+	if err := store.describe(ctx); err != nil {
 		return nil, fmt.Errorf("use a PostgreSQL pool: %w", err)
 	}
-	return p, nil
+	return store, nil
 }
 
 // Close tries again to drop what could not be dropped, ends the harness' own
@@ -210,11 +210,11 @@ func (p *Store) connect(ctx context.Context) error {
 }
 
 // address is host:port, or the path of a socket.
-func address(c *pgxpool.Config) string {
-	if to := c.ConnConfig; strings.HasPrefix(to.Host, "/") {
-		return fmt.Sprintf("%s/.s.PGSQL.%d", to.Host, to.Port)
+func address(config *pgxpool.Config) string {
+	if connConfig := config.ConnConfig; strings.HasPrefix(connConfig.Host, "/") {
+		return fmt.Sprintf("%s/.s.PGSQL.%d", connConfig.Host, connConfig.Port)
 	}
-	return net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port)))
+	return net.JoinHostPort(config.ConnConfig.Host, strconv.Itoa(int(config.ConnConfig.Port)))
 }
 
 // describe completes Info from what the server says.

@@ -22,7 +22,7 @@ var _ stores.Follower = (*Store)(nil)
 // openReplica starts a replica of a server that was started here: a copy of it that
 // streams its log. lag is how much later than there a commit is seen; 0 for no later
 // than it arrives.
-func openReplica(ctx context.Context, primary *Store, lag time.Duration, o stores.Options) (*Store, error) {
+func openReplica(ctx context.Context, primary *Store, lag time.Duration, options stores.Options) (*Store, error) {
 	bin, err := find()
 	if err != nil {
 		return nil, err
@@ -33,31 +33,31 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 	}
 	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
 	defer cancel()
-	p, err := server.Launch("a PostgreSQL replica", 0, func(port int) (*Store, error) {
-		s := planned{bin, primary.base.ConnConfig.Password, o}
+	store, err := server.Launch("a PostgreSQL replica", 0, func(port int) (*Store, error) {
+		s := planned{bin, primary.base.ConnConfig.Password, options}
 		return s.serve(ctx, port, func(home *server.Home) error { return primary.copyTo(ctx, copier, home, lag) })
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.lag = lag
-	p.self.About.Detail += ", a replica of " + primary.self.About.Addr
+	store.lag = lag
+	store.self.About.Detail += ", a replica of " + primary.self.About.Addr
 	if lag > 0 {
-		p.self.About.Detail += " that is " + lag.String() + " behind"
+		store.self.About.Detail += " that is " + lag.String() + " behind"
 	}
-	return p, nil
+	return store, nil
 }
 
 // copyTo makes a copy of the server that will follow it. The password stands in a
 // file of the copy's own directory, for as long as the copy lives.
 func (p *Store) copyTo(ctx context.Context, copier string, home *server.Home, lag time.Duration) error {
-	c := p.base.ConnConfig
-	line := fmt.Sprintf("%s:%d:*:%s:%s\n", c.Host, c.Port, c.User, c.Password)
+	config := p.base.ConnConfig
+	line := fmt.Sprintf("%s:%d:*:%s:%s\n", config.Host, config.Port, config.User, config.Password)
 	file, err := home.Dir.WriteSecret("pgpass", line, home.User)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(copier, "-D", home.Data, "-h", c.Host, "-p", fmt.Sprint(c.Port), "-U", c.User, "-w",
+	cmd := exec.Command(copier, "-D", home.Data, "-h", config.Host, "-p", fmt.Sprint(config.Port), "-U", config.User, "-w",
 		"-X", "stream", "-R", "--checkpoint=fast", "--no-sync")
 	cmd.Dir, cmd.Env = home.Dir.Path, append(server.Env(), "PGPASSFILE="+file)
 	out, err := server.Run(ctx, cmd, home.User)
@@ -76,10 +76,10 @@ func (p *Store) copyTo(ctx context.Context, copier string, home *server.Home, la
 }
 
 // CatchUp waits until the replica shows all that its primary had when it was called.
-func (p *Store) CatchUp(ctx context.Context, of stores.Store) error {
-	primary, ok := of.(*Store)
+func (p *Store) CatchUp(ctx context.Context, store stores.Store) error {
+	primary, ok := store.(*Store)
 	if !ok {
-		return fmt.Errorf("wait for a replica: its primary is a %T", of)
+		return fmt.Errorf("wait for a replica: its primary is a %T", store)
 	}
 	var goal string
 	if err := primary.admin.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&goal); err != nil {
@@ -108,28 +108,28 @@ const nameReplica = "replica"
 // openFurther opens a further PostgreSQL: by its spec, or as the run's main one was
 // opened. A replica that is started takes how far it is behind, e.g.
 // "process:lag=500ms".
-func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
-	spec := cmp.Or(f.Spec, f.MainSpec)
+func openFurther(ctx context.Context, further stores.Further) (stores.Store, error) {
+	spec := cmp.Or(further.Spec, further.MainSpec)
 	word, list, shaped := strings.Cut(spec, ":")
 	bare := word == "auto" || word == "process" || word == "container"
-	if f.Spec == "" && strings.HasPrefix(spec, containerImage) {
+	if further.Spec == "" && strings.HasPrefix(spec, containerImage) {
 		word = spec // the same image
 	}
 	switch {
-	case f.Role() == nameReplica && bare:
-		lag, err := lagIn(word, list, shaped && f.Spec != "")
+	case further.Role() == nameReplica && bare:
+		lag, err := lagIn(word, list, shaped && further.Spec != "")
 		if err != nil {
 			return nil, err
 		}
-		return replicaOf(ctx, f.Main, lag, f.Options)
-	case f.Spec != "":
-		return stores.Opener(Open)(ctx, f.Spec, f.Options)
-	case f.Role() == nameReplica:
-		return replicaOf(ctx, f.Main, 0, f.Options)
+		return replicaOf(ctx, further.Main, lag, further.Options)
+	case further.Spec != "":
+		return stores.Opener(Open)(ctx, further.Spec, further.Options)
+	case further.Role() == nameReplica:
+		return replicaOf(ctx, further.Main, 0, further.Options)
 	case !bare && word != "embedded":
-		return nil, fmt.Errorf("what --postgres leads to is not started here, so no further one is: give it by --store %s=SPEC", f.Name)
+		return nil, fmt.Errorf("what --postgres leads to is not started here, so no further one is: give it by --store %s=SPEC", further.Name)
 	}
-	return stores.Opener(Open)(ctx, word, f.Options)
+	return stores.Opener(Open)(ctx, word, further.Options)
 }
 
 // lagIn reads what stands behind the colon of a replica's spec.
@@ -145,7 +145,7 @@ func lagIn(word, list string, any bool) (time.Duration, error) {
 	return lag, nil
 }
 
-func replicaOf(ctx context.Context, main stores.Store, lag time.Duration, o stores.Options) (stores.Store, error) {
+func replicaOf(ctx context.Context, main stores.Store, lag time.Duration, options stores.Options) (stores.Store, error) {
 	primary, ok := main.(*Store)
 	switch {
 	case !ok:
@@ -154,9 +154,9 @@ func replicaOf(ctx context.Context, main stores.Store, lag time.Duration, o stor
 		return nil, errors.New("a replica is started for a PostgreSQL that was started as a process: use --postgres process, " +
 			"or give the address of yours by --store postgres.replica=postgres://host")
 	}
-	p, err := openReplica(ctx, primary, lag, o)
+	store, err := openReplica(ctx, primary, lag, options)
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return store, nil
 }

@@ -61,9 +61,9 @@ func find() (string, error) {
 func versionIn(path string) float64 {
 	isNumber := func(r rune) bool { return r == '.' || '0' <= r && r <= '9' }
 	parts := strings.FieldsFunc(path, func(r rune) bool { return !isNumber(r) })
-	for _, s := range slices.Backward(parts) {
-		if v, err := strconv.ParseFloat(s, 64); err == nil {
-			return v
+	for _, text := range slices.Backward(parts) {
+		if value, err := strconv.ParseFloat(text, 64); err == nil {
+			return value
 		}
 	}
 	return 0
@@ -74,14 +74,14 @@ var accounts = []string{"postgres", "nobody"}
 
 func asRoot(err error) error { return format.Wrapf(err, "PostgreSQL refuses to run as root") }
 
-func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+func openProcess(ctx context.Context, bin string, options stores.Options) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
 	defer cancel()
-	return server.Launch("PostgreSQL of "+bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+	return server.Launch("PostgreSQL of "+bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, options) })
 }
 
-func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	s := planned{bin, server.NewPassword(), o}
+func start(ctx context.Context, bin string, port int, options stores.Options) (*Store, error) {
+	s := planned{bin, server.NewPassword(), options}
 	return s.serve(ctx, port, func(home *server.Home) error { return initDatabase(ctx, bin, home, s.password) })
 }
 
@@ -108,23 +108,23 @@ func (s planned) serve(ctx context.Context, port int, fill func(*server.Home) er
 	args := append([]string{"-D", home.Data, "-c", "unix_socket_directories="}, arguments("127.0.0.1", port, s.options)...)
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
-	c, err := server.Start(cmd, home.Dir, server.StopPostgres, server.StopPostgres, home.User)
+	child, err := server.Start(cmd, home.Dir, server.StopPostgres, server.StopPostgres, home.User)
 	if err != nil {
 		return nil, err
 	}
-	p := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + program + home.As})
-	err = p.aim("127.0.0.1", port, s.password)
+	store := newStore(child, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + program + home.As})
+	err = store.aim("127.0.0.1", port, s.password)
 	if err == nil {
-		err = p.await(ctx, "data_directory", home.Data)
+		err = store.await(ctx, "data_directory", home.Data)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, errors.Join(err, child.Close())
 	}
-	return p, nil
+	return store, nil
 }
 
 // arguments are the arguments of every server started here.
-func arguments(listen string, port int, o stores.Options) (args []string) {
+func arguments(listen string, port int, options stores.Options) (args []string) {
 	set := func(name, value string) { args = append(args, "-c", name+"="+value) }
 	set("port", strconv.Itoa(port))
 	set("listen_addresses", listen)
@@ -134,7 +134,7 @@ func arguments(listen string, port int, o stores.Options) (args []string) {
 	// Strategies that retry provoke errors by the thousand: the log, which is
 	// read in need alone, would fill the disk.
 	set("log_min_messages", "fatal")
-	for name, value := range o.Settings {
+	for name, value := range options.Settings {
 		set(name, value)
 	}
 	return args
@@ -195,20 +195,20 @@ func (p *Store) await(ctx context.Context, setting, value string) error {
 
 // forgetEnvironment takes back what pgx read from PG* variables, which are about
 // another server.
-func forgetEnvironment(c *pgx.ConnConfig) {
-	c.Password = ""
-	c.RuntimeParams = map[string]string{}
-	c.ValidateConnect = nil
-	c.RequireAuth = ""
-	c.MinProtocolVersion = "3.0"
-	c.MaxProtocolVersion = "3.0"
+func forgetEnvironment(config *pgx.ConnConfig) {
+	config.Password = ""
+	config.RuntimeParams = map[string]string{}
+	config.ValidateConnect = nil
+	config.RequireAuth = ""
+	config.MinProtocolVersion = "3.0"
+	config.MaxProtocolVersion = "3.0"
 }
 
 func isURL(spec string) bool {
 	return strings.HasPrefix(spec, "postgres://") || strings.HasPrefix(spec, "postgresql://")
 }
 
-func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+func openURL(ctx context.Context, spec string, options stores.Options) (*Store, error) {
 	const form = "write postgres://user:password@host:port/database and %-encode what is special in a password"
 	// The errors of both parsers may quote pieces of a password.
 	if _, err := url.Parse(spec); err != nil {
@@ -218,21 +218,21 @@ func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error)
 	if err != nil {
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
-	p := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	p.base = cfg
+	store := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
+	store.base = cfg
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
-	if err := p.connect(ctx); err != nil {
-		return nil, explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
+	if err := store.connect(ctx); err != nil {
+		return nil, explain(err, store.self.About.Addr, cfg.ConnConfig.Password)
 	}
-	if err := p.usable(ctx); err != nil {
-		p.admin.Close()
+	if err := store.usable(ctx); err != nil {
+		store.admin.Close()
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
-			err = explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
+			err = explain(err, store.self.About.Addr, cfg.ConnConfig.Password)
 		}
 		return nil, err
 	}
-	return p, nil
+	return store, nil
 }
 
 // explain turns the first error of a server into one line with a way out.
@@ -241,18 +241,18 @@ func explain(err error, addr, password string) error {
 	if why := unusable(err, addr); why != nil {
 		return errors.New(server.Redact(format.OneLine(why.Error()), password))
 	}
-	var pg *pgconn.PgError
+	var pgError *pgconn.PgError
 	switch {
 	case errors.Is(err, errOld):
 		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to postgresql at %s: %w", addr, context.Canceled)
-	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"): // invalid authorization
+	case errors.As(err, &pgError) && strings.HasPrefix(pgError.Code, "28"): // invalid authorization
 		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD",
-			addr, pg.Message)
-	case errors.As(err, &pg):
+			addr, pgError.Message)
+	case errors.As(err, &pgError):
 		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)",
-			addr, server.Redact(format.OneLine(pg.Message), password), pg.Code)
+			addr, server.Redact(format.OneLine(pgError.Message), password), pgError.Code)
 	}
 	// One address after the other is tried, with the same result for nearly always
 	// the same reason: the last one will do.
@@ -267,9 +267,9 @@ func explain(err error, addr, password string) error {
 // millisecond of both sides at each connection of each run.
 func verifier(password string) string {
 	mac := func(key []byte, text string) []byte {
-		h := hmac.New(sha256.New, key)
-		h.Write([]byte(text))
-		return h.Sum(nil)
+		hash := hmac.New(sha256.New, key)
+		hash.Write([]byte(text))
+		return hash.Sum(nil)
 	}
 	salt := rand.Text()
 	salted := mac([]byte(password), salt+"\x00\x00\x00\x01")
@@ -287,26 +287,26 @@ func survey(context.Context) []stores.Finding {
 		}}
 	}
 	bin, err := find()
-	f := server.Surveyed(program(), bin, err)
-	if f.Found && user != nil {
-		f.Detail += ", to be run as user " + user.Name
+	finding := server.Surveyed(program(), bin, err)
+	if finding.Found && user != nil {
+		finding.Detail += ", to be run as user " + user.Name
 	}
-	return []stores.Finding{f}
+	return []stores.Finding{finding}
 }
 
-func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Store, error) {
+func openContainer(ctx context.Context, engine server.Engine, options stores.Options) (*Store, error) {
 	password := server.NewPassword()
 	// Shown by the server, so that it is known among others; it is no secret.
-	o.Settings = maps.Clone(o.Settings)
-	if o.Settings == nil {
-		o.Settings = map[string]string{}
+	options.Settings = maps.Clone(options.Settings)
+	if options.Settings == nil {
+		options.Settings = map[string]string{}
 	}
-	o.Settings["cluster_name"] = ownUser + " " + rand.Text()
+	options.Settings["cluster_name"] = ownUser + " " + rand.Text()
 	const pwfile = "/etc/quotabench.password"
 	spec := server.ContainerSpec{
-		Image: cmp.Or(o.Image, defaultImage),
+		Image: cmp.Or(options.Image, defaultImage),
 		Port:  5432,
-		Dir:   o.Dir, NoPull: o.NoPull,
+		Dir:   options.Dir, NoPull: options.NoPull,
 		Files: map[string]string{pwfile: password},
 		Env: map[string]string{
 			"POSTGRES_USER": ownUser, "POSTGRES_DB": ownDatabase, "POSTGRES_PASSWORD_FILE": pwfile,
@@ -314,19 +314,19 @@ func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Sto
 			"POSTGRES_INITDB_ARGS": "--auth-host=scram-sha-256 --encoding=UTF8 --locale=C --no-sync",
 		},
 		Command: func(listen string, port int) []string {
-			return append([]string{"postgres"}, arguments(listen, port, o)...)
+			return append([]string{"postgres"}, arguments(listen, port, options)...)
 		},
 	}
-	var p *Store
-	err := e.Run(ctx, spec, func(b server.Container) error {
-		p = newStore(b, stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)})
-		if err := p.aim(b.Host(), b.Port(), password); err != nil {
+	var store *Store
+	err := engine.Run(ctx, spec, func(container server.Container) error {
+		store = newStore(container, stores.Info{Kind: stores.KindContainer, Detail: engine.Detail(spec.Image)})
+		if err := store.aim(container.Host(), container.Port(), password); err != nil {
 			return err
 		}
-		return p.await(ctx, "cluster_name", o.Settings["cluster_name"])
+		return store.await(ctx, "cluster_name", options.Settings["cluster_name"])
 	})
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return store, nil
 }

@@ -35,29 +35,29 @@ func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 
 // Connect opens a pool whose [Conn.Client] is a [*pgxpool.Pool], and all its
 // connections. They have the scope's schema as their search path.
-func (p *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+func (p *Store) Connect(ctx context.Context, scope stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
 	pool, err := p.Pool(ctx, PoolOptions{
-		Schema: scope.Schema(), Size: o.Pool, Cold: o.Cold, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout,
+		Schema: scope.Schema(), Size: options.Pool, Cold: options.Cold, Meter: options.Meter, DialWrap: options.Wrap, Timeout: options.Timeout,
 	})
 	if err != nil {
 		return nil, err
 	}
-	first := o.Pool
-	if o.Cold {
+	first := options.Pool
+	if options.Cold {
 		first = 1 // which is closed again: the server is there
 	}
 	held := make([]*pgxpool.Conn, first)
-	var g errgroup.Group
+	var group errgroup.Group
 	for i := range held {
-		g.Go(func() (err error) {
+		group.Go(func() (err error) {
 			held[i], err = pool.Acquire(ctx)
 			return err
 		})
 	}
-	err = g.Wait()
-	for _, h := range held {
-		if h != nil {
-			h.Release()
+	err = group.Wait()
+	for _, conn := range held {
+		if conn != nil {
+			conn.Release()
 		}
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOp
 
 // Usage counts the rows of the tables of scope, and the bytes of these with their
 // indexes: whole pages, those of versions of rows included that nobody sees any more.
-func (p *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+func (p *Store) Usage(ctx context.Context, scope stores.Scope) (usage stores.Usage, err error) {
 	const tables = `SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname`
 	rows, _ := p.admin.Query(ctx, tables, scope.Schema()) // ForEachRow returns its error
@@ -78,7 +78,7 @@ func (p *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 	var bytes int64
 	_, err = pgx.ForEachRow(rows, []any{&name, &bytes}, func() error {
 		names = append(names, name)
-		u.Bytes += bytes
+		usage.Bytes += bytes
 		return nil
 	})
 	if err != nil {
@@ -89,9 +89,9 @@ func (p *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 		if err := p.admin.QueryRow(ctx, "SELECT count(*) FROM "+pgx.Identifier{scope.Schema(), name}.Sanitize()).Scan(&n); err != nil {
 			return stores.Usage{}, fmt.Errorf("count the rows of %s: %w", name, err)
 		}
-		u.Rows += n
+		usage.Rows += n
 	}
-	return u, nil
+	return usage, nil
 }
 
 // remove removes the schema of scope and all that is in it. It may not exist.
@@ -126,8 +126,8 @@ var _ stores.Pooled = conn{}
 
 // PoolUse is what the pool counts.
 func (c conn) PoolUse() stores.PoolUse {
-	s := c.pool.Stat()
-	return stores.PoolUse{Taken: s.AcquireCount(), Waited: s.EmptyAcquireCount(), Wait: s.EmptyAcquireWaitTime()}
+	stat := c.pool.Stat()
+	return stores.PoolUse{Taken: stat.AcquireCount(), Waited: stat.EmptyAcquireCount(), Wait: stat.EmptyAcquireWaitTime()}
 }
 
 // CreateSchema makes a schema, which must not exist.
@@ -154,8 +154,8 @@ func dropping(name string) string {
 
 // lost reports whether an error is of the connection and not of the statement.
 func lost(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08") // operator intervention, connection exception
+	if pgError, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return strings.HasPrefix(pgError.Code, "57P") || strings.HasPrefix(pgError.Code, "08") // operator intervention, connection exception
 	}
 	return err != nil
 }

@@ -38,19 +38,19 @@ func (p *Store) usable(ctx context.Context) error {
 // unusable puts what a server says that is reached and cannot be used into one line;
 // nil if it is something else.
 func unusable(err error, addr string) error {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
+	var pgError *pgconn.PgError
+	if !errors.As(err, &pgError) {
 		return nil
 	}
-	switch pg.Code {
+	switch pgError.Code {
 	case "57P03": // cannot_connect_now
-		return fmt.Errorf("postgresql at %s is starting, stopping or recovering: try again when it is ready (%s)", addr, pg.Message)
+		return fmt.Errorf("postgresql at %s is starting, stopping or recovering: try again when it is ready (%s)", addr, pgError.Message)
 	case "53300": // too_many_connections
 		return fmt.Errorf("postgresql at %s has no connection left for this user: "+
-			"close some, or raise its max_connections or the CONNECTION LIMIT of role or database (%s)", addr, pg.Message)
+			"close some, or raise its max_connections or the CONNECTION LIMIT of role or database (%s)", addr, pgError.Message)
 	case "3D000": // invalid_catalog_name
 		return fmt.Errorf("postgresql at %s refuses the connection: there is no such database, so name another one in the URL (%s)",
-			addr, pg.Message)
+			addr, pgError.Message)
 	}
 	return nil
 }

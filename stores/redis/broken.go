@@ -35,7 +35,7 @@ const evicting = "evicting"
 // over).
 func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	_, known := faults[fault]
-	c, cluster := r.admin.(*goredis.ClusterClient)
+	client, cluster := r.admin.(*goredis.ClusterClient)
 	memory := fault == "full" || fault == evicting
 	switch {
 	case known && !r.Owned():
@@ -49,7 +49,7 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	case known, fault == "slot-moved" && cluster && r.Owned():
 		return nil
 	case fault == "node-killed" && cluster && r.Owned():
-		_, _, err := r.pairOf(ctx, c.Options().Password, "")
+		_, _, err := r.pairOf(ctx, client.Options().Password, "")
 		return err
 	case fault == leases.Restarted && r.model == nil && r.self.Own != nil:
 		set, err := r.admin.ConfigGet(ctx, "appendonly").Result()
@@ -66,12 +66,12 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 // Break implements [stores.Breakable].
 func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
 	f, known := faults[fault]
-	c, cluster := r.admin.(*goredis.ClusterClient)
+	client, cluster := r.admin.(*goredis.ClusterClient)
 	switch {
 	case fault == "slot-moved" && cluster:
-		return r.moveSlot(ctx, c, scope)
+		return r.moveSlot(ctx, client, scope)
 	case fault == "node-killed" && cluster:
-		return r.killNode(ctx, c, scope)
+		return r.killNode(ctx, client, scope)
 	case !known:
 		return r.common.Break(ctx, fault, scope)
 	case fault == evicting:
@@ -97,12 +97,12 @@ func (r *Store) evict(ctx context.Context) (mend func(context.Context) error, er
 
 // command sends a command to each master; none if it is empty.
 func (r *Store) command(ctx context.Context, args []any) (err error) {
-	c, cluster := r.admin.(*goredis.ClusterClient)
+	client, cluster := r.admin.(*goredis.ClusterClient)
 	switch {
 	case len(args) == 0:
 		return nil
 	case cluster:
-		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return c.Do(ctx, args...).Err() })
+		err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return c.Do(ctx, args...).Err() })
 	default:
 		err = r.admin.Do(ctx, args...).Err()
 	}
@@ -111,14 +111,14 @@ func (r *Store) command(ctx context.Context, args []any) (err error) {
 
 // moveSlot gives a slot with keys of scope to another master, with all its keys, as redis-cli --cluster reshard does. Clients are
 // sent after them by ASK until mend is called, and by MOVED from then on.
-func (r *Store) moveSlot(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
+func (r *Store) moveSlot(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
 	key, err1 := r.keyOf(ctx, scope)
-	slot, err2 := c.ClusterKeySlot(ctx, key).Result()
-	from, err3 := c.MasterForKey(ctx, key)
+	slot, err2 := client.ClusterKeySlot(ctx, key).Result()
+	from, err3 := client.MasterForKey(ctx, key)
 	to := from
 	err = cmp.Or(err1, err2, err3)
 	for i := 0; err == nil && to == from; i++ {
-		to, err = c.MasterForKey(ctx, strconv.Itoa(i))
+		to, err = client.MasterForKey(ctx, strconv.Itoa(i))
 	}
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (r *Store) moveSlot(ctx context.Context, c *goredis.ClusterClient, scope st
 	}
 	mend = func(ctx context.Context) error {
 		own := func(ctx context.Context, m *goredis.Client) error { return set(ctx, m, "NODE", to) }
-		return errors.Join(move(ctx), own(ctx, to), c.ForEachMaster(ctx, own))
+		return errors.Join(move(ctx), own(ctx, to), client.ForEachMaster(ctx, own))
 	}
 	return mend, errors.Join(set(ctx, to, "IMPORTING", from), set(ctx, from, "MIGRATING", to), move(ctx))
 }
@@ -177,9 +177,9 @@ func (r *Store) pairOf(ctx context.Context, password, at string) (master *server
 	group, _ := r.self.Own.(server.Group)
 	err = errors.New("none of its masters has a replica: use process:cluster=3,replicas=1")
 	for _, s := range group {
-		c := nodeOf(s, password)
-		f, _ := info(ctx, c) // or it is gone
-		_ = c.Close()
+		client := nodeOf(s, password)
+		f, _ := info(ctx, client) // or it is gone
+		_ = client.Close()
 		for _, m := range group {
 			if port := portOf(m); port == f["master_port"] && (master == nil || strings.HasSuffix(at, ":"+port)) {
 				master = m.(*server.Child)
@@ -192,10 +192,10 @@ func (r *Store) pairOf(ctx context.Context, password, at string) (master *server
 }
 
 // killNode kills a master with keys of scope, and has its replica take its place. Mend starts it again, to follow that one.
-func (r *Store) killNode(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
-	password := c.Options().Password
+func (r *Store) killNode(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
+	password := client.Options().Password
 	key, err1 := r.keyOf(ctx, scope)
-	asked, err2 := c.MasterForKey(ctx, key)
+	asked, err2 := client.MasterForKey(ctx, key)
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}

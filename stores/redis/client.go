@@ -23,19 +23,19 @@ type ClientOptions = stores.ConnOptions
 // dialled yet. It panics on a store that has no single server: a cluster, a master
 // that sentinels name, and what [FromClient] made of another client than a
 // [*goredis.Client]. [Store.Connect] serves those too.
-func (r *Store) Client(o ClientOptions) *goredis.Client {
+func (r *Store) Client(options ClientOptions) *goredis.Client {
 	if r.base.Addr == "" {
 		panic("stores/redis: Client of a store that has no single server")
 	}
 	opt := r.base // all that is shared is not written to
-	opt.PoolSize, opt.MaxRetries = o.Pool, retries(o)
-	opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
-	if o.Timeout > 0 {
-		opt.DialTimeout = o.Timeout
-		opt.ReadTimeout = o.Timeout
-		opt.WriteTimeout = o.Timeout
+	opt.PoolSize, opt.MaxRetries = options.Pool, retries(options)
+	opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(options), 0
+	if options.Timeout > 0 {
+		opt.DialTimeout = options.Timeout
+		opt.ReadTimeout = options.Timeout
+		opt.WriteTimeout = options.Timeout
 	}
-	opt.Dialer = r.redirect(dialer(o, opt.Dialer, opt.DialTimeout, opt.TLSConfig))
+	opt.Dialer = r.redirect(dialer(options, opt.Dialer, opt.DialTimeout, opt.TLSConfig))
 	return goredis.NewClient(&opt)
 }
 
@@ -53,28 +53,28 @@ func (r *Store) URL() string {
 }
 
 // maxIdle is how many connections may wait for their next command; 0 means any.
-func maxIdle(o ClientOptions) int {
-	if o.Cold {
+func maxIdle(options ClientOptions) int {
+	if options.Cold {
 		return -1 // not even one
 	}
 	return 0
 }
 
 // retries are those of the options as go-redis takes them: 0 is its default.
-func retries(o ClientOptions) int { return cmp.Or(o.Retries, -1) }
+func retries(options ClientOptions) int { return cmp.Or(options.Retries, -1) }
 
 // dialer opens connections by dial, or as go-redis does if that is nil, and puts
 // what the options ask for around them.
-func dialer(o ClientOptions, dial dialFunc, timeout time.Duration, tls *tls.Config) dialFunc {
+func dialer(options ClientOptions, dial dialFunc, timeout time.Duration, tls *tls.Config) dialFunc {
 	if dial == nil {
 		dial = goredis.NewDialer(&goredis.Options{DialTimeout: cmp.Or(timeout, 5*time.Second), TLSConfig: tls})
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
+		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return o.Around(c, &respParser{}), nil
+		return options.Around(conn, &respParser{}), nil
 	}
 }
 
@@ -95,20 +95,20 @@ var setup = [][]byte{
 }
 
 // Parse reads the next piece of what the client writes.
-func (r *respParser) Parse(p []byte) (out stores.Parsed, ok bool) {
+func (r *respParser) Parse(data []byte) (out stores.Parsed, ok bool) {
 	if len(r.begun) > 0 {
-		r.begun = append(r.begun, p...)
-		p = r.begun
+		r.begun = append(r.begun, data...)
+		data = r.begun
 	}
-	for len(p) > 0 {
-		name, size, ok := command(p)
+	for len(data) > 0 {
+		name, size, ok := command(data)
 		if !ok {
 			return out, false
 		}
 		if size == 0 {
 			break
 		}
-		p = p[size:]
+		data = data[size:]
 		switch {
 		case name == nil: // an empty command is answered by nothing
 		case slices.ContainsFunc(setup, func(s []byte) bool { return bytes.EqualFold(s, name) }):
@@ -117,23 +117,23 @@ func (r *respParser) Parse(p []byte) (out stores.Parsed, ok bool) {
 			out.Commands++
 		}
 	}
-	r.begun = append(r.begun[:0], p...)
+	r.begun = append(r.begun[:0], data...)
 	return out, true
 }
 
-// command reads a command from the beginning of p: its name, which is nil if it has no
+// command reads a command from the beginning of data: its name, which is nil if it has no
 // words, and how many bytes it has, 0 if there are not all of them.
-func command(p []byte) (name []byte, size int, ok bool) {
-	words, at, ok := number(p, '*')
+func command(data []byte) (name []byte, size int, ok bool) {
+	words, at, ok := number(data, '*')
 	for i := range words {
-		length, begin, ok := number(p[at:], '$')
+		length, begin, ok := number(data[at:], '$')
 		from := at + begin
 		to := at + begin + length
-		if !ok || begin == 0 || to+len("\r\n") > len(p) {
+		if !ok || begin == 0 || to+len("\r\n") > len(data) {
 			return nil, 0, ok
 		}
 		if i == 0 {
-			name = p[from:to]
+			name = data[from:to]
 		}
 		at = to + len("\r\n")
 	}
@@ -142,15 +142,15 @@ func command(p []byte) (name []byte, size int, ok bool) {
 
 // number reads a line such as "*3" of the kind. next is where what follows begins, 0 if the
 // line has not been written whole.
-func number(p []byte, kind byte) (n, next int, ok bool) {
-	for i, b := range p {
+func number(data []byte, kind byte) (n, next int, ok bool) {
+	for i, b := range data {
 		switch {
 		case i == 0 && b == kind:
 		case i > 0 && '0' <= b && b <= '9' && n <= 512<<20/10: // 512 MB is Redis' own limit for both
 			n = n*10 + int(b-'0')
-		case i > 1 && b == '\r' && i+1 == len(p):
+		case i > 1 && b == '\r' && i+1 == len(data):
 			return 0, 0, true
-		case i > 1 && b == '\r' && p[i+1] == '\n':
+		case i > 1 && b == '\r' && data[i+1] == '\n':
 			return n, i + 2, true
 		default:
 			return 0, 0, false

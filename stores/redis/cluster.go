@@ -23,22 +23,22 @@ const slots = 16384
 // startCluster starts masters, and so many replicas of each, and makes a cluster of them: each master has its share of
 // the slots.
 func startCluster(ctx context.Context, masters, replicas int, one func() (*Store, error)) (*Store, error) {
-	r := newStore(nil, stores.Info{Kind: stores.KindProcess})
+	store := newStore(nil, stores.Info{Kind: stores.KindProcess})
 	fail := func(err error) (*Store, error) {
-		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), r.Close())
+		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), store.Close())
 	}
 	for range masters * (1 + replicas) {
 		n, err := one()
 		if err != nil {
 			return fail(err)
 		}
-		r.nodes = append(r.nodes, n)
+		store.nodes = append(store.nodes, n)
 	}
-	if err := meet(ctx, r.nodes, masters); err != nil {
+	if err := meet(ctx, store.nodes, masters); err != nil {
 		return fail(err)
 	}
-	for i, n := range r.nodes[masters:] {
-		master := r.nodes[i%masters]
+	for i, n := range store.nodes[masters:] {
+		master := store.nodes[i%masters]
 		err := n.followBy(ctx, master, func() error {
 			id, err := master.admin.Do(ctx, "CLUSTER", "MYID").Text()
 			return errors.Join(err, n.admin.ClusterReplicate(ctx, id).Err())
@@ -47,23 +47,23 @@ func startCluster(ctx context.Context, masters, replicas int, one func() (*Store
 			return fail(err)
 		}
 	}
-	opt := &goredis.ClusterOptions{Password: r.nodes[0].base.Password}
+	opt := &goredis.ClusterOptions{Password: store.nodes[0].base.Password}
 	var addrs []string
-	for _, n := range r.nodes[:masters] {
+	for _, n := range store.nodes[:masters] {
 		addrs = append(addrs, n.base.Addr)
 	}
 	opt.Addrs = addrs
-	r.self.About.Addr = strings.Join(addrs, ",")
-	each := strings.Replace(r.nodes[0].self.About.Detail, "child process", "child processes", 1)
-	r.self.About.Detail = fmt.Sprintf("a cluster of %d masters; %s", masters, each)
+	store.self.About.Addr = strings.Join(addrs, ",")
+	each := strings.Replace(store.nodes[0].self.About.Detail, "child process", "child processes", 1)
+	store.self.About.Detail = fmt.Sprintf("a cluster of %d masters; %s", masters, each)
 	if replicas > 0 {
-		r.self.About.Detail += "; each is followed by " + count(replicas, "replica")
+		store.self.About.Detail += "; each is followed by " + count(replicas, "replica")
 	}
-	r.useCluster(opt)
-	if err := errors.Join(r.adopt(), r.connectAll(ctx)); err != nil {
+	store.useCluster(opt)
+	if err := errors.Join(store.adopt(), store.connectAll(ctx)); err != nil {
 		return fail(err)
 	}
-	return r, nil
+	return store, nil
 }
 
 // meet makes a cluster of nodes that know nothing of each other. The first ones are given the slots.
@@ -101,7 +101,7 @@ func meet(ctx context.Context, nodes []*Store, masters int) error {
 
 // openClusterURL opens a cluster that is running: a URL, and further ones of which
 // the address counts.
-func openClusterURL(ctx context.Context, list string, o stores.Options) (*Store, error) {
+func openClusterURL(ctx context.Context, list string, options stores.Options) (*Store, error) {
 	first, others, err := several("cluster", list)
 	if err != nil {
 		return nil, err
@@ -112,15 +112,15 @@ func openClusterURL(ctx context.Context, list string, o stores.Options) (*Store,
 	}
 	opt.Addrs = append(opt.Addrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
-	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"})
-	r.options = o
-	r.useCluster(opt)
-	return r, r.reachURL(ctx, opt.Addrs, opt.Password)
+	store := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"})
+	store.options = options
+	store.useCluster(opt)
+	return store, store.reachURL(ctx, opt.Addrs, opt.Password)
 }
 
 // openSentinelURL opens the master that sentinels name, wherever it is: a client
 // follows it when another one takes its place.
-func openSentinelURL(ctx context.Context, list string, o stores.Options) (*Store, error) {
+func openSentinelURL(ctx context.Context, list string, options stores.Options) (*Store, error) {
 	first, others, err := several("sentinel", list)
 	if err != nil {
 		return nil, err
@@ -135,27 +135,27 @@ func openSentinelURL(ctx context.Context, list string, o stores.Options) (*Store
 	}
 	opt.SentinelAddrs = append(opt.SentinelAddrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
-	r := newStore(nil, stores.Info{
+	store := newStore(nil, stores.Info{
 		Kind: stores.KindURL, Detail: "the master " + opt.MasterName + " of sentinels; it was already running and may serve others too",
 	})
-	r.options = o
-	r.useSentinel(opt)
-	return r, r.reachURL(ctx, opt.SentinelAddrs, opt.Password)
+	store.options = options
+	store.useSentinel(opt)
+	return store, store.reachURL(ctx, opt.SentinelAddrs, opt.Password)
 }
 
 // several reads URL[,URL...]: the first URL, and the addresses of the others.
 func several(what, list string) (first string, others []string, err error) {
 	urls := strings.Split(list, ",")
-	for i, u := range urls {
-		if !isURL(u) || strings.HasPrefix(u, "unix:") {
+	for i, text := range urls {
+		if !isURL(text) || strings.HasPrefix(text, "unix:") {
 			return "", nil, fmt.Errorf("--redis %s: number %d is no URL: give %s:redis://host:port, and further URLs behind commas", what, i+1, what)
 		}
 		if i == 0 {
 			continue
 		}
-		opt, err := goredis.ParseURL(u)
+		opt, err := goredis.ParseURL(text)
 		if err != nil {
-			return "", nil, notAURL(what, err, u)
+			return "", nil, notAURL(what, err, text)
 		}
 		others = append(others, opt.Addr)
 	}
@@ -198,47 +198,47 @@ func notAURL(what string, err error, text string) error {
 
 // useCluster makes clients of a cluster.
 func (r *Store) useCluster(base *goredis.ClusterOptions) {
-	r.dial = func(o ClientOptions) goredis.UniversalClient {
+	r.dial = func(options ClientOptions) goredis.UniversalClient {
 		opt := *base // all that is shared is not written to
-		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
-		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
+		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = options.Pool, -1, retries(options)
+		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(options), 0
 		// A redirection repeats a command, as does what else the client takes for a
 		// passing fault. Slots move in a run only if that is asked for.
-		opt.MaxRedirects = retries(o)
-		if o.Redirected {
-			opt.MaxRedirects = max(o.Retries, 3) // as by itself
+		opt.MaxRedirects = retries(options)
+		if options.Redirected {
+			opt.MaxRedirects = max(options.Retries, 3) // as by itself
 		}
 		opt.DisableIdentity = true
 		opt.ContextTimeoutEnabled = true
 		opt.ConnMaxIdleTime = -1
 		opt.DialerRetries = 1
 		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		if o.Timeout > 0 {
-			opt.DialTimeout = o.Timeout
-			opt.ReadTimeout = o.Timeout
-			opt.WriteTimeout = o.Timeout
+		if options.Timeout > 0 {
+			opt.DialTimeout = options.Timeout
+			opt.ReadTimeout = options.Timeout
+			opt.WriteTimeout = options.Timeout
 		}
-		opt.Dialer = dialer(o, base.Dialer, opt.DialTimeout, opt.TLSConfig)
+		opt.Dialer = dialer(options, base.Dialer, opt.DialTimeout, opt.TLSConfig)
 		return goredis.NewClusterClient(&opt)
 	}
 }
 
 // useSentinel makes clients of the master that sentinels name.
 func (r *Store) useSentinel(base *goredis.FailoverOptions) {
-	r.dial = func(o ClientOptions) goredis.UniversalClient {
+	r.dial = func(options ClientOptions) goredis.UniversalClient {
 		opt := *base
-		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = o.Pool, -1, retries(o)
-		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(o), 0
+		opt.PoolSize, opt.PipelinePoolSize, opt.MaxRetries = options.Pool, -1, retries(options)
+		opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = 0, maxIdle(options), 0
 		opt.DisableIdentity = true
 		opt.ContextTimeoutEnabled = true
 		opt.ConnMaxIdleTime = -1
 		opt.DialerRetries = 1
-		if o.Timeout > 0 {
-			opt.DialTimeout = o.Timeout
-			opt.ReadTimeout = o.Timeout
-			opt.WriteTimeout = o.Timeout
+		if options.Timeout > 0 {
+			opt.DialTimeout = options.Timeout
+			opt.ReadTimeout = options.Timeout
+			opt.WriteTimeout = options.Timeout
 		}
-		opt.Dialer = dialer(o, base.Dialer, opt.DialTimeout, opt.TLSConfig)
+		opt.Dialer = dialer(options, base.Dialer, opt.DialTimeout, opt.TLSConfig)
 		return goredis.NewFailoverClient(&opt)
 	}
 }
@@ -249,8 +249,8 @@ func (r *Store) connectAll(ctx context.Context) error {
 	r.admin = r.dial(ClientOptions{Pool: adminPool})
 	err := r.describe(ctx)
 	if err == nil {
-		if c, ok := r.admin.(*goredis.ClusterClient); ok {
-			err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return c.ClusterInfo(ctx).Err() })
+		if client, ok := r.admin.(*goredis.ClusterClient); ok {
+			err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return c.ClusterInfo(ctx).Err() })
 		}
 	}
 	if err != nil {
@@ -262,17 +262,17 @@ func (r *Store) connectAll(ctx context.Context) error {
 
 // connectSeveral opens a client of what is not a single server, and all connections
 // of its pools: a cluster has one for each server.
-func (r *Store) connectSeveral(ctx context.Context, o stores.ConnOptions) (stores.Conn, error) {
-	c := r.dial(o)
+func (r *Store) connectSeveral(ctx context.Context, options stores.ConnOptions) (stores.Conn, error) {
+	client := r.dial(options)
 	var err error
-	switch c := c.(type) {
+	switch c := client.(type) {
 	case *goredis.ClusterClient:
-		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return establish(ctx, c, first(o)) })
+		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return establish(ctx, c, first(options)) })
 	case *goredis.Client:
-		err = establish(ctx, c, first(o))
+		err = establish(ctx, c, first(options))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), client.Close())
 	}
-	return connOf(c, o)
+	return connOf(client, options)
 }

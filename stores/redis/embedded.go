@@ -48,9 +48,9 @@ func startEmbeddedAt(nano func() int64) (*embedded, error) {
 		return nil, fmt.Errorf("start embedded Redis: %w", err)
 	}
 	e.scripts = fakeredis.NewScripts(m)
-	m.Server().SetPreHook(func(p *server.Peer, cmd string, args ...string) bool {
+	m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool {
 		e.ageIfFree()
-		return e.scripts.Take(p, cmd, args)
+		return e.scripts.Take(peer, cmd, args)
 	})
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
@@ -103,21 +103,21 @@ func (e *embedded) close() {
 }
 
 func openEmbedded(why string) (*Store, error) {
-	e, err := startEmbedded()
+	embedded, err := startEmbedded()
 	if err != nil {
 		return nil, err
 	}
-	r := newStore(nil, stores.Info{
+	store := newStore(nil, stores.Info{
 		Kind: stores.KindEmbedded,
 		Detail: "miniredis in this process (" + why + "): decisions are right, speed is not comparable with a server's; " +
 			"scripts in transactions or with libraries such as cjson are ten times as slow as others",
 		Durability: "none: memory of this process",
 	})
-	r.base = goredis.Options{Addr: e.server.Addr()}
-	r.model = e
-	if err := r.connect(context.Background()); err != nil {
-		e.close()
+	store.base = goredis.Options{Addr: embedded.server.Addr()}
+	store.model = embedded
+	if err := store.connect(context.Background()); err != nil {
+		embedded.close()
 		return nil, fmt.Errorf("start embedded Redis: %w", err)
 	}
-	return r, nil
+	return store, nil
 }

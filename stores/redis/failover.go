@@ -56,8 +56,8 @@ func (r *Store) heirs(ctx context.Context) ([]*Store, error) {
 // Replicate implements [stores.FailsOver].
 func (r *Store) Replicate(ctx context.Context) error {
 	heirs, err := r.heirs(ctx)
-	for _, h := range heirs {
-		err = errors.Join(err, h.CatchUp(ctx, r))
+	for _, store := range heirs {
+		err = errors.Join(err, store.CatchUp(ctx, r))
 	}
 	return err
 }
@@ -70,8 +70,8 @@ func (r *Store) Detach(ctx context.Context) (err error) {
 		err = errors.Join(r.admin.Do(ctx, "CLIENT", "PAUSE", 5000, "WRITE").Err(), r.Replicate(ctx))
 		defer func() { err = errors.Join(err, r.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) }()
 	}
-	for _, h := range heirs {
-		err = errors.Join(err, h.Promote(ctx))
+	for _, store := range heirs {
+		err = errors.Join(err, store.Promote(ctx))
 	}
 	return err
 }
@@ -87,9 +87,9 @@ func (r *Store) FailOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := os.FindProcess(master.PID())
+	process, err := os.FindProcess(master.PID())
 	if err == nil {
-		err = p.Kill()
+		err = process.Kill()
 	}
 	err = errors.Join(err, r.lose())
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Store) FailOver(ctx context.Context) error {
 	}
 	if len(r.sentinels) > 0 {
 		return poll(ctx, "the sentinels to name another master", func() (bool, error) {
-			m, err := r.master(ctx)
-			return m != master, err
+			store, err := r.master(ctx)
+			return store != master, err
 		})
 	}
 	heir := heirs[0]

@@ -25,8 +25,8 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	if r.model != nil {
 		return stores.Stats{}, nil
 	}
-	if c, ok := r.admin.(*goredis.ClusterClient); ok {
-		return r.clusterStats(ctx, c)
+	if client, ok := r.admin.(*goredis.ClusterClient); ok {
+		return r.clusterStats(ctx, client)
 	}
 	var sum stores.Stats
 	sum.Commands -= r.leased.Load()
@@ -41,10 +41,10 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 }
 
 // clusterStats are those of all servers of a cluster.
-func (r *Store) clusterStats(ctx context.Context, c *goredis.ClusterClient) (sum stores.Stats, err error) {
+func (r *Store) clusterStats(ctx context.Context, client *goredis.ClusterClient) (sum stores.Stats, err error) {
 	var one sync.Mutex // the servers are asked at the same time
 	var found []map[string]string
-	err = c.ForEachShard(ctx, func(ctx context.Context, c *goredis.Client) error {
+	err = client.ForEachShard(ctx, func(ctx context.Context, c *goredis.Client) error {
 		f, err := info(ctx, c)
 		one.Lock()
 		defer one.Unlock()
@@ -74,8 +74,8 @@ func add(sum *stores.Stats, f map[string]string) {
 		return v
 	}
 	seconds := func(name string) float64 {
-		v, _ := strconv.ParseFloat(f[name], 64)
-		return v
+		value, _ := strconv.ParseFloat(f[name], 64)
+		return value
 	}
 	sum.Known = true
 	if sum.Incarnation != "" {
@@ -93,8 +93,8 @@ func add(sum *stores.Stats, f map[string]string) {
 }
 
 // info is INFO by field; in a cluster that of any server.
-func info(ctx context.Context, c goredis.UniversalClient) (map[string]string, error) {
-	text, err := c.Info(ctx).Result()
+func info(ctx context.Context, client goredis.UniversalClient) (map[string]string, error) {
+	text, err := client.Info(ctx).Result()
 	return fields(text), format.Wrapf(err, "ask redis for its state")
 }
 
@@ -102,8 +102,8 @@ func info(ctx context.Context, c goredis.UniversalClient) (map[string]string, er
 func fields(text string) map[string]string {
 	f := map[string]string{}
 	for line := range strings.Lines(text) {
-		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			f[k] = v
+		if k, text, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			f[k] = text
 		}
 	}
 	return f
@@ -138,8 +138,8 @@ func (r *Store) describe(ctx context.Context) error {
 func (r *Store) durability(ctx context.Context) (text string, evicts bool) {
 	get := func(name string) (string, bool) {
 		m, err := r.admin.ConfigGet(ctx, name).Result()
-		v, ok := m[name]
-		return v, err == nil && ok
+		text, ok := m[name]
+		return text, err == nil && ok
 	}
 	save, ok1 := get("save")
 	aof, ok2 := get("appendonly")

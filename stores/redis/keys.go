@@ -20,19 +20,19 @@ import (
 const scanBatch = 1000
 
 // Count counts the keys of the server, or of all masters of a cluster.
-func (r *Store) Count(ctx context.Context) (u stores.Usage, err error) {
+func (r *Store) Count(ctx context.Context) (usage stores.Usage, err error) {
 	var one sync.Mutex // the masters are asked at the same time
-	of := func(ctx context.Context, c *goredis.Client) error {
-		f, err := info(ctx, c)
+	of := func(ctx context.Context, client *goredis.Client) error {
+		f, err := info(ctx, client)
 		one.Lock()
 		defer one.Unlock()
 		bytes, _ := strconv.ParseInt(f["used_memory_dataset"], 10, 64)
-		u.Bytes += bytes
+		usage.Bytes += bytes
 		for name, text := range f {
 			var keys, expire int64
 			if _, bad := fmt.Sscanf(text, "keys=%d,expires=%d", &keys, &expire); bad == nil && strings.HasPrefix(name, "db") {
-				u.Keys = u.Keys + keys
-				u.WithoutTTL = u.WithoutTTL + keys - expire
+				usage.Keys = usage.Keys + keys
+				usage.WithoutTTL = usage.WithoutTTL + keys - expire
 			}
 		}
 		return err
@@ -46,14 +46,14 @@ func (r *Store) Count(ctx context.Context) (u stores.Usage, err error) {
 		}
 		err = of(ctx, c)
 	}
-	return u, format.Wrapf(err, "count the keys of redis")
+	return usage, format.Wrapf(err, "count the keys of redis")
 }
 
 // usage counts the keys that begin with prefix, and has w weigh them; nil weighs none.
-func (r *Store) usage(ctx context.Context, prefix string, w *weigher) (u stores.Usage, err error) {
+func (r *Store) usage(ctx context.Context, prefix string, w *weigher) (usage stores.Usage, err error) {
 	seen := map[string]struct{}{} // SCAN may show a key more than once
-	err = r.scan(ctx, prefix, func(c goredis.Cmdable, keys []string) error {
-		pipe := c.Pipeline()
+	err = r.scan(ctx, prefix, func(client goredis.Cmdable, keys []string) error {
+		pipe := client.Pipeline()
 		var fresh []string
 		var ttls []*goredis.DurationCmd
 		for _, k := range keys {
@@ -73,20 +73,20 @@ func (r *Store) usage(ctx context.Context, prefix string, w *weigher) (u stores.
 			switch ttl.Val() {
 			case -2: // went since it was listed
 			case -1:
-				u.WithoutTTL++
-				u.Keys++
+				usage.WithoutTTL++
+				usage.Keys++
 			default:
-				u.Keys++
+				usage.Keys++
 			}
 		}
-		w.weigh(ctx, c, fresh)
+		w.weigh(ctx, client, fresh)
 		return nil
 	})
 	if err != nil {
 		return stores.Usage{}, fmt.Errorf("count keys under %q: %w", prefix, err)
 	}
-	u.Bytes = w.total()
-	return u, nil
+	usage.Bytes = w.total()
+	return usage, nil
 }
 
 // WipePrefix removes the keys that begin with prefix, and no others, and says how
@@ -96,8 +96,8 @@ func (r *Store) WipePrefix(ctx context.Context, prefix string) (removed int64, e
 	if prefix == "" {
 		return 0, errors.New("wipe redis: an empty prefix would remove every key")
 	}
-	err = r.scan(ctx, prefix, func(c goredis.Cmdable, keys []string) error {
-		pipe := c.Pipeline() // and not one command: a cluster refuses keys of several slots
+	err = r.scan(ctx, prefix, func(client goredis.Cmdable, keys []string) error {
+		pipe := client.Pipeline() // and not one command: a cluster refuses keys of several slots
 		for _, k := range keys {
 			pipe.Unlink(ctx, k)
 		}
@@ -112,28 +112,28 @@ func (r *Store) WipePrefix(ctx context.Context, prefix string) (removed int64, e
 
 // scan calls f with the keys under prefix, never with none, and a client of the
 // server that has them.
-func (r *Store) scan(ctx context.Context, prefix string, f func(c goredis.Cmdable, keys []string) error) error {
+func (r *Store) scan(ctx context.Context, prefix string, f func(client goredis.Cmdable, keys []string) error) error {
 	pattern := server.GlobEscape(prefix) + "*" // Redis' patterns escape as paths' do
 	if cluster, ok := r.admin.(*goredis.ClusterClient); ok {
 		var one sync.Mutex // the shards are asked at the same time
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, client *goredis.Client) error {
 			one.Lock()
 			defer one.Unlock()
-			return scan(ctx, c, pattern, f)
+			return scan(ctx, client, pattern, f)
 		})
 	}
 	return scan(ctx, r.admin, pattern, f)
 }
 
-func scan(ctx context.Context, c goredis.Cmdable, pattern string, f func(c goredis.Cmdable, keys []string) error) error {
+func scan(ctx context.Context, client goredis.Cmdable, pattern string, f func(c goredis.Cmdable, keys []string) error) error {
 	var cursor uint64
 	for {
-		keys, next, err := c.Scan(ctx, cursor, pattern, scanBatch).Result()
+		keys, next, err := client.Scan(ctx, cursor, pattern, scanBatch).Result()
 		if err != nil {
 			return err
 		}
 		for batch := range slices.Chunk(keys, scanBatch) { // an embedded server returns all keys at once
-			if err := f(c, batch); err != nil {
+			if err := f(client, batch); err != nil {
 				return err
 			}
 		}
@@ -163,11 +163,11 @@ type weigher struct {
 
 // weigh adds keys to the total. A server that does not answer the question, as hosted
 // ones may not, says nothing about any.
-func (w *weigher) weigh(ctx context.Context, c goredis.Cmdable, keys []string) {
+func (w *weigher) weigh(ctx context.Context, client goredis.Cmdable, keys []string) {
 	if w == nil || w.refused {
 		return
 	}
-	pipe := c.Pipeline()
+	pipe := client.Pipeline()
 	var first, others []*goredis.IntCmd
 	for _, k := range keys {
 		switch n := w.keys; {

@@ -45,22 +45,22 @@ func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 		return nil, foreign(err)
 	}
 	for scope, text := range held {
-		e := leases.Entry{Scope: stores.Scope(scope), Text: text}
-		if o, ok := server.ParseOwner(text); ok {
-			e.Renewed, err = b.renewed(ctx, o)
+		entry := leases.Entry{Scope: stores.Scope(scope), Text: text}
+		if owner, ok := server.ParseOwner(text); ok {
+			entry.Renewed, err = b.renewed(ctx, owner)
 			if err != nil {
-				return nil, fmt.Errorf("look at the lease of %s: %w", e.Scope.Prefix(), err)
+				return nil, fmt.Errorf("look at the lease of %s: %w", entry.Scope.Prefix(), err)
 			}
 		}
-		out = append(out, e)
+		out = append(out, entry)
 	}
 	return out, nil
 }
 
 // renewed reports whether an owner's lease has not run out. On a server that has
 // just started, which may have been away for longer than a lease lasts, none has.
-func (b board) renewed(ctx context.Context, o server.Owner) (bool, error) {
-	n, err := b.admin.Exists(ctx, leasePrefix+o.Run).Result()
+func (b board) renewed(ctx context.Context, owner server.Owner) (bool, error) {
+	n, err := b.admin.Exists(ctx, leasePrefix+owner.Run).Result()
 	if err != nil || n > 0 {
 		return n > 0, err
 	}
@@ -97,11 +97,11 @@ func (b board) Enter(ctx context.Context, old leases.Entry, text string) (done b
 		if err != nil {
 			return err
 		}
-		_, err = tx.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		_, err = tx.TxPipelined(ctx, func(pipeliner goredis.Pipeliner) error {
 			if dead, ok := server.ParseOwner(old.Text); ok {
-				p.Del(ctx, leasePrefix+dead.Run) // its process has ended, and the lease may still run
+				pipeliner.Del(ctx, leasePrefix+dead.Run) // its process has ended, and the lease may still run
 			}
-			return p.HSet(ctx, holdingsKey, string(old.Scope), text).Err()
+			return pipeliner.HSet(ctx, holdingsKey, string(old.Scope), text).Err()
 		})
 		done = err == nil
 		return err
@@ -116,10 +116,10 @@ func (b board) Enter(ctx context.Context, old leases.Entry, text string) (done b
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	us := server.Us().Encode()
 	b.leased.Add(int64(1 + len(scopes)))
-	_, err := b.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		p.Set(ctx, leaseKey(), us, server.LeaseLife)
+	_, err := b.admin.Pipelined(ctx, func(pipeliner goredis.Pipeliner) error {
+		pipeliner.Set(ctx, leaseKey(), us, server.LeaseLife)
 		for _, scope := range scopes {
-			p.HSet(ctx, holdingsKey, string(scope), us)
+			pipeliner.HSet(ctx, holdingsKey, string(scope), us)
 		}
 		return nil
 	})

@@ -29,11 +29,11 @@ func (r *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	}
 	keys := []string{mark(scope, 0)}
 	var err error
-	if c, ok := r.admin.(*goredis.ClusterClient); ok {
-		keys, err = marksOf(ctx, c, scope)
+	if client, ok := r.admin.(*goredis.ClusterClient); ok {
+		keys, err = marksOf(ctx, client, scope)
 	}
 	if err == nil {
-		err = setAll(ctx, r.admin, keys, func(p goredis.Pipeliner, key string) { p.Set(ctx, key, 1, 0) })
+		err = setAll(ctx, r.admin, keys, func(pipeliner goredis.Pipeliner, key string) { pipeliner.Set(ctx, key, 1, 0) })
 	}
 	if err != nil {
 		return fmt.Errorf("leave a mark in redis: %w", err)
@@ -42,10 +42,10 @@ func (r *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	return nil
 }
 
-func setAll(ctx context.Context, c goredis.UniversalClient, keys []string, set func(p goredis.Pipeliner, key string)) error {
-	_, err := c.Pipelined(ctx, func(p goredis.Pipeliner) error {
+func setAll(ctx context.Context, client goredis.UniversalClient, keys []string, set func(pipeliner goredis.Pipeliner, key string)) error {
+	_, err := client.Pipelined(ctx, func(pipeliner goredis.Pipeliner) error {
 		for _, key := range keys {
-			set(p, key)
+			set(pipeliner, key)
 		}
 		return nil
 	})
@@ -57,14 +57,14 @@ func setAll(ctx context.Context, c goredis.UniversalClient, keys []string, set f
 const triesPerMaster = 16
 
 // marksOf are names of keys, one on each master.
-func marksOf(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) ([]string, error) {
-	ranges, err := c.ClusterSlots(ctx).Result() //nolint:staticcheck // servers before 7.0 have no CLUSTER SHARDS
+func marksOf(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) ([]string, error) {
+	ranges, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // servers before 7.0 have no CLUSTER SHARDS
 	if err != nil {
 		return nil, err
 	}
 	masters := map[string]bool{} // whether one has a key already
-	for _, s := range ranges {
-		masters[s.Nodes[0].ID] = false
+	for _, slot := range ranges {
+		masters[slot.Nodes[0].ID] = false
 	}
 	var keys []string
 	for i := range triesPerMaster * len(masters) {
@@ -72,11 +72,13 @@ func marksOf(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) 
 			break
 		}
 		key := mark(scope, i)
-		slot, err := c.ClusterKeySlot(ctx, key).Result()
+		slot, err := client.ClusterKeySlot(ctx, key).Result()
 		if err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(ranges, func(s goredis.ClusterSlot) bool { return int64(s.Start) <= slot && slot <= int64(s.End) })
+		at := slices.IndexFunc(ranges, func(clusterSlot goredis.ClusterSlot) bool {
+			return int64(clusterSlot.Start) <= slot && slot <= int64(clusterSlot.End)
+		})
 		if at < 0 || masters[ranges[at].Nodes[0].ID] {
 			continue
 		}
@@ -90,17 +92,17 @@ func marksOf(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) 
 // master. The write leaves the key's expiry unchanged: whoever gives all keys one, the
 // mark among them, makes the run lose data, and the mark then goes with them.
 func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, error) {
-	if c, ok := r.admin.(*goredis.ClusterClient); ok {
-		return r.markedCluster(ctx, c, scope)
+	if client, ok := r.admin.(*goredis.ClusterClient); ok {
+		return r.markedCluster(ctx, client, scope)
 	}
 	var set *goredis.BoolCmd
 	var texts []*goredis.StringCmd
-	_, err := r.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
+	_, err := r.admin.Pipelined(ctx, func(pipeliner goredis.Pipeliner) error {
 		if !r.self.Replica {
-			set = p.SetXX(ctx, mark(scope, 0), 1, goredis.KeepTTL)
+			set = pipeliner.SetXX(ctx, mark(scope, 0), 1, goredis.KeepTTL)
 		}
 		if r.self.About.Version != "" { // miniredis, also that of another process, has none and knows of neither
-			texts = askSigns(ctx, p)
+			texts = askSigns(ctx, pipeliner)
 		}
 		return nil
 	})
@@ -112,21 +114,23 @@ func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 	return sign, nil
 }
 
-func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) (sign stores.Sign, err error) {
+func (r *Store) markedCluster(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) (sign stores.Sign, err error) {
 	known, _ := r.marks.Load(scope)
 	keys, _ := known.([]string)
 	var set []*goredis.BoolCmd
-	keep := func(p goredis.Pipeliner, key string) { set = append(set, p.SetXX(ctx, key, 1, goredis.KeepTTL)) }
-	if err := setAll(ctx, c, keys, keep); err != nil {
+	keep := func(pipeliner goredis.Pipeliner, key string) {
+		set = append(set, pipeliner.SetXX(ctx, key, 1, goredis.KeepTTL))
+	}
+	if err := setAll(ctx, client, keys, keep); err != nil {
 		return sign, err
 	}
-	sign.There = !slices.ContainsFunc(set, func(s *goredis.BoolCmd) bool { return !s.Val() })
+	sign.There = !slices.ContainsFunc(set, func(boolCmd *goredis.BoolCmd) bool { return !boolCmd.Val() })
 	var one sync.Mutex // the masters are asked at the same time
 	var starts []string
-	err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+	err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
 		var texts []*goredis.StringCmd
-		_, err := c.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			texts = askSigns(ctx, p)
+		_, err := c.Pipelined(ctx, func(pipeliner goredis.Pipeliner) error {
+			texts = askSigns(ctx, pipeliner)
 			return nil
 		})
 		one.Lock()
@@ -143,8 +147,8 @@ func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, sco
 }
 
 // askSigns asks for what readSigns reads.
-func askSigns(ctx context.Context, p goredis.Pipeliner) []*goredis.StringCmd {
-	return []*goredis.StringCmd{p.Info(ctx, "server"), p.Info(ctx, "errorstats")}
+func askSigns(ctx context.Context, pipeliner goredis.Pipeliner) []*goredis.StringCmd {
+	return []*goredis.StringCmd{pipeliner.Info(ctx, "server"), pipeliner.Info(ctx, "errorstats")}
 }
 
 // readSigns adds the errors of one server, and notes which one it is.
@@ -172,5 +176,5 @@ func (r *Store) Unmark(ctx context.Context, scope stores.Scope) error {
 	if !ok {
 		return nil
 	}
-	return setAll(ctx, r.admin, known.([]string), func(p goredis.Pipeliner, key string) { p.Del(ctx, key) })
+	return setAll(ctx, r.admin, known.([]string), func(pipeliner goredis.Pipeliner, key string) { pipeliner.Del(ctx, key) })
 }

@@ -93,12 +93,12 @@ type Store struct {
 type common = leases.Common
 
 func newStore(own server.Server, about stores.Info) *Store {
-	r := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
-	r.common = r.self.Common()
-	r.self.Remove = r.remove
-	r.self.Usage = r.Usage
-	r.self.Answers = func(ctx context.Context) error { return r.admin.Ping(ctx).Err() }
-	return r
+	store := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
+	store.common = store.self.Common()
+	store.self.Remove = store.remove
+	store.self.Usage = store.Usage
+	store.self.Answers = func(ctx context.Context) error { return store.admin.Ping(ctx).Err() }
+	return store
 }
 
 // Open opens the Redis that spec names: "auto", "process", "container", "embedded"
@@ -116,18 +116,18 @@ func newStore(own server.Server, about stores.Info) *Store {
 // that are running; further URLs stand behind commas.
 //
 // Errors are of one line, say how to go on, and hold no password.
-func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	if !o.KeepLeftovers {
-		server.RemoveLeftovers(ctx, o.Dir)
+func Open(ctx context.Context, spec string, options stores.Options) (*Store, error) {
+	if !options.KeepLeftovers {
+		server.RemoveLeftovers(ctx, options.Dir)
 	}
 	if isURL(spec) {
-		return openURL(ctx, spec, o)
+		return openURL(ctx, spec, options)
 	}
 	if list, ok := strings.CutPrefix(spec, "cluster:"); ok {
-		return openClusterURL(ctx, list, o)
+		return openClusterURL(ctx, list, options)
 	}
 	if list, ok := strings.CutPrefix(spec, "sentinel:"); ok {
-		return openSentinelURL(ctx, list, o)
+		return openSentinelURL(ctx, list, options)
 	}
 	word, _, _ := strings.Cut(spec, ":")
 	switch word {
@@ -140,42 +140,42 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	default:
 		return nil, stores.Refuse(driverName, spec)
 	}
-	word, s, err := takeApart(spec)
+	word, shape, err := takeApart(spec)
 	if err != nil {
 		return nil, err
 	}
 	switch word {
 	case "auto":
-		return openAuto(ctx, s, o)
+		return openAuto(ctx, shape, options)
 	case "container":
-		return openContainers(ctx, s, o)
+		return openContainers(ctx, shape, options)
 	}
-	return openProcesses(ctx, s, o)
+	return openProcesses(ctx, shape, options)
 }
 
-func openProcesses(ctx context.Context, s shape, o stores.Options) (*Store, error) {
+func openProcesses(ctx context.Context, s shape, options stores.Options) (*Store, error) {
 	bin, err := find()
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, o, func(o stores.Options) (*Store, error) { return openProcess(ctx, bin, s.masters > 0, o) })
+	return s.open(ctx, options, func(o stores.Options) (*Store, error) { return openProcess(ctx, bin, s.masters > 0, o) })
 }
 
-func openContainers(ctx context.Context, s shape, o stores.Options) (*Store, error) {
+func openContainers(ctx context.Context, s shape, options stores.Options) (*Store, error) {
 	if s.several() {
 		return nil, errSeveral
 	}
-	e, err := server.FindEngine(ctx)
+	engine, err := server.FindEngine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return openContainer(ctx, e, s.with(o))
+	return openContainer(ctx, engine, s.with(options))
 }
 
-func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
-	r, noProcess := openProcesses(ctx, s, o)
+func openAuto(ctx context.Context, s shape, options stores.Options) (*Store, error) {
+	store, noProcess := openProcesses(ctx, s, options)
 	if noProcess == nil || ctx.Err() != nil {
-		return r, noProcess
+		return store, noProcess
 	}
 	why := format.OneLine(noProcess.Error())
 	if missing, ok := errors.AsType[*programs.MissingError](noProcess); ok {
@@ -186,8 +186,8 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 		return nil, noProcess
 	}
 	noContainer := ""
-	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, defaultImage)) {
-		r, err := openContainer(ctx, e, s.with(o))
+	if engine, err := server.FindEngine(ctx); err == nil && engine.HasImage(ctx, cmp.Or(options.Image, defaultImage)) {
+		r, err := openContainer(ctx, engine, s.with(options))
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
@@ -206,19 +206,19 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 // login and dialer, which are metered; its hooks are not taken over. A client of
 // another kind, e.g. of a cluster, is handed out unchanged: it cannot be metered
 // or interrupted, and Connect refuses to.
-func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) {
-	r := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
-	r.admin = c
-	r.lent = true
-	if single, ok := c.(*goredis.Client); ok {
-		r.base = *single.Options()
-		r.self.About.Addr = r.base.Addr
-		r.quieten()
+func FromClient(ctx context.Context, client goredis.UniversalClient) (*Store, error) {
+	store := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
+	store.admin = client
+	store.lent = true
+	if single, ok := client.(*goredis.Client); ok {
+		store.base = *single.Options()
+		store.self.About.Addr = store.base.Addr
+		store.quieten()
 	}
-	if err := r.describe(ctx); err != nil {
+	if err := store.describe(ctx); err != nil {
 		return nil, fmt.Errorf("use a Redis client: %w", err)
 	}
-	return r, nil
+	return store, nil
 }
 
 // Owned reports whether the server was started here, for this process alone.

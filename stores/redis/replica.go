@@ -21,17 +21,17 @@ import (
 var _ stores.Follower = (*Store)(nil)
 
 // startReplicated starts a server, and replicas that follow it.
-func startReplicated(ctx context.Context, replicas int, o stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
-	master, err := one(o)
+func startReplicated(ctx context.Context, replicas int, options stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+	master, err := one(options)
 	if err != nil {
 		return nil, err
 	}
-	master.options = o
+	master.options = options
 	for range replicas {
-		r, err := one(o)
+		store, err := one(options)
 		if err == nil {
-			master.nodes = append(master.nodes, r) // which closes it
-			err = r.follow(ctx, master)
+			master.nodes = append(master.nodes, store) // which closes it
+			err = store.follow(ctx, master)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start a replica: %w", err), master.Close())
@@ -105,10 +105,10 @@ func online(f map[string]string, addr string) bool {
 }
 
 // CatchUp waits until the replica has all that its master had when it was called.
-func (r *Store) CatchUp(ctx context.Context, of stores.Store) error {
-	master, ok := of.(*Store)
+func (r *Store) CatchUp(ctx context.Context, store stores.Store) error {
+	master, ok := store.(*Store)
 	if !ok {
-		return fmt.Errorf("wait for a replica: its master is a %T", of)
+		return fmt.Errorf("wait for a replica: its master is a %T", store)
 	}
 	f, err := info(ctx, master.admin)
 	if err != nil {
@@ -163,18 +163,18 @@ const (
 // openFurther opens a further Redis: by its spec, or as the run's main one was opened.
 // A bare word of a spec means what the name says, so that "redis.durable=process" is
 // durable.
-func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
-	given := f.Spec != ""
-	word, _, shaped := strings.Cut(cmp.Or(f.Spec, f.MainSpec), ":")
-	main, _ := f.Main.(*Store)
+func openFurther(ctx context.Context, further stores.Further) (stores.Store, error) {
+	given := further.Spec != ""
+	word, _, shaped := strings.Cut(cmp.Or(further.Spec, further.MainSpec), ":")
+	main, _ := further.Main.(*Store)
 	bare := word == "auto" || word == "process" || word == "container"
 	if given && (shaped || !bare) {
-		return stores.Opener(Open)(ctx, f.Spec, f.Options)
+		return stores.Opener(Open)(ctx, further.Spec, further.Options)
 	}
 	also := ""
-	switch f.Role() {
+	switch further.Role() {
 	case nameReplica:
-		return replicaOf(ctx, main, f.Options)
+		return replicaOf(ctx, main, further.Options)
 	case nameReplicated:
 		if !given && main != nil && main.hasReplicas(ctx) {
 			return main, nil
@@ -185,13 +185,13 @@ func openFurther(ctx context.Context, f stores.Further) (stores.Store, error) {
 	}
 	switch {
 	case word == "embedded" && also != "":
-		return nil, fmt.Errorf("an embedded Redis cannot stand for it: use --store %s=process", f.Name)
+		return nil, fmt.Errorf("an embedded Redis cannot stand for it: use --store %s=process", further.Name)
 	case word == "embedded":
-		return stores.Opener(Open)(ctx, word, f.Options)
+		return stores.Opener(Open)(ctx, word, further.Options)
 	case !bare:
-		return nil, fmt.Errorf("what --redis leads to is not started here, so no further one is: give it by --store %s=SPEC", f.Name)
+		return nil, fmt.Errorf("what --redis leads to is not started here, so no further one is: give it by --store %s=SPEC", further.Name)
 	}
-	return stores.Opener(Open)(ctx, word+also, f.Options)
+	return stores.Opener(Open)(ctx, word+also, further.Options)
 }
 
 // hasReplicas reports whether replicas follow the store, wherever it was started.
@@ -206,7 +206,7 @@ func (r *Store) hasReplicas(ctx context.Context) bool {
 }
 
 // replicaOf hands out a replica that main was started with, or starts one.
-func replicaOf(ctx context.Context, main *Store, o stores.Options) (stores.Store, error) {
+func replicaOf(ctx context.Context, main *Store, options stores.Options) (stores.Store, error) {
 	switch {
 	case main == nil:
 		return nil, errors.New("there is no redis that it could be a replica of")
@@ -215,15 +215,15 @@ func replicaOf(ctx context.Context, main *Store, o stores.Options) (stores.Store
 			"or give the address of yours by --store redis.replica=redis://host:port")
 	case len(main.nodes) > 0:
 		// It is closed and counted by itself from now on.
-		r := main.nodes[0]
+		store := main.nodes[0]
 		main.nodes = main.nodes[1:]
-		return r, nil
+		return store, nil
 	}
 	bin, err := find()
 	if err != nil {
 		return nil, err
 	}
-	r, err := openProcess(ctx, bin, false, o)
+	r, err := openProcess(ctx, bin, false, options)
 	if err != nil {
 		return nil, err
 	}

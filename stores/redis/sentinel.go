@@ -27,40 +27,40 @@ const (
 
 // startSentinels starts a master with replicas, and sentinels that let a replica take its place when it dies. Clients
 // follow them.
-func startSentinels(ctx context.Context, s shape, o stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+func startSentinels(ctx context.Context, s shape, options stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
 	replicas := max(1, s.replicas)
-	master, err := startReplicated(ctx, replicas, o, one)
+	master, err := startReplicated(ctx, replicas, options, one)
 	if err != nil {
 		return nil, err
 	}
-	r := newStore(nil, master.self.About)
-	r.self.About.Detail = strings.Replace(r.self.About.Detail, "child process", "child processes", 1) +
+	store := newStore(nil, master.self.About)
+	store.self.About.Detail = strings.Replace(store.self.About.Detail, "child process", "child processes", 1) +
 		", and watched by " + count(s.sentinels, "sentinel")
-	r.nodes = append([]*Store{master}, master.nodes...)
+	store.nodes = append([]*Store{master}, master.nodes...)
 	master.nodes = nil
 	opt := &goredis.FailoverOptions{MasterName: masterName, Password: master.base.Password, SentinelPassword: master.base.Password}
-	err = r.watch(ctx, s.sentinels, o)
+	err = store.watch(ctx, s.sentinels, options)
 	if err == nil {
-		for _, n := range r.nodes[1+replicas:] {
+		for _, n := range store.nodes[1+replicas:] {
 			opt.SentinelAddrs = append(opt.SentinelAddrs, n.base.Addr)
 		}
-		r.self.About.Addr = strings.Join(opt.SentinelAddrs, ",")
-		r.useSentinel(opt)
-		r.watched = r.nodes[:1+replicas]
-		r.sentinels = r.nodes[1+replicas:]
-		r.nodes = nil
-		r.options = o
-		r.own()
-		err = r.connectAll(ctx)
+		store.self.About.Addr = strings.Join(opt.SentinelAddrs, ",")
+		store.useSentinel(opt)
+		store.watched = store.nodes[:1+replicas]
+		store.sentinels = store.nodes[1+replicas:]
+		store.nodes = nil
+		store.options = options
+		store.own()
+		err = store.connectAll(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start sentinels: %w", err), r.Close())
+		return nil, errors.Join(fmt.Errorf("start sentinels: %w", err), store.Close())
 	}
-	return r, nil
+	return store, nil
 }
 
 // watch starts sentinels of the first node, and waits until they know each other and the replicas, which are the others.
-func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) error {
+func (r *Store) watch(ctx context.Context, sentinels int, options stores.Options) error {
 	bin, err := find()
 	if err != nil {
 		return err
@@ -75,9 +75,9 @@ func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) erro
 	text := fmt.Sprintf("sentinel sentinel-pass %[2]s\nsentinel monitor %[1]s %[3]s %[4]s %[5]d\nsentinel auth-pass %[1]s %[2]s\n"+
 		"sentinel down-after-milliseconds %[1]s %[6]d\nsentinel failover-timeout %[1]s %[7]d\n",
 		masterName, password, host, port, sentinels/2+1, downAfter, failoverTimeout)
-	o.Settings = map[string]string{"requirepass": password}
+	options.Settings = map[string]string{"requirepass": password}
 	for range sentinels {
-		n, err := server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o, text) })
+		n, err := server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, options, text) })
 		if err != nil {
 			return err
 		}
@@ -90,12 +90,12 @@ func (r *Store) watch(ctx context.Context, sentinels int, o stores.Options) erro
 func (r *Store) agree(ctx context.Context, sentinels []*Store, replicas int) error {
 	for _, n := range sentinels {
 		err := poll(ctx, "the sentinels to find each other", func() (bool, error) {
-			m := goredis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", masterName)
+			mapStringStringCmd := goredis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", masterName)
 			all := goredis.NewMapStringStringSliceCmd(ctx, "SENTINEL", "REPLICAS", masterName)
-			err := errors.Join(n.admin.Process(ctx, m), n.admin.Process(ctx, all))
+			err := errors.Join(n.admin.Process(ctx, mapStringStringCmd), n.admin.Process(ctx, all))
 			lost := slices.ContainsFunc(all.Val(), func(f map[string]string) bool { return f["flags"] != "slave" })
-			return !lost && len(all.Val()) == replicas && m.Val()["num-other-sentinels"] == fmt.Sprint(len(sentinels)-1) &&
-				m.Val()["flags"] == "master", err
+			return !lost && len(all.Val()) == replicas && mapStringStringCmd.Val()["num-other-sentinels"] == fmt.Sprint(len(sentinels)-1) &&
+				mapStringStringCmd.Val()["flags"] == "master", err
 		})
 		if err != nil {
 			return err
@@ -114,28 +114,28 @@ func (r *Store) own() {
 }
 
 // master is the server that all sentinels name.
-func (r *Store) master(ctx context.Context) (m *Store, err error) {
+func (r *Store) master(ctx context.Context) (store *Store, err error) {
 	for i, s := range r.sentinels {
 		at := goredis.NewStringSliceCmd(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
 		if err := s.admin.Process(ctx, at); err != nil {
 			return nil, fmt.Errorf("ask a sentinel for the master: %w", err)
 		}
 		n := slices.IndexFunc(r.watched, func(w *Store) bool { return w.base.Addr == strings.Join(at.Val(), ":") })
-		if n < 0 || i > 0 && m != r.watched[n] {
+		if n < 0 || i > 0 && store != r.watched[n] {
 			return nil, errors.New("the sentinels do not agree on a master")
 		}
-		m = r.watched[n]
+		store = r.watched[n]
 	}
-	return m, nil
+	return store, nil
 }
 
 // agreed is the master, once all sentinels name one.
-func (r *Store) agreed(ctx context.Context) (m *Store, err error) {
+func (r *Store) agreed(ctx context.Context) (store *Store, err error) {
 	err = poll(ctx, "the sentinels to agree on a master", func() (bool, error) {
-		m, err = r.master(ctx)
+		store, err = r.master(ctx)
 		return err == nil, err
 	})
-	return m, err
+	return store, err
 }
 
 // regroup starts a server again that has ended, at its address, and has all others follow the master. It does so again

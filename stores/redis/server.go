@@ -40,23 +40,23 @@ const busOffset = 10_000
 
 // openProcess starts a server. One of a cluster gets a port that leaves room for its
 // second one.
-func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options) (*Store, error) {
+func openProcess(ctx context.Context, bin string, cluster bool, options stores.Options) (*Store, error) {
 	above := 0
 	if cluster {
 		above = busOffset
 	}
-	return server.Launch(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, o, "") })
+	return server.Launch(bin, above, func(port int) (*Store, error) { return start(ctx, bin, port, options, "") })
 }
 
 // start starts a server on a port, or a sentinel if watch says what it is to do.
-func start(ctx context.Context, bin string, port int, o stores.Options, watch string) (*Store, error) {
-	home, err := server.NewHome(o.Dir, "redis", "nobody")
+func start(ctx context.Context, bin string, port int, options stores.Options, watch string) (*Store, error) {
+	home, err := server.NewHome(options.Dir, "redis", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	password := passwordOf(o)
+	password := passwordOf(options)
 	name := "redis.conf"
-	args := arguments("127.0.0.1", port, o)
+	args := arguments("127.0.0.1", port, options)
 	if watch != "" { // it writes to its file, which is in a folder that it owns
 		name = "data/redis.conf"
 		args = append(args, "--sentinel")
@@ -68,38 +68,38 @@ func start(ctx context.Context, bin string, port int, o stores.Options, watch st
 	args = append([]string{file, "--dir", home.Data, "--daemonize", "no"}, args...)
 	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
-	c, err := home.Start(cmd)
+	child, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
-	r := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + home.As})
-	r.base = goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password}
-	if o.Settings["appendonly"] == "yes" && server.InMemory(home.Data) {
-		r.self.About.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
+	store := newStore(child, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + home.As})
+	store.base = goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password}
+	if options.Settings["appendonly"] == "yes" && server.InMemory(home.Data) {
+		store.self.About.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
 	}
-	err = r.await(ctx, func(ctx context.Context) (bool, error) {
-		f, err := info(ctx, r.admin)
-		return f["process_id"] == strconv.Itoa(c.PID()), err
+	err = store.await(ctx, func(ctx context.Context) (bool, error) {
+		f, err := info(ctx, store.admin)
+		return f["process_id"] == strconv.Itoa(child.PID()), err
 	})
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, errors.Join(err, child.Close())
 	}
-	return r, nil
+	return store, nil
 }
 
 // passwordOf is the password of a server started here.
-func passwordOf(o stores.Options) string {
-	if p := o.Settings["requirepass"]; p != "" {
-		return p
+func passwordOf(options stores.Options) string {
+	if text := options.Settings["requirepass"]; text != "" {
+		return text
 	}
 	return server.NewPassword()
 }
 
 // arguments are the arguments of every server started here, except its
 // password and its folder.
-func arguments(bind string, port int, o stores.Options) []string {
+func arguments(bind string, port int, options stores.Options) []string {
 	args := []string{"--bind", bind, "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no"}
-	for name, value := range o.Settings {
+	for name, value := range options.Settings {
 		if name != "requirepass" {
 			args = append(args, "--"+name, value)
 		}
@@ -132,7 +132,7 @@ func isURL(spec string) bool {
 	return ok && (scheme == "redis" || scheme == "rediss" || scheme == "unix")
 }
 
-func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+func openURL(ctx context.Context, spec string, options stores.Options) (*Store, error) {
 	// What url.Parse complains about may be a piece of a password, so its
 	// errors are not shown.
 	u, err := url.Parse(spec)
@@ -147,21 +147,21 @@ func openURL(ctx context.Context, spec string, o stores.Options) (*Store, error)
 		return nil, fmt.Errorf("--redis is not a valid URL: %s", said)
 	}
 	opt.Password = passwordFromEnv(opt.Password)
-	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
-	r.base = *opt
-	r.options = o
+	store := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
+	store.base = *opt
+	store.options = options
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
-	if err := r.connect(ctx); err != nil {
+	if err := store.connect(ctx); err != nil {
 		if why := turnedAway(ctx, opt, err); why != nil {
 			return nil, why
 		}
 		return nil, explain(err, opt)
 	}
-	if err := r.usable(ctx); err != nil {
-		return nil, errors.Join(explain(err, opt), r.admin.Close())
+	if err := store.usable(ctx); err != nil {
+		return nil, errors.Join(explain(err, opt), store.admin.Close())
 	}
-	return r, nil
+	return store, nil
 }
 
 // passwordFromEnv is the password of a URL, or that of the environment if it
@@ -195,47 +195,47 @@ func survey(context.Context) []stores.Finding {
 
 // config is a configuration file that sets the password.
 func config(password string) string {
-	var b strings.Builder
-	b.WriteString(`requirepass "`)
+	var builder strings.Builder
+	builder.WriteString(`requirepass "`)
 	for _, c := range []byte(password) {
 		switch {
 		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
+			builder.WriteByte('\\')
+			builder.WriteByte(c)
 		case c < ' ' || c > '~':
-			fmt.Fprintf(&b, `\x%02x`, c)
+			fmt.Fprintf(&builder, `\x%02x`, c)
 		default:
-			b.WriteByte(c)
+			builder.WriteByte(c)
 		}
 	}
-	b.WriteString("\"\n")
-	return b.String()
+	builder.WriteString("\"\n")
+	return builder.String()
 }
 
-func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Store, error) {
-	password := passwordOf(o)
+func openContainer(ctx context.Context, engine server.Engine, options stores.Options) (*Store, error) {
+	password := passwordOf(options)
 	const path = "/etc/quotabench.conf"
 	spec := server.ContainerSpec{
-		Image: cmp.Or(o.Image, defaultImage),
+		Image: cmp.Or(options.Image, defaultImage),
 		Port:  6379,
-		Dir:   o.Dir, NoPull: o.NoPull,
+		Dir:   options.Dir, NoPull: options.NoPull,
 		Files: map[string]string{path: config(password)},
 		Command: func(listen string, port int) []string {
-			return append([]string{"redis-server", path}, arguments(listen, port, o)...)
+			return append([]string{"redis-server", path}, arguments(listen, port, options)...)
 		},
 	}
-	var r *Store
-	err := e.Run(ctx, spec, func(b server.Container) error {
-		r = newStore(b, stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)})
-		r.base = goredis.Options{Addr: net.JoinHostPort(b.Host(), strconv.Itoa(b.Port())), Password: password}
+	var store *Store
+	err := engine.Run(ctx, spec, func(container server.Container) error {
+		store = newStore(container, stores.Info{Kind: stores.KindContainer, Detail: engine.Detail(spec.Image)})
+		store.base = goredis.Options{Addr: net.JoinHostPort(container.Host(), strconv.Itoa(container.Port())), Password: password}
 		// A server without a password takes every one, so it has to name ours.
-		return r.await(ctx, func(ctx context.Context) (bool, error) {
-			set, err := r.admin.ConfigGet(ctx, "requirepass").Result()
+		return store.await(ctx, func(ctx context.Context) (bool, error) {
+			set, err := store.admin.ConfigGet(ctx, "requirepass").Result()
 			return set["requirepass"] == password, err
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return store, nil
 }

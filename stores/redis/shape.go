@@ -87,9 +87,9 @@ func takeApart(spec string) (word string, s shape, err error) {
 }
 
 // with adds what the shape asks of each server's settings.
-func (s shape) with(o stores.Options) stores.Options {
+func (s shape) with(options stores.Options) stores.Options {
 	settings := map[string]string{}
-	maps.Copy(settings, o.Settings)
+	maps.Copy(settings, options.Settings)
 	if s.durable {
 		settings["appendonly"], settings["appendfsync"] = "yes", "always"
 		// A rewrite forks in the middle of a run, and a run's log is short.
@@ -102,25 +102,25 @@ func (s shape) with(o stores.Options) stores.Options {
 		settings["maxmemory"], settings["maxmemory-policy"] = s.memory, cmp.Or(s.policy, noEviction)
 	}
 	if s.several() {
-		settings["requirepass"] = passwordOf(o) // one client has one password
+		settings["requirepass"] = passwordOf(options) // one client has one password
 	}
-	o.Settings = settings
-	o.Image = cmp.Or(s.image, o.Image)
-	return o
+	options.Settings = settings
+	options.Image = cmp.Or(s.image, options.Image)
+	return options
 }
 
 // open opens what the shape asks for, of servers that one makes.
-func (s shape) open(ctx context.Context, o stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
-	o = s.with(o)
+func (s shape) open(ctx context.Context, options stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+	options = s.with(options)
 	switch {
 	case s.masters > 0:
-		return startCluster(ctx, s.masters, s.replicas, func() (*Store, error) { return one(o) })
+		return startCluster(ctx, s.masters, s.replicas, func() (*Store, error) { return one(options) })
 	case s.sentinels > 0:
-		return startSentinels(ctx, s, o, one)
+		return startSentinels(ctx, s, options, one)
 	case s.replicas > 0:
-		return startReplicated(ctx, s.replicas, o, one)
+		return startReplicated(ctx, s.replicas, options, one)
 	}
-	return one(o)
+	return one(options)
 }
 
 // errSeveral is why a kind of server cannot be several.

@@ -18,60 +18,60 @@ var _ stores.Store = (*Store)(nil)
 // Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
 // a [goredis.UniversalClient]: if pipelines are asked for the [*goredis.AutoPipeliner]
 // whose calls wait for their replies, with the settings of go-redis.
-func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+func (r *Store) Connect(ctx context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
 	if r.dial != nil {
-		return r.connectSeveral(ctx, o)
+		return r.connectSeveral(ctx, options)
 	}
 	if r.base.Addr == "" {
-		if o.Meter != nil || o.Wrap != nil {
+		if options.Meter != nil || options.Wrap != nil {
 			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single server, or a URL", r.admin)
 		}
-		if o.AutoPipeline {
+		if options.AutoPipeline {
 			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: "+
 				"use a client of a single server, or a URL", r.admin)
 		}
 		return conn{r.admin, r.admin, true}, nil
 	}
-	c := r.Client(o)
-	if err := establish(ctx, c, first(o)); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
+	client := r.Client(options)
+	if err := establish(ctx, client, first(options)); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), client.Close())
 	}
-	return connOf(c, o)
+	return connOf(client, options)
 }
 
 // connOf is a client as the options ask for it. The client is closed if it cannot be.
-func connOf(c goredis.UniversalClient, o stores.ConnOptions) (stores.Conn, error) {
-	if !o.AutoPipeline {
-		return conn{c, c, false}, nil
+func connOf(client goredis.UniversalClient, options stores.ConnOptions) (stores.Conn, error) {
+	if !options.AutoPipeline {
+		return conn{client, client, false}, nil
 	}
-	pipelined, err := c.AutoPipeline()
+	pipelined, err := client.AutoPipeline()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), client.Close())
 	}
-	return conn{pipelined, c, false}, nil
+	return conn{pipelined, client, false}, nil
 }
 
 // first is how many connections are opened before the first command.
-func first(o stores.ConnOptions) int {
-	if o.Cold {
+func first(options stores.ConnOptions) int {
+	if options.Cold {
 		return 1 // which is closed again: the server is there
 	}
-	return o.Pool
+	return options.Pool
 }
 
 // establish opens connections of a client's pool.
-func establish(ctx context.Context, c *goredis.Client, pool int) error {
+func establish(ctx context.Context, client *goredis.Client, pool int) error {
 	held := make([]*goredis.Conn, pool)
 	for i := range held {
-		held[i] = c.Conn()
+		held[i] = client.Conn()
 	}
-	var g errgroup.Group
-	for _, h := range held {
-		g.Go(func() error { return h.Ping(ctx).Err() })
+	var group errgroup.Group
+	for _, conn := range held {
+		group.Go(func() error { return conn.Ping(ctx).Err() })
 	}
-	err := g.Wait()
-	for _, h := range held {
-		err = errors.Join(err, h.Close())
+	err := group.Wait()
+	for _, conn := range held {
+		err = errors.Join(err, conn.Close())
 	}
 	return err
 }
@@ -115,8 +115,8 @@ var _ stores.Pooled = conn{}
 // PoolUse is what the client counts, over all servers of a cluster, and with the commands of
 // its owner.
 func (c conn) PoolUse() stores.PoolUse {
-	s := c.c.PoolStats()
-	return stores.PoolUse{Taken: int64(s.Hits) + int64(s.Misses), Waited: int64(s.WaitCount), Wait: time.Duration(s.WaitDurationNs)}
+	stats := c.c.PoolStats()
+	return stores.PoolUse{Taken: int64(stats.Hits) + int64(stats.Misses), Waited: int64(stats.WaitCount), Wait: time.Duration(stats.WaitDurationNs)}
 }
 
 var _ stores.Placed = (*Store)(nil)

@@ -108,15 +108,15 @@ func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
 	if errors.As(err, new(goredis.Error)) || opt.TLSConfig != nil || ctx.Err() != nil {
 		return nil
 	}
-	c, derr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, cmp.Or(opt.Network, "tcp"), opt.Addr)
+	conn, derr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, cmp.Or(opt.Network, "tcp"), opt.Addr)
 	if derr != nil {
 		return nil
 	}
-	defer func() { _ = c.Close() }() // nothing was written
-	if c.SetReadDeadline(clock.Wall{}.Now().Add(200*time.Millisecond)) != nil {
+	defer func() { _ = conn.Close() }() // nothing was written
+	if conn.SetReadDeadline(clock.Wall{}.Now().Add(200*time.Millisecond)) != nil {
 		return nil
 	}
-	line, _ := bufio.NewReader(c).ReadString('\n')
+	line, _ := bufio.NewReader(conn).ReadString('\n')
 	if !strings.HasPrefix(line, "-") {
 		return nil
 	}

@@ -57,15 +57,15 @@ var (
 // Open looks whether anything listens where the URL leads. It sends no request, which
 // the service would count. Errors hold no password.
 func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) {
-	s, err := parse(spec)
+	service, err := parse(spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := httpstore.Reach(ctx, s.info.Addr); err != nil {
+	if err := httpstore.Reach(ctx, service.info.Addr); err != nil {
 		why := format.OneLine(err.Error())
-		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", s.info.Addr, why)
+		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", service.info.Addr, why)
 	}
-	return s, nil
+	return service, nil
 }
 
 // parse reads a URL.
@@ -82,15 +82,15 @@ func parse(spec string) (*Service, error) {
 		return nil, errors.New("--store service= is not a valid URL: write e.g. http://host:port/path?user={subject}, " +
 			"and %-encode what is special in a password")
 	}
-	s := &Service{encrypted: u.Scheme == "https", user: u.User}
-	if name := s.user.Username(); name != "" {
-		if _, ok := s.user.Password(); !ok {
-			s.user = url.UserPassword(name, os.Getenv(passwordEnv))
+	service := &Service{encrypted: u.Scheme == "https", user: u.User}
+	if name := service.user.Username(); name != "" {
+		if _, ok := service.user.Password(); !ok {
+			service.user = url.UserPassword(name, os.Getenv(passwordEnv))
 		}
 	}
 	port := u.Port()
 	if port == "" {
-		port = map[bool]string{false: "80", true: "443"}[s.encrypted]
+		port = map[bool]string{false: "80", true: "443"}[service.encrypted]
 	}
 	begin, rest, _ := strings.Cut(spec, "://")
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -98,12 +98,12 @@ func parse(spec string) (*Service, error) {
 	} else {
 		rest = "/"
 	}
-	s.template = begin + "://" + u.Host + rest
-	s.info = stores.Info{
+	service.template = begin + "://" + u.Host + rest
+	service.info = stores.Info{
 		Kind: stores.KindURL, Detail: "a service that was already running, measured from outside; it may serve others too",
 		Durability: "unknown", Addr: net.JoinHostPort(u.Hostname(), port),
 	}
-	return s, nil
+	return service, nil
 }
 
 // Driver is "service".
@@ -136,9 +136,9 @@ func (s *Service) Processes(context.Context) ([]int, error) { return nil, server
 func (s *Service) Confine(context.Context, []int) error { return server.ErrNotOurs }
 
 // Connect makes a client, whose connections are opened by its requests.
-func (s *Service) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	c := &Client{service: s, http: httpstore.NewClient(o, s.encrypted)}
-	return httpstore.NewConn(c, c.http), nil
+func (s *Service) Connect(_ context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
+	client := &Client{service: s, http: httpstore.NewClient(options, s.encrypted)}
+	return httpstore.NewConn(client, client.http), nil
 }
 
 // Client asks a service.
@@ -155,8 +155,8 @@ func (c *Client) URL() string { return c.service.template }
 
 // Login adds user and password of the service to a request, if it has them.
 func (c *Client) Login(r *http.Request) {
-	if u := c.service.user; u != nil {
-		password, _ := u.Password()
-		r.SetBasicAuth(u.Username(), password)
+	if userinfo := c.service.user; userinfo != nil {
+		password, _ := userinfo.Password()
+		r.SetBasicAuth(userinfo.Username(), password)
 	}
 }

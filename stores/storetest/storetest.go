@@ -84,9 +84,9 @@ func share(t testing.TB, name, need string, open func(context.Context) (stores.S
 		all.order = append(all.order, opened)
 	}
 	all.mu.Unlock()
-	s, err := opened()
+	store, err := opened()
 	programs.Need(t, need, err)
-	return s
+	return store
 }
 
 // sharedRedis is the Redis that a spec opens.
@@ -113,8 +113,8 @@ func sharedPostgres(t testing.TB, spec, need string) *postgres.Store {
 func Main(m *testing.M) {
 	code := m.Run()
 	for _, opened := range slices.Backward(all.order) { // replicas before what they follow
-		if s, err := opened(); err == nil {
-			if err := s.Close(); err != nil {
+		if store, err := opened(); err == nil {
+			if err := store.Close(); err != nil {
 				fmt.Fprintln(os.Stderr, "storetest:", err)
 				code = max(code, 1)
 			}
@@ -143,14 +143,14 @@ func Redis(t testing.TB) *redis.Store {
 // removed when the test ends.
 func RedisClient(t testing.TB) (client *goredis.Client, prefix string) {
 	t.Helper()
-	s := Redis(t)
+	store := Redis(t)
 	scope := Scope(t)
-	client = s.Client(redis.ClientOptions{})
+	client = store.Client(redis.ClientOptions{})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := s.Wipe(context.Background(), scope); err != nil {
+		if err := store.Wipe(context.Background(), scope); err != nil {
 			t.Error(err)
 		}
 	})
@@ -168,16 +168,16 @@ func ContainerRedis(t testing.TB) *redis.Store {
 // always there.
 func EmbeddedRedis(t testing.TB) *redis.Store {
 	t.Helper()
-	r, err := redis.Open(context.Background(), "embedded", stores.Options{})
+	store, err := redis.Open(context.Background(), "embedded", stores.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return r
+	return store
 }
 
 // Postgres returns the PostgreSQL of this test binary. It is shared: tables
@@ -192,8 +192,8 @@ func Postgres(t testing.TB) *postgres.Store {
 // the test ends.
 func PostgresPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	s := Postgres(t)
-	pool, err := s.Pool(context.Background(), postgres.PoolOptions{Schema: Schema(t, s)})
+	store := Postgres(t)
+	pool, err := store.Pool(context.Background(), postgres.PoolOptions{Schema: Schema(t, store)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,14 +231,14 @@ func Scope(testing.TB) stores.Scope {
 
 // Schema makes a PostgreSQL schema that no other test has and that goes with the
 // test, and returns its name.
-func Schema(t testing.TB, p *postgres.Store) string {
+func Schema(t testing.TB, store *postgres.Store) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), unique.Add(1))
-	if err := p.CreateSchema(context.Background(), name); err != nil {
+	if err := store.CreateSchema(context.Background(), name); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.DropSchema(context.Background(), name); err != nil {
+		if err := store.DropSchema(context.Background(), name); err != nil {
 			t.Error(err)
 		}
 	})
@@ -250,27 +250,27 @@ func Schema(t testing.TB, p *postgres.Store) string {
 // "postgres.replica". It is started as a process, once, and shared.
 func Further(t testing.TB, name string) stores.Store {
 	t.Helper()
-	d, err := stores.DriverOf(name)
+	driver, err := stores.DriverOf(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var main stores.Store
-	switch d.Name {
+	switch driver.Name {
 	case "redis":
 		main = Redis(t)
 	case "postgres":
 		main = Postgres(t)
 	default:
-		t.Fatalf("no store beside %s is started here", d.Name)
+		t.Fatalf("no store beside %s is started here", driver.Name)
 	}
-	if name == d.Name {
+	if name == driver.Name {
 		return main
 	}
-	return share(t, name, d.Name, func(ctx context.Context) (stores.Store, error) {
-		st, err := d.Further(ctx, stores.Further{Name: name, Main: main, MainSpec: "process"})
+	return share(t, name, driver.Name, func(ctx context.Context) (stores.Store, error) {
+		store, err := driver.Further(ctx, stores.Further{Name: name, Main: main, MainSpec: "process"})
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", name, err)
 		}
-		return st, nil
+		return store, nil
 	})
 }

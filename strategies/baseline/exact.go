@@ -49,103 +49,103 @@ func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	sub := e.subject(req.Subject, req.Policy)
 	limit := sub.limitOr(req.Policy.Limit)
 	span := req.Policy.Window.At(now)
-	l := sub.open(span.Index)
-	l.bringUp(req.Policy.Window, now)
+	ledger := sub.open(span.Index)
+	ledger.bringUp(req.Policy.Window, now)
 
-	d := quota.Decision{Tier: quota.TierProcess, Remaining: limit - l.used}
-	if l.used+req.Units > limit {
-		d.Remaining = max(0, d.Remaining)
-		d.RetryAfter = l.retryAfter(req.Policy.Window, span, now, l.used+req.Units-limit)
-		return d, nil
+	decision := quota.Decision{Tier: quota.TierProcess, Remaining: limit - ledger.used}
+	if ledger.used+req.Units > limit {
+		decision.Remaining = max(0, decision.Remaining)
+		decision.RetryAfter = ledger.retryAfter(req.Policy.Window, span, now, ledger.used+req.Units-limit)
+		return decision, nil
 	}
-	l.add(entry{id: req.ID, units: req.Units, at: now})
+	ledger.add(entry{id: req.ID, units: req.Units, at: now})
 	if req.Settles && req.Life > 0 {
-		l.holds = append(l.holds, hold{req.ID, now.Add(req.Life)})
+		ledger.holds = append(ledger.holds, hold{req.ID, now.Add(req.Life)})
 	}
-	return family.Admit(d, req, span.Index), nil
+	return family.Admit(decision, req, span.Index), nil
 }
 
 // Refund implements [strategies.Refunder]. A second refund of the same request,
 // or one of a window long gone, changes nothing.
-func (e *exact) Refund(ctx context.Context, r quota.Reservation) error {
-	return e.settle(ctx, r, 0)
+func (e *exact) Refund(ctx context.Context, reservation quota.Reservation) error {
+	return e.settle(ctx, reservation, 0)
 }
 
 // Commit implements [strategies.Committer]. Committing what has been refunded, or
 // has left its window, changes nothing.
-func (e *exact) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
-	return e.settle(ctx, r, actual)
+func (e *exact) Commit(ctx context.Context, reservation quota.Reservation, actual int64) error {
+	return e.settle(ctx, reservation, actual)
 }
 
 // settle makes units the amount that a reservation holds.
-func (e *exact) settle(ctx context.Context, r quota.Reservation, units int64) error {
+func (e *exact) settle(ctx context.Context, reservation quota.Reservation, units int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if r.Request.Policy == nil {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	sub := e.subject(r.Request.Subject, r.Request.Policy)
-	if l, ok := sub.windows[r.Window]; ok {
+	sub := e.subject(reservation.Request.Subject, reservation.Request.Policy)
+	if ledger, ok := sub.windows[reservation.Window]; ok {
 		now := e.clock.Now()
-		l.bringUp(r.Request.Policy.Window, now)
-		l.set(r.Request.ID, units)
+		ledger.bringUp(reservation.Request.Policy.Window, now)
+		ledger.set(reservation.Request.ID, units)
 	}
 	return nil
 }
 
 // Used implements [strategies.Viewer].
-func (e *exact) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+func (e *exact) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.clock.Now()
-	r := quota.Reading{Tier: quota.TierProcess}
-	if sub, ok := e.accounts[family.AccountOf(p, s)]; ok {
-		if l, ok := sub.windows[p.Window.At(now).Index]; ok {
-			l.bringUp(p.Window, now)
-			r.Units = l.used
-			r.Known = true
+	reading := quota.Reading{Tier: quota.TierProcess}
+	if sub, ok := e.accounts[family.AccountOf(policy, subject)]; ok {
+		if ledger, ok := sub.windows[policy.Window.At(now).Index]; ok {
+			ledger.bringUp(policy.Window, now)
+			reading.Units = ledger.used
+			reading.Known = true
 		}
 	}
-	return []quota.Reading{r}, nil
+	return []quota.Reading{reading}, nil
 }
 
 // Provision implements [strategies.Provisioner].
-func (e *exact) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+func (e *exact) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.clock.Now()
-	index := p.Window.At(now).Index
-	for _, g := range grants {
-		sub := &subject{limit: g.Limit, limited: true}
-		e.accounts[family.AccountOf(p, g.Subject)] = sub
-		if g.Used > 0 {
-			l := sub.open(index)
-			l.bringUp(p.Window, now)
-			l.add(entry{initial: true, units: g.Used, at: now})
+	index := policy.Window.At(now).Index
+	for _, grant := range grants {
+		sub := &subject{limit: grant.Limit, limited: true}
+		e.accounts[family.AccountOf(policy, grant.Subject)] = sub
+		if grant.Used > 0 {
+			ledger := sub.open(index)
+			ledger.bringUp(policy.Window, now)
+			ledger.add(entry{initial: true, units: grant.Used, at: now})
 		}
 	}
 	return nil
 }
 
 // SetLimit implements [strategies.LimitSetter].
-func (e *exact) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+func (e *exact) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, s := range subjects {
-		sub := e.subject(s, p)
-		sub.limit = p.Limit
+	for _, subject := range subjects {
+		sub := e.subject(subject, policy)
+		sub.limit = policy.Limit
 		sub.limited = true
 	}
 	return nil
@@ -155,8 +155,8 @@ func (e *exact) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.
 // the counts stay.
 func (e *exact) Close(context.Context) error { return nil }
 
-func (e *exact) subject(s quota.Subject, p *quota.Policy) *subject {
-	k := family.AccountOf(p, s)
+func (e *exact) subject(s quota.Subject, policy *quota.Policy) *subject {
+	k := family.AccountOf(policy, s)
 	sub, ok := e.accounts[k]
 	if !ok {
 		sub = &subject{}
@@ -167,19 +167,19 @@ func (e *exact) subject(s quota.Subject, p *quota.Policy) *subject {
 
 // retryAfter is how long until `excess` units more are free; 0 if only a
 // refund can free them.
-func (l *ledger) retryAfter(w quota.Window, span quota.Span, now time.Time, excess int64) time.Duration {
+func (l *ledger) retryAfter(window quota.Window, span quota.Span, now time.Time, excess int64) time.Duration {
 	switch {
-	case w.Kind.Tumbling():
+	case window.Kind.Tumbling():
 		return span.End.Sub(now)
-	case w.Kind == quota.Rolling:
-		for _, x := range l.entries {
-			if excess -= x.units; excess <= 0 {
-				return x.at.Add(w.RealLength()).Sub(now)
+	case window.Kind == quota.Rolling:
+		for _, entry := range l.entries {
+			if excess -= entry.units; excess <= 0 {
+				return entry.at.Add(window.RealLength()).Sub(now)
 			}
 		}
-	case w.Kind == quota.FirstRequest && !l.begun.IsZero():
-		return l.begun.Add(w.RealLength()).Sub(now)
-	case w.Kind == quota.Bucket:
+	case window.Kind == quota.FirstRequest && !l.begun.IsZero():
+		return l.begun.Add(window.RealLength()).Sub(now)
+	case window.Kind == quota.Bucket:
 		return l.pail.until(excess-l.used, now)
 	}
 	return 0

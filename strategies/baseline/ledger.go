@@ -24,8 +24,8 @@ func (s *subject) limitOr(limit int64) int64 {
 // open returns the ledger of a window. Windows before the previous one are
 // forgotten: nothing can be charged to them any more.
 func (s *subject) open(index int64) *ledger {
-	if l, ok := s.windows[index]; ok {
-		return l
+	if ledger, ok := s.windows[index]; ok {
+		return ledger
 	}
 	if s.windows == nil {
 		s.windows = map[int64]*ledger{}
@@ -82,11 +82,11 @@ func (l *ledger) add(e entry) {
 }
 
 // bringUp brings the ledger up to the present, before anything else is done with it.
-func (l *ledger) bringUp(w quota.Window, now time.Time) {
-	if w.Kind == quota.Bucket && l.pail == nil {
-		l.pail = &pail{flow: w.Flow(), origin: now}
+func (l *ledger) bringUp(window quota.Window, now time.Time) {
+	if window.Kind == quota.Bucket && l.pail == nil {
+		l.pail = &pail{flow: window.Flow(), origin: now}
 	}
-	l.expire(w, now)
+	l.expire(window, now)
 	l.lapse(now)
 	if l.pail != nil {
 		l.used = l.pail.missing(now)
@@ -96,17 +96,17 @@ func (l *ledger) bringUp(w quota.Window, now time.Time) {
 // expire drops what a rolling window has left behind, what a window held that is
 // over, and what was taken from a bucket that is full again. A request admitted at t
 // counts during [t, t+length).
-func (l *ledger) expire(w quota.Window, now time.Time) {
-	switch over := !l.begun.IsZero() && now.Sub(l.begun) >= w.RealLength(); {
-	case w.Kind == quota.FirstRequest && over, w.Kind == quota.Bucket && l.pail.missing(now) == 0:
+func (l *ledger) expire(window quota.Window, now time.Time) {
+	switch over := !l.begun.IsZero() && now.Sub(l.begun) >= window.RealLength(); {
+	case window.Kind == quota.FirstRequest && over, window.Kind == quota.Bucket && l.pail.missing(now) == 0:
 		l.used = 0
 		l.entries = l.entries[:0]
 		l.begun = time.Time{}
 	}
-	if w.Kind != quota.Rolling {
+	if window.Kind != quota.Rolling {
 		return
 	}
-	length := w.RealLength()
+	length := window.RealLength()
 	gone := 0
 	for gone < len(l.entries) && now.Sub(l.entries[gone].at) >= length {
 		l.used -= l.entries[gone].units
@@ -120,13 +120,13 @@ func (l *ledger) expire(w quota.Window, now time.Time) {
 // that fail are found.
 func (l *ledger) set(id uint64, units int64) {
 	for i := len(l.entries) - 1; i >= 0; i-- {
-		e := &l.entries[i]
-		if e.id != id || e.initial {
+		entry := &l.entries[i]
+		if entry.id != id || entry.initial {
 			continue
 		}
-		l.used += units - e.units
-		e.units = units
-		e.settled = true
+		l.used += units - entry.units
+		entry.units = units
+		entry.settled = true
 		if units == 0 {
 			l.entries = slices.Delete(l.entries, i, i+1)
 		}
@@ -142,8 +142,8 @@ func (l *ledger) set(id uint64, units int64) {
 func (l *ledger) lapse(now time.Time) {
 	n := 0
 	for n < len(l.holds) && !now.Before(l.holds[n].until) {
-		if e := l.find(l.holds[n].id); e != nil && !e.settled {
-			l.set(e.id, 0)
+		if entry := l.find(l.holds[n].id); entry != nil && !entry.settled {
+			l.set(entry.id, 0)
 		}
 		n++
 	}
@@ -153,8 +153,8 @@ func (l *ledger) lapse(now time.Time) {
 // find returns the entry of a request, or nil.
 func (l *ledger) find(id uint64) *entry {
 	for i := range l.entries {
-		if e := &l.entries[i]; e.id == id && !e.initial {
-			return e
+		if entry := &l.entries[i]; entry.id == id && !entry.initial {
+			return entry
 		}
 	}
 	return nil

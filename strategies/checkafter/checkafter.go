@@ -72,19 +72,19 @@ func (s *checkAfter) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("counting a file of %s: %w", req.Subject, err)
 	}
-	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(req.Policy.Limit-stored, 0)}
+	decision := quota.Decision{Tier: quota.TierRedis, Remaining: max(req.Policy.Limit-stored, 0)}
 	if stored <= req.Policy.Limit {
-		d.Admitted = true
-		d.Reservation = quota.Reservation{Request: req}
-		return d, nil
+		decision.Admitted = true
+		decision.Reservation = quota.Reservation{Request: req}
+		return decision, nil
 	}
 	s.wasted.Add(req.Units * s.size)
 	stored, err = s.redis.DecrBy(ctx, key, req.Units).Result()
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("deleting a file of %s again: %w", req.Subject, err)
 	}
-	d.Remaining = max(req.Policy.Limit-stored, 0)
-	return d, nil
+	decision.Remaining = max(req.Policy.Limit-stored, 0)
+	return decision, nil
 }
 
 // upload takes as long as the bytes of so many units take.
@@ -101,23 +101,23 @@ func (s *checkAfter) upload(ctx context.Context, units int64) error {
 }
 
 // Refund takes a file off the count. It keeps no record of having done so.
-func (s *checkAfter) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (s *checkAfter) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err()
-	return family.Wrapf(err, "deleting a file of %s", r.Request.Subject)
+	err := s.redis.DecrBy(ctx, s.key(reservation.Request.Policy.Name, reservation.Request.Subject), reservation.Request.Units).Err()
+	return family.Wrapf(err, "deleting a file of %s", reservation.Request.Subject)
 }
 
 // Used implements [strategies.Viewer].
-func (s *checkAfter) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.key(p.Name, subject), subject)
+func (s *checkAfter) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return family.Reading(ctx, s.redis, s.key(policy.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *checkAfter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		pipe.Set(ctx, s.key(p.Name, g.Subject), g.Used, 0)
+func (s *checkAfter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	return family.ProvisionAlike(ctx, s.redis, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		pipe.Set(ctx, s.key(policy.Name, grant.Subject), grant.Used, 0)
 	})
 }
 

@@ -51,8 +51,8 @@ var meta = family.PerWindow(strategies.Meta{
 			Property:  quota.PropertyFalseReject,
 			Tolerates: []quota.Fault{quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit},
 			Formula:   "0; lost=error: any",
-			Bound: func(p quota.Params) int64 {
-				if p.Options["lost"] == lostAgain {
+			Bound: func(params quota.Params) int64 {
+				if params.Options["lost"] == lostAgain {
 					return 0
 				}
 				return quota.Unbounded
@@ -96,21 +96,21 @@ func (s *combine) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	if err := ctx.Err(); err != nil {
 		return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
 	}
-	q, c := s.join(ctx, req)
-	defer s.leave(req, q, c)
-	if c.turn != nil {
-		err := c.turn.Wait(ctx)
+	queue, caller := s.join(ctx, req)
+	defer s.leave(req, queue, caller)
+	if caller.turn != nil {
+		err := caller.turn.Wait(ctx)
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err != nil && s.gaveUp(c) {
+		if err != nil && s.gaveUp(caller) {
 			return quota.Decision{}, fmt.Errorf("wait for the answer to %s: %w", req.Subject, err)
 		}
 	}
-	if c.state == sends {
-		s.send(ctx, q, req)
+	if caller.state == sends {
+		s.send(ctx, queue, req)
 	}
-	return c.decision, c.err
+	return caller.decision, caller.err
 }
 
 // errEnded is what the others of a batch are told if its sender is killed, or panics.
@@ -142,16 +142,16 @@ type reply struct {
 func (s *combine) ask(ctx context.Context, batch []*caller, number int64, req quota.Request) (*reply, error) {
 	for range 2 {
 		now := s.clock.Now()
-		w := s.windows.At(&req.Policy.Window, now)
-		keys := []string{s.key(req.Subject, req.Policy, w.Label)}
-		args := []any{batch[0].limit, w.End.Add(grace).UnixMilli()}
+		labelled := s.windows.At(&req.Policy.Window, now)
+		keys := []string{s.key(req.Subject, req.Policy, labelled.Label)}
+		args := []any{batch[0].limit, labelled.End.Add(grace).UnixMilli()}
 		if s.again {
 			keys = append(keys, keys[0]+":"+s.name)
 			// The ID tells it from a batch of an earlier life of the instance.
 			args = append(args, fmt.Sprintf("%d.%d", number, batch[0].id), remembered.Milliseconds())
 		}
-		for _, c := range batch {
-			args = append(args, c.units)
+		for _, caller := range batch {
+			args = append(args, caller.units)
 		}
 		answer, err := s.call(ctx, keys, args)
 		if err != nil {
@@ -161,7 +161,7 @@ func (s *combine) ask(ctx context.Context, batch []*caller, number int64, req qu
 			continue
 		}
 		numbers, err := parse(answer, len(batch))
-		return &reply{numbers, batch[0].limit, w.End.Sub(now)}, err
+		return &reply{numbers, batch[0].limit, labelled.End.Sub(now)}, err
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return &reply{}, nil
@@ -208,22 +208,22 @@ func (r *reply) decision(i int) quota.Decision {
 
 // key names a subject's counter of one window. All keys that a call names have one hash tag,
 // and a counter's ends with it.
-func (s *combine) key(subject quota.Subject, p *quota.Policy, label string) string {
-	return s.prefix + p.Name + ":" + label + ":" + string(subject) + "}"
+func (s *combine) key(subject quota.Subject, policy *quota.Policy, label string) string {
+	return s.prefix + policy.Name + ":" + label + ":" + string(subject) + "}"
 }
 
 // Used implements [strategies.Viewer].
-func (s *combine) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.key(subject, p, s.windows.At(&p.Window, s.clock.Now()).Label), subject)
+func (s *combine) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return family.Reading(ctx, s.redis, s.key(subject, policy, s.windows.At(&policy.Window, s.clock.Now()).Label), subject)
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *combine) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	w := s.windows.At(&p.Window, s.clock.Now())
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, w.Label) },
+func (s *combine) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	labelled := s.windows.At(&policy.Window, s.clock.Now())
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, labelled.Label) },
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Set(ctx, key, used, 0)
-			pipe.PExpireAt(ctx, key, w.End.Add(grace))
+			pipe.PExpireAt(ctx, key, labelled.End.Add(grace))
 		})
 }
 

@@ -45,11 +45,11 @@ func (s *combine) join(ctx context.Context, req quota.Request) (*queue, *caller)
 	c.deadline, _ = ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := family.AccountOf(req.Policy, req.Subject)
-	q := s.queues[a]
+	account := family.AccountOf(req.Policy, req.Subject)
+	q := s.queues[account]
 	if q == nil {
 		q = &queue{}
-		s.queues[a] = q
+		s.queues[account] = q
 	}
 	if q.busy {
 		c.turn = s.clock.NewEvent()
@@ -78,10 +78,10 @@ func (s *combine) leave(req quota.Request, q *queue, c *caller) {
 
 // next has the first of those who wait send. The instance's lock must be held.
 func (q *queue) next() {
-	for _, c := range q.callers {
-		if c.state == waits {
-			c.state = sends
-			c.turn.Set()
+	for _, caller := range q.callers {
+		if caller.state == waits {
+			caller.state = sends
+			caller.turn.Set()
 			return
 		}
 	}
@@ -103,15 +103,15 @@ func (s *combine) gaveUp(c *caller) bool {
 func (s *combine) depart(q *queue) (batch []*caller, number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range q.callers {
-		if c.state > sends {
+	for _, caller := range q.callers {
+		if caller.state > sends {
 			continue
 		}
-		if len(batch) > 0 && c.limit != batch[0].limit {
+		if len(batch) > 0 && caller.limit != batch[0].limit {
 			break
 		}
-		c.state = sent
-		batch = append(batch, c)
+		caller.state = sent
+		batch = append(batch, caller)
 	}
 	if s.again {
 		s.number++
@@ -128,18 +128,18 @@ func (s *combine) arrive(q *queue, batch []*caller, r *reply, err error) {
 		s.lostCallers.Add(int64(len(batch)))
 	}
 	s.mu.Lock()
-	for i, c := range batch {
-		c.state = answered
-		c.err = err
+	for i, caller := range batch {
+		caller.state = answered
+		caller.err = err
 		if err == nil {
-			c.decision = r.decision(i)
+			caller.decision = r.decision(i)
 		}
 	}
 	q.next()
 	s.mu.Unlock()
-	for _, c := range batch {
-		if c.turn != nil {
-			c.turn.Set()
+	for _, caller := range batch {
+		if caller.turn != nil {
+			caller.turn.Set()
 		}
 	}
 }
@@ -152,12 +152,12 @@ func (s *combine) shared(ctx context.Context, batch []*caller) (context.Context,
 	}
 	ctx = context.WithoutCancel(ctx)
 	last := batch[0].deadline
-	for _, c := range batch {
-		if c.deadline.IsZero() {
+	for _, caller := range batch {
+		if caller.deadline.IsZero() {
 			return ctx, func() {}
 		}
-		if c.deadline.After(last) {
-			last = c.deadline
+		if caller.deadline.After(last) {
+			last = caller.deadline
 		}
 	}
 	return quota.WithTimeout(ctx, s.clock, max(last.Sub(s.clock.Now()), 1))

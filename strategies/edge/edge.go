@@ -59,8 +59,8 @@ func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 // tier names the replica.
 func (s *store) tier() quota.Tier { return quota.Tier("edge model " + s.region) }
 
-func key(subject quota.Subject, p *quota.Policy, index int64) string {
-	return p.Name + ":" + p.Window.Label(index) + ":" + string(subject)
+func key(subject quota.Subject, policy *quota.Policy, index int64) string {
+	return policy.Name + ":" + policy.Window.Label(index) + ":" + string(subject)
 }
 
 // Take implements [strategies.Strategy].
@@ -68,35 +68,35 @@ func (s *store) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	now := s.clock.Now()
 	span := req.Policy.Window.At(now)
 	k := key(req.Subject, req.Policy, span.Index)
-	w, err := s.get(ctx, k)
+	write, err := s.get(ctx, k)
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := quota.Decision{Tier: s.tier(), Remaining: max(req.Policy.Limit-w.units, 0)}
-	if req.Units > req.Policy.Limit-w.units {
+	decision := quota.Decision{Tier: s.tier(), Remaining: max(req.Policy.Limit-write.units, 0)}
+	if req.Units > req.Policy.Limit-write.units {
 		if req.Policy.Window.Kind.Tumbling() {
-			d.RetryAfter = span.End.Sub(now)
+			decision.RetryAfter = span.End.Sub(now)
 		}
-		return d, nil
+		return decision, nil
 	}
-	if err := s.put(ctx, k, w.units+req.Units, w.number); err != nil {
+	if err := s.put(ctx, k, write.units+req.Units, write.number); err != nil {
 		return quota.Decision{}, err
 	}
-	return family.Admit(d, req, span.Index), nil
+	return family.Admit(decision, req, span.Index), nil
 }
 
 // Refund implements [strategies.Refunder]: another GET and PUT.
-func (s *store) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
+func (s *store) Refund(ctx context.Context, reservation quota.Reservation) error {
+	req := reservation.Request
 	if req.Policy == nil {
 		return family.ErrNoReservation
 	}
-	k := key(req.Subject, req.Policy, r.Window)
-	w, err := s.get(ctx, k)
+	k := key(req.Subject, req.Policy, reservation.Window)
+	write, err := s.get(ctx, k)
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, k, max(w.units-req.Units, 0), w.number)
+	return s.put(ctx, k, max(write.units-req.Units, 0), write.number)
 }
 
 func (s *store) get(ctx context.Context, k string) (write, error) {
@@ -121,30 +121,30 @@ func (s *store) put(ctx context.Context, k string, units, read int64) error {
 }
 
 // wait takes the time of a call. Callers that have given up do not call.
-func (s *store) wait(ctx context.Context, d time.Duration) error {
-	if d > 0 {
-		return s.clock.Sleep(ctx, d)
+func (s *store) wait(ctx context.Context, duration time.Duration) error {
+	if duration > 0 {
+		return s.clock.Sleep(ctx, duration)
 	}
 	return ctx.Err()
 }
 
 // Used implements [strategies.Viewer]: what the replica of this region says.
-func (s *store) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+func (s *store) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
 	now := s.clock.Now()
-	w, _ := s.kv.get(key(subject, p, p.Window.At(now).Index), s.region, now)
-	return []quota.Reading{{Tier: s.tier(), Units: w.units, Known: w.number != 0}}, ctx.Err()
+	write, _ := s.kv.get(key(subject, policy, policy.Window.At(now).Index), s.region, now)
+	return []quota.Reading{{Tier: s.tier(), Units: write.units, Known: write.number != 0}}, ctx.Err()
 }
 
 // Provision writes the counters of the window in force, long enough ago for all
 // regions to see them.
-func (s *store) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
+func (s *store) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(policy, grants); err != nil {
 		return err
 	}
 	now := s.clock.Now()
-	index := p.Window.At(now).Index
-	for _, g := range grants {
-		s.kv.reset(key(g.Subject, p, index), s.region, now.Add(-s.kv.lag), g.Used)
+	index := policy.Window.At(now).Index
+	for _, grant := range grants {
+		s.kv.reset(key(grant.Subject, policy, index), s.region, now.Add(-s.kv.lag), grant.Used)
 	}
 	return ctx.Err()
 }
@@ -195,25 +195,25 @@ type history struct {
 func (r *replicas) get(key, region string, now time.Time) (w write, stale bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.keys[key]
-	if h == nil {
+	history := r.keys[key]
+	if history == nil {
 		return write{}, false
 	}
 	// The first write that is not seen everywhere yet.
-	i, _ := slices.BinarySearchFunc(h.writes, now.Add(-r.lag), func(w write, seen time.Time) int {
+	i, _ := slices.BinarySearchFunc(history.writes, now.Add(-r.lag), func(w write, seen time.Time) int {
 		if w.at.After(seen) {
 			return 1
 		}
 		return -1
 	})
 	if i > 0 {
-		w = h.writes[i-1]
-		h.writes = slices.Delete(h.writes, 0, i-1)
+		w = history.writes[i-1]
+		history.writes = slices.Delete(history.writes, 0, i-1)
 	}
-	if own, ok := h.own[region]; ok && own.compare(w) > 0 {
+	if own, ok := history.own[region]; ok && own.compare(w) > 0 {
 		w = own
 	}
-	return w, h.writes[len(h.writes)-1].number != w.number
+	return w, history.writes[len(history.writes)-1].number != w.number
 }
 
 // put writes a key in a region. lost is set if that overwrites a version that its

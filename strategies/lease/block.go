@@ -63,11 +63,11 @@ func (h *holding) fits(units, limit int64, now time.Time, valid time.Duration) b
 
 // serve spends units for the callers that wait.
 func (h *holding) serve(now time.Time, valid time.Duration) {
-	for _, w := range h.waiting {
-		if !w.gone && now.Before(h.ends) && h.fits(w.units, w.limit, now, valid) {
-			h.left -= w.units
-			w.served = true
-			w.remaining = h.left + h.rest
+	for _, waiter := range h.waiting {
+		if !waiter.gone && now.Before(h.ends) && h.fits(waiter.units, waiter.limit, now, valid) {
+			h.left -= waiter.units
+			waiter.served = true
+			waiter.remaining = h.left + h.rest
 			h.busy = true
 		}
 	}
@@ -110,11 +110,11 @@ type plan struct {
 func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited int) plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := family.AccountOf(req.Policy, req.Subject)
-	h := s.held[a]
+	account := family.AccountOf(req.Policy, req.Subject)
+	h := s.held[account]
 	if h == nil {
 		h = &holding{}
-		s.held[a] = h
+		s.held[account] = h
 	}
 	if h.turn == nil && (h.window != span.Index || !h.ends.Equal(span.End)) { // a block ends with its window
 		*h = holding{window: span.Index, ends: span.End}
@@ -161,30 +161,30 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := p.h
+	holding := p.h
 	if err != nil {
 		s.owes(debt{key: p.key, number: p.old.number, unused: p.old.left, ends: p.ends})
 	}
-	if err == nil && h.window == p.window {
-		h.scarce = s.part(r.left) < least
+	if err == nil && holding.window == p.window {
+		holding.scarce = s.part(r.left) < least
 		if r.verdict == final {
-			h.last = r
-			h.lastLimit = limit
+			holding.last = r
+			holding.lastLimit = limit
 		}
 	}
 	if !p.draws {
 		return
 	}
-	h.scarce = h.scarce || err != nil
+	holding.scarce = holding.scarce || err != nil
 	if r.number > 0 {
-		h.block = r.block(limit, p.sent)
-		h.key = p.key
-		h.scarce = false
-		h.serve(s.clock.Now(), s.valid)
+		holding.block = r.block(limit, p.sent)
+		holding.key = p.key
+		holding.scarce = false
+		holding.serve(s.clock.Now(), s.valid)
 	}
-	h.turn.Set()
-	h.turn = nil
-	h.waiting = nil
+	holding.turn.Set()
+	holding.turn = nil
+	holding.waiting = nil
 }
 
 // served ends a wait, and reports whether the caller was served.
@@ -206,21 +206,21 @@ func (s *lease) part(left int64) int64 {
 }
 
 // holds is how many units the instance holds.
-func (s *lease) holds(a family.Account, window int64) int64 {
+func (s *lease) holds(account family.Account, window int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.held[a]; h != nil && h.window == window {
-		return h.old.left + h.left + h.next.left
+	if holding := s.held[account]; holding != nil && holding.window == window {
+		return holding.old.left + holding.left + holding.next.left
 	}
 	return 0
 }
 
 // holds is what an instance holds of an account in a window.
-type holds func(a family.Account, window int64) int64
+type holds func(account family.Account, window int64) int64
 
 // heldBy is what all instances but one hold; -1 leaves out none.
-func (s *lease) heldBy(without int, a family.Account, window int64) int64 {
-	return s.peers.Sum(without, func(of holds) int64 { return of(a, window) })
+func (s *lease) heldBy(without int, account family.Account, window int64) int64 {
+	return s.peers.Sum(without, func(of holds) int64 { return of(account, window) })
 }
 
 // The names of jobs.
@@ -247,17 +247,17 @@ func (s *lease) fetch(ctx context.Context) (changed bool, err error) {
 	s.mu.Lock()
 	var wanted []*holding
 	was := map[*holding]holding{}
-	for _, h := range s.held {
-		h.wanted = h.wanted && h.turn == nil && h.number > 0
-		if h.wanted {
-			wanted = append(wanted, h)
-			was[h] = *h
+	for _, holding := range s.held {
+		holding.wanted = holding.wanted && holding.turn == nil && holding.number > 0
+		if holding.wanted {
+			wanted = append(wanted, holding)
+			was[holding] = *holding
 		}
 	}
 	s.mu.Unlock()
 	slices.SortFunc(wanted, func(a, b *holding) int { return cmp.Compare(was[a].key, was[b].key) })
-	for _, h := range wanted {
-		of := was[h]
+	for _, holding := range wanted {
+		of := was[holding]
 		sent := s.clock.Now()
 		r := reply{}
 		if err == nil {
@@ -265,12 +265,12 @@ func (s *lease) fetch(ctx context.Context) (changed bool, err error) {
 		}
 		changed = changed || r.number > 0
 		s.mu.Lock()
-		if h.window == of.window {
-			h.wanted = false
-			h.old = block{}
+		if holding.window == of.window {
+			holding.wanted = false
+			holding.old = block{}
 			if err == nil {
-				h.next = r.block(of.limit, sent)
-				h.scarce = r.number == 0
+				holding.next = r.block(of.limit, sent)
+				holding.scarce = r.number == 0
 			}
 		}
 		if err != nil {
@@ -297,21 +297,21 @@ func (s *lease) idle(all bool) (debts []debt, busy bool) {
 	now := s.clock.Now()
 	debts = s.owed
 	s.owed = nil
-	for a, h := range s.held {
-		switch over := !now.Before(h.ends); {
-		case h.turn != nil || h.wanted && !all:
+	for account, holding := range s.held {
+		switch over := !now.Before(holding.ends); {
+		case holding.turn != nil || holding.wanted && !all:
 			continue
-		case !all && !over && h.busy && !h.stale(now, s.valid):
-			h.busy = false
+		case !all && !over && holding.busy && !holding.stale(now, s.valid):
+			holding.busy = false
 			busy = true
 			continue
 		}
-		for _, b := range []block{h.old, h.block, h.next} {
+		for _, b := range []block{holding.old, holding.block, holding.next} {
 			if b.number > 0 {
-				debts = append(debts, h.debt(b))
+				debts = append(debts, holding.debt(b))
 			}
 		}
-		delete(s.held, a)
+		delete(s.held, account)
 	}
 	debts = slices.DeleteFunc(debts, func(d debt) bool { return !now.Before(d.ends) })
 	slices.SortFunc(debts, func(a, b debt) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number)) })

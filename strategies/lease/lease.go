@@ -58,20 +58,20 @@ var meta = family.PerWindow(strategies.Meta{
 		{Name: "expired", Default: "spent", Values: []string{"spent", expiredFree}},
 		family.Down,
 	},
-	Check: func(o quota.Options) error {
-		if ttl, margin := o.Duration("ttl"), o.Duration("margin"); margin >= ttl {
+	Check: func(options quota.Options) error {
+		if ttl, margin := options.Duration("ttl"), options.Duration("margin"); margin >= ttl {
 			return fmt.Errorf("a margin of %v leaves nothing of a ttl of %v: give a smaller one", margin, ttl)
 		}
 		return nil
 	},
 	Guarantee: []quota.Clause{
-		family.ExactlyUnless("L; expired=free or down=open: any", func(p quota.Params) bool {
-			return p.Options["expired"] == expiredFree || family.FailsOpen(p.Options)
+		family.ExactlyUnless("L; expired=free or down=open: any", func(params quota.Params) bool {
+			return params.Options["expired"] == expiredFree || family.FailsOpen(params.Options)
 		}, quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
-		family.ExactlyUnless("L while pause + skew < margin; down=open: any", func(p quota.Params) bool {
-			late := p.Options["expired"] == expiredFree && p.Pause+p.Skew >= p.Options.Duration("margin")
-			return late || family.FailsOpen(p.Options)
+		family.ExactlyUnless("L while pause + skew < margin; down=open: any", func(params quota.Params) bool {
+			late := params.Options["expired"] == expiredFree && params.Pause+params.Skew >= params.Options.Duration("margin")
+			return late || family.FailsOpen(params.Options)
 		}, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit),
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
@@ -112,18 +112,18 @@ type lease struct {
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	o := env.Options
+	options := env.Options
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
 		peers: strategies.SharedValue(env.Shared, "lease.peers", family.NewPeers[holds]),
-		block: o.Int("block"), share: o.Float("share"), ttl: o.Duration("ttl"), valid: o.Duration("ttl") - o.Duration("margin"),
-		every: o.Duration("ttl") / 2, free: o["expired"] == expiredFree, open: family.FailsOpen(o),
-		prefetch: o.Float("prefetch"), wake: env.Wake,
+		block: options.Int("block"), share: options.Float("share"), ttl: options.Duration("ttl"), valid: options.Duration("ttl") - options.Duration("margin"),
+		every: options.Duration("ttl") / 2, free: options["expired"] == expiredFree, open: family.FailsOpen(options),
+		prefetch: options.Float("prefetch"), wake: env.Wake,
 		held: map[family.Account]*holding{},
 	}
 	if s.free { // a block is settled within the margin
-		s.every = min(s.every, max(o.Duration("margin")/2, time.Millisecond))
+		s.every = min(s.every, max(options.Duration("margin")/2, time.Millisecond))
 	}
 	s.peers.Put(s.self, s.holds)
 	return s, family.Load(ctx, s.redis, script)
@@ -137,38 +137,38 @@ func (s *lease) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
 		}
 		now := s.clock.Now()
-		w := s.windows.At(&req.Policy.Window, now)
-		p := s.plan(req, &w.Span, now, waited)
+		labelled := s.windows.At(&req.Policy.Window, now)
+		plan := s.plan(req, &labelled.Span, now, waited)
 		switch {
-		case p.spent:
-			return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: p.remaining}, nil
-		case p.rejected:
-			return quota.Decision{Tier: quota.TierProcess, Remaining: p.remaining, RetryAfter: w.End.Sub(now)}, nil
-		case p.turn != nil:
+		case plan.spent:
+			return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: plan.remaining}, nil
+		case plan.rejected:
+			return quota.Decision{Tier: quota.TierProcess, Remaining: plan.remaining, RetryAfter: labelled.End.Sub(now)}, nil
+		case plan.turn != nil:
 			waited++
-			err := p.turn.Wait(ctx)
-			if s.served(p.waiter) {
-				return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: p.waiter.remaining}, nil
+			err := plan.turn.Wait(ctx)
+			if s.served(plan.waiter) {
+				return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: plan.waiter.remaining}, nil
 			}
 			if err != nil {
 				return quota.Decision{}, fmt.Errorf("wait for a block of %s: %w", req.Subject, err)
 			}
 			continue
 		}
-		p.sent = now
-		p.key = s.key(req.Subject, req.Policy, w.Label)
-		r, err := s.ask(ctx, req, p)
+		plan.sent = now
+		plan.key = s.key(req.Subject, req.Policy, labelled.Label)
+		reply, err := s.ask(ctx, req, plan)
 		if err != nil {
 			return family.Unanswered(ctx, s.clock, s.open, err)
 		}
-		if r.verdict == over { // it is asked once more, for the window that is current by then
+		if reply.verdict == over { // it is asked once more, for the window that is current by then
 			asked++
 			continue
 		}
-		if r.verdict != admitted {
-			s.rejected(req, w.Index, r.left)
+		if reply.verdict != admitted {
+			s.rejected(req, labelled.Index, reply.left)
 		}
-		return family.Decided(r.verdict == admitted, r.left+r.units, w.End, now), nil
+		return family.Decided(reply.verdict == admitted, reply.left+reply.units, labelled.End, now), nil
 	}
 	// Our clock is behind Redis' by more than the grace, so Redis will not say.
 	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
@@ -236,32 +236,32 @@ func (s *lease) run(ctx context.Context, key string, c charge, d debt) (reply, e
 }
 
 // key is the hash of one subject and window. Neither names of policies nor labels hold a colon.
-func (s *lease) key(subject quota.Subject, p *quota.Policy, label string) string {
-	return s.prefix + p.Name + ":" + label + ":" + string(subject)
+func (s *lease) key(subject quota.Subject, policy *quota.Policy, label string) string {
+	return s.prefix + policy.Name + ":" + label + ":" + string(subject)
 }
 
 // Used implements [strategies.Viewer]: what Redis has counted, except what instances hold.
-func (s *lease) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	w := s.windows.At(&p.Window, s.clock.Now())
-	n, err := s.redis.HGet(ctx, s.key(subject, p, w.Label), "used").Int64()
+func (s *lease) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	labelled := s.windows.At(&policy.Window, s.clock.Now())
+	n, err := s.redis.HGet(ctx, s.key(subject, policy, labelled.Label), "used").Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, fmt.Errorf("read what %s has used: %w", subject, err)
 	}
-	r := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
-	if r.Known {
-		r.Units = n - s.heldBy(-1, family.AccountOf(p, subject), w.Index)
+	reading := quota.Reading{Tier: quota.TierRedis, Known: err == nil}
+	if reading.Known {
+		reading.Units = n - s.heldBy(-1, family.AccountOf(policy, subject), labelled.Index)
 	}
-	return []quota.Reading{r}, nil
+	return []quota.Reading{reading}, nil
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *lease) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	w := s.windows.At(&p.Window, s.clock.Now())
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, w.Label) },
+func (s *lease) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	labelled := s.windows.At(&policy.Window, s.clock.Now())
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, labelled.Label) },
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Del(ctx, key)
 			pipe.HSet(ctx, key, "used", used)
-			pipe.PExpireAt(ctx, key, w.End.Add(grace))
+			pipe.PExpireAt(ctx, key, labelled.End.Add(grace))
 		})
 }
 

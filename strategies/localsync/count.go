@@ -65,16 +65,16 @@ func (s *localSync) decide(a account, req *quota.Request, label string, ends, no
 		return quota.Decision{}, c
 	}
 	c.asked = true
-	d := quota.Decision{Tier: quota.TierProcess, Degraded: c.blind || c.over}
+	decision := quota.Decision{Tier: quota.TierProcess, Degraded: c.blind || c.over}
 	if !c.over && c.used()+req.Units <= req.Policy.Limit {
 		c.since += req.Units
-		d.Admitted = true
+		decision.Admitted = true
 		s.most.Most(c.sent + c.since)
 	} else {
-		d.RetryAfter = ends.Sub(now)
+		decision.RetryAfter = ends.Sub(now)
 	}
-	d.Remaining = max(0, req.Policy.Limit-c.used())
-	return d, nil
+	decision.Remaining = max(0, req.Policy.Limit-c.used())
+	return decision, nil
 }
 
 // begin takes in what a caller has learnt who asked for the base.
@@ -103,31 +103,31 @@ func (s *localSync) depart() (list []push) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	for a, c := range s.counts {
-		over := !now.Before(c.ends)
+	for account, count := range s.counts {
+		over := !now.Before(count.ends)
 		switch {
-		case !c.begun && c.waits > 0:
-		case c.sent+c.since == 0 && (over || s.fetches && !c.asked):
-			delete(s.counts, a)
+		case !count.begun && count.waits > 0:
+		case count.sent+count.since == 0 && (over || s.fetches && !count.asked):
+			delete(s.counts, account)
 		default:
-			c.asked = false
-			list = append(list, push{c: c})
+			count.asked = false
+			list = append(list, push{c: count})
 		}
 	}
 	slices.SortFunc(list, func(a, b push) int { return cmp.Compare(a.c.key, b.c.key) })
 	for i := range list {
-		c := list[i].c
+		count := list[i].c
 		switch {
-		case c.sent > 0:
+		case count.sent > 0:
 			s.repeats.Add(1)
-		case c.since > 0:
+		case count.since > 0:
 			s.number++
-			c.sent = c.since
-			c.number = s.number
-			c.since = 0
+			count.sent = count.since
+			count.number = s.number
+			count.since = 0
 		}
-		list[i].units, list[i].number = c.sent, c.number
-		if c.sent == 0 {
+		list[i].units, list[i].number = count.sent, count.number
+		if count.sent == 0 {
 			list[i].number = 0
 		}
 	}
@@ -150,9 +150,9 @@ func (m *memory) land(p push, used int64, late bool) {
 func (m *memory) drop(list []push) (units int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range list {
-		p.c.sent = 0
-		units += p.units
+	for _, push := range list {
+		push.c.sent = 0
+		units += push.units
 	}
 	return units
 }
@@ -161,9 +161,9 @@ func (m *memory) drop(list []push) (units int64) {
 func (m *memory) forget() (units int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range m.counts {
-		units += c.since
-		c.since = 0
+	for _, count := range m.counts {
+		units += count.since
+		count.since = 0
 	}
 	return units
 }
@@ -179,12 +179,12 @@ func (m *memory) remove(a account) {
 func (m *memory) unsynced(a account, hash map[string]string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.counts[a]
-	if c == nil {
+	count := m.counts[a]
+	if count == nil {
 		return 0
 	}
-	if last, _ := strconv.ParseInt(hash["last:"+m.name], 10, 64); last >= c.number { // "" is 0
-		return c.since
+	if last, _ := strconv.ParseInt(hash["last:"+m.name], 10, 64); last >= count.number { // "" is 0
+		return count.since
 	}
-	return c.since + c.sent
+	return count.since + count.sent
 }

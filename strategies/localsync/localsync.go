@@ -59,12 +59,12 @@ var meta = family.PerWindow(strategies.Meta{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultRetry, quota.FaultClock, quota.FaultLimit},
 			Formula: "L + 2 periods to L x instances; zero: + L; kong: any; 0s: L",
-			Bound: func(p quota.Params) int64 {
-				others := p.Instances - 1
-				if p.Options["cold"] == coldZero {
+			Bound: func(params quota.Params) int64 {
+				others := params.Instances - 1
+				if params.Options["cold"] == coldZero {
 					others++ // what Redis had before nobody knows of
 				}
-				return bound(p, others, false)
+				return bound(params, others, false)
 			},
 		},
 		{
@@ -74,7 +74,9 @@ var meta = family.PerWindow(strategies.Meta{
 				quota.FaultRetry, quota.FaultClock, quota.FaultLimit, quota.FaultLostReply, quota.FaultOutage,
 			},
 			Formula: "L + L x instances; kong or drop: any; period=0s: L",
-			Bound:   func(p quota.Params) int64 { return bound(p, p.Instances, p.Options["lost"] == lostDrop) },
+			Bound: func(params quota.Params) int64 {
+				return bound(params, params.Instances, params.Options["lost"] == lostDrop)
+			},
 		},
 		family.NoFalseReject(quota.FaultLimit),
 	},
@@ -85,16 +87,16 @@ var meta = family.PerWindow(strategies.Meta{
 // before they decide, they know of all but what was admitted since the round before the last: a
 // push has what came until its round began, and its reply serves until that of the next round. An
 // instance that forgets what it has admitted admits that again, any number of times.
-func bound(p quota.Params, others int64, forgets bool) int64 {
-	switch period, err := time.ParseDuration(p.Options["period"]); {
+func bound(params quota.Params, others int64, forgets bool) int64 {
+	switch period, err := time.ParseDuration(params.Options["period"]); {
 	case err == nil && period == 0:
 		return 0
-	case forgets || p.Options["flush"] == flushKong:
-		return p.Offered
+	case forgets || params.Options["flush"] == flushKong:
+		return params.Offered
 	}
-	most := others * p.Limit
-	if others < p.Instances && p.Unsynced > 0 {
-		most = min(most, p.Unsynced)
+	most := others * params.Limit
+	if others < params.Instances && params.Unsynced > 0 {
+		most = min(most, params.Unsynced)
 	}
 	return most
 }
@@ -117,18 +119,18 @@ type localSync struct {
 }
 
 func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	o := env.Options
-	s := &localSync{
+	options := env.Options
+	sync := &localSync{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "local-sync:",
-		period: o.Duration("period"), drops: o["lost"] == lostDrop, forgets: o["flush"] == flushKong, fetches: o["cold"] == coldFetch,
+		period: options.Duration("period"), drops: options["lost"] == lostDrop, forgets: options["flush"] == flushKong, fetches: options["cold"] == coldFetch,
 		memory: &memory{counts: map[account]*count{}},
 	}
-	if s.period > 0 {
-		s.name = strconv.FormatUint(env.Rand.Uint64(), 36)
-		s.ring = strategies.SharedValue(env.Shared, "localsync.ring", family.NewPeers[*memory])
-		s.ring.Put(env.Instance, s.memory)
+	if sync.period > 0 {
+		sync.name = strconv.FormatUint(env.Rand.Uint64(), 36)
+		sync.ring = strategies.SharedValue(env.Shared, "localsync.ring", family.NewPeers[*memory])
+		sync.ring.Put(env.Instance, sync.memory)
 	}
-	return s, family.Load(ctx, s.redis, script)
+	return sync, family.Load(ctx, sync.redis, script)
 }
 
 // Take implements [strategies.Strategy].
@@ -138,29 +140,29 @@ func (s *localSync) Take(ctx context.Context, req quota.Request) (quota.Decision
 			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
 		}
 		now := s.clock.Now()
-		w := s.windows.At(&req.Policy.Window, now)
+		labelled := s.windows.At(&req.Policy.Window, now)
 		if s.period == 0 {
-			key := s.key(req.Subject, req.Policy, w.Label)
-			verdict, used, err := s.run(ctx, key, w.End, charge{units: req.Units, limit: req.Policy.Limit})
+			key := s.key(req.Subject, req.Policy, labelled.Label)
+			verdict, used, err := s.run(ctx, key, labelled.End, charge{units: req.Units, limit: req.Policy.Limit})
 			if err != nil {
 				return family.Unanswered(ctx, s.clock, false, err)
 			}
 			if verdict == over { // it is asked once more, for the window that is current by then
 				continue
 			}
-			return family.Decided(verdict == added, req.Policy.Limit-used, w.End, now), nil
+			return family.Decided(verdict == added, req.Policy.Limit-used, labelled.End, now), nil
 		}
-		a := account{req.Policy.Name, req.Subject, w.Index}
-		d, unknown := s.decide(a, &req, w.Label, w.End, now)
+		a := account{req.Policy.Name, req.Subject, labelled.Index}
+		decision, unknown := s.decide(a, &req, labelled.Label, labelled.End, now)
 		if unknown == nil {
-			return d, nil
+			return decision, nil
 		}
 		if err := s.fetch(ctx, unknown); err != nil {
 			return quota.Decision{}, fmt.Errorf("ask Redis for %s: %w", req.Subject, err)
 		}
-		d, unknown = s.decide(a, &req, w.Label, w.End, now)
+		decision, unknown = s.decide(a, &req, labelled.Label, labelled.End, now)
 		if unknown == nil {
-			return d, nil
+			return decision, nil
 		}
 		s.begin(unknown, 0, false, false)
 	}
@@ -211,8 +213,8 @@ func (s *localSync) sync(ctx context.Context) (changed bool, err error) {
 	if s.forgets {
 		defer func() { s.forgotten.Add(s.forget()) }()
 	}
-	for i, p := range list {
-		verdict, used, err := s.run(ctx, p.c.key, p.c.ends, charge{p.units, -1, p.number})
+	for i, push := range list {
+		verdict, used, err := s.run(ctx, push.c.key, push.c.ends, charge{push.units, -1, push.number})
 		if err != nil {
 			if s.drops {
 				s.dropped.Add(s.drop(list[i:]))
@@ -220,52 +222,52 @@ func (s *localSync) sync(ctx context.Context) (changed bool, err error) {
 			return changed, fmt.Errorf("push to Redis, %d of %d: %w", i+1, len(list), err)
 		}
 		s.pushes.Add(1)
-		s.land(p, used, verdict == over)
-		changed = changed || p.units > 0
+		s.land(push, used, verdict == over)
+		changed = changed || push.units > 0
 	}
 	return changed, nil
 }
 
 // key is the hash of one subject and window. Neither names of policies nor labels hold a colon.
-func (s *localSync) key(subject quota.Subject, p *quota.Policy, label string) string {
-	return s.prefix + p.Name + ":" + label + ":" + string(subject)
+func (s *localSync) key(subject quota.Subject, policy *quota.Policy, label string) string {
+	return s.prefix + policy.Name + ":" + label + ":" + string(subject)
 }
 
 // Used implements [strategies.Viewer]: what Redis has counted, and what instances have not
 // told it yet.
-func (s *localSync) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	w := s.windows.At(&p.Window, s.clock.Now())
-	hash, err := s.redis.HGetAll(ctx, s.key(subject, p, w.Label)).Result()
+func (s *localSync) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	labelled := s.windows.At(&policy.Window, s.clock.Now())
+	hash, err := s.redis.HGetAll(ctx, s.key(subject, policy, labelled.Label)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read what %s has used: %w", subject, err)
 	}
-	r := quota.Reading{Tier: quota.TierRedis}
+	reading := quota.Reading{Tier: quota.TierRedis}
 	if text, ok := hash["used"]; ok {
-		r.Units, err = strconv.ParseInt(text, 10, 64)
+		reading.Units, err = strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("read what %s has used: %w", subject, err)
 		}
-		r.Known = true
+		reading.Known = true
 	}
 	if s.ring != nil {
-		a := account{p.Name, subject, w.Index}
-		r.Units += s.ring.Sum(-1, func(m *memory) int64 { return m.unsynced(a, hash) })
+		a := account{policy.Name, subject, labelled.Index}
+		reading.Units += s.ring.Sum(-1, func(m *memory) int64 { return m.unsynced(a, hash) })
 	}
-	r.Known = r.Known || r.Units > 0
-	return []quota.Reading{r}, nil
+	reading.Known = reading.Known || reading.Units > 0
+	return []quota.Reading{reading}, nil
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *localSync) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	w := s.windows.At(&p.Window, s.clock.Now())
-	for _, g := range grants {
-		s.remove(account{p.Name, g.Subject, w.Index})
+func (s *localSync) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	labelled := s.windows.At(&policy.Window, s.clock.Now())
+	for _, grant := range grants {
+		s.remove(account{policy.Name, grant.Subject, labelled.Index})
 	}
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, w.Label) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, labelled.Label) },
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Del(ctx, key)
 			pipe.HSet(ctx, key, "used", used)
-			pipe.PExpireAt(ctx, key, w.End.Add(grace+s.period))
+			pipe.PExpireAt(ctx, key, labelled.End.Add(grace+s.period))
 		})
 }
 

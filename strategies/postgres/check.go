@@ -28,8 +28,8 @@ func init() {
 			{Name: "check", Values: []string{"amount", checkLiteral}, Default: "amount"},
 			{Name: "reset", Values: []string{"none", resetMonth}, Default: "none"},
 		},
-		Connections: func(_ string, o quota.Options) strategies.Connections {
-			return strategies.Connections{Pool: int(o.Int("pool"))}
+		Connections: func(_ string, options quota.Options) strategies.Connections {
+			return strategies.Connections{Pool: int(options.Int("pool"))}
 		},
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and a caller that charges after that read was in flight with it.
@@ -40,10 +40,10 @@ func init() {
 			Property:  quota.PropertyLeak,
 			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultLimit},
 			Formula:   "L + (in flight - 1, literal: in flight) x largest cost",
-			Bound: func(p quota.Params) int64 {
-				n := max(p.InFlight-1, 0) * p.MaxCost
-				if p.Options["check"] == checkLiteral {
-					n += p.MaxCost - 1
+			Bound: func(params quota.Params) int64 {
+				n := max(params.InFlight-1, 0) * params.MaxCost
+				if params.Options["check"] == checkLiteral {
+					n += params.MaxCost - 1
 				}
 				return n
 			},
@@ -61,9 +61,9 @@ type check struct {
 }
 
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	u, err := openUsage(ctx, env)
-	u.resets = env.Options["reset"] == resetMonth
-	return &check{usage: u, literal: env.Options["check"] == checkLiteral, timeout: env.Options.Duration("timeout")}, err
+	usage, err := openUsage(ctx, env)
+	usage.resets = env.Options["reset"] == resetMonth
+	return &check{usage: usage, literal: env.Options["check"] == checkLiteral, timeout: env.Options.Duration("timeout")}, err
 }
 
 // Take implements strategies.Strategy.
@@ -73,38 +73,38 @@ func (c *check) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	}
 	limited, cancel := quota.WithTimeout(ctx, c.clock, c.timeout)
 	defer cancel()
-	d, err := c.take(limited, req)
+	decision, err := c.take(limited, req)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		c.timeouts.Add(1)
 		return quota.Decision{}, fmt.Errorf("no answer within %s, %w: %w", c.timeout, strategies.ErrPrescribed, err)
 	}
-	return d, err
+	return decision, err
 }
 
 func (c *check) take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	index := c.now(req.Policy)
 	row := c.row(index)
-	remaining, known, err := c.remaining(ctx, req.Subject, p, row)
+	remaining, known, err := c.remaining(ctx, req.Subject, policy, row)
 	if err != nil {
 		return quota.Decision{}, err
 	}
 	if !known {
-		if err := c.firstUse(ctx, req.Subject, p, row); err != nil {
+		if err := c.firstUse(ctx, req.Subject, policy, row); err != nil {
 			return quota.Decision{}, err
 		}
 		// Not read again: a caller that inserts the row at this moment is one more
 		// caller between check and charge, which is the flaw to be shown.
-		remaining = p.Limit
+		remaining = policy.Limit
 	}
-	d := quota.Decision{Tier: quota.TierPostgres, Remaining: max(remaining, 0)}
+	decision := quota.Decision{Tier: quota.TierPostgres, Remaining: max(remaining, 0)}
 	if c.literal && remaining <= 0 || !c.literal && req.Units > remaining {
-		return d, nil
+		return decision, nil
 	}
-	if err := c.charge(ctx, req.Subject, p, row, req.Units); err != nil {
+	if err := c.charge(ctx, req.Subject, policy, row, req.Units); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
-	return family.Admit(d, req, index), nil
+	return family.Admit(decision, req, index), nil
 }
 
 // Measures implements strategies.Meter.

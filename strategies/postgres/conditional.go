@@ -15,8 +15,8 @@ func init() {
 		Core:      true,
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			w, err := openWindows(ctx, env)
-			return &conditional{w}, err
+			windows, err := openWindows(ctx, env)
+			return &conditional{windows}, err
 		},
 	}))
 }
@@ -31,20 +31,20 @@ func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decisi
 }
 
 func (c *conditional) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
-	p := req.Policy
+	policy := req.Policy
 
 	// An UPDATE that finds no row says too little: there may be none yet. After
 	// the first round there is one, so of the second the answer stands.
 	for range 2 {
-		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
+		used, charged, err := number(ctx, c.pool, sqlWindowCharge, req.Subject, policy, window, req.Units, policy.Limit)
 		if err != nil || charged {
-			return p.Limit - used, charged, family.Wrapf(err, "charge")
+			return policy.Limit - used, charged, family.Wrapf(err, "charge")
 		}
-		used, known, err := number(ctx, c.pool, sqlWindowUsed, req.Subject, p, window)
+		used, known, err := number(ctx, c.pool, sqlWindowUsed, req.Subject, policy, window)
 		if err != nil {
 			return 0, false, fmt.Errorf("read what is used: %w", err)
 		}
-		left = p.Limit - used
+		left = policy.Limit - used
 		if known {
 			if req.Units > left {
 				break

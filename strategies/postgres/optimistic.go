@@ -19,8 +19,8 @@ func init() {
 		Options:   []quota.Option{{Name: "retries", Type: "int", Min: "0", Max: "1000000", Default: "0"}},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			w, err := openWindows(ctx, env)
-			return &optimistic{windows: w, most: env.Options.Int("retries")}, err
+			windows, err := openWindows(ctx, env)
+			return &optimistic{windows: windows, most: env.Options.Int("retries")}, err
 		},
 	}))
 }
@@ -42,7 +42,7 @@ func (o *optimistic) Take(ctx context.Context, req quota.Request) (quota.Decisio
 }
 
 func (o *optimistic) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
-	p := req.Policy
+	policy := req.Policy
 	for tried := int64(0); ; {
 		used, version, known, err := o.read(ctx, req, window)
 		if err != nil {
@@ -54,11 +54,11 @@ func (o *optimistic) charge(ctx context.Context, req quota.Request, window int64
 			}
 			continue
 		}
-		left := p.Limit - used
+		left := policy.Limit - used
 		if req.Units > left {
 			return left, false, nil
 		}
-		tag, err := o.pool.Exec(ctx, sqlVersionCharge, string(req.Subject), p.Name, window, used+req.Units, version)
+		tag, err := o.pool.Exec(ctx, sqlVersionCharge, string(req.Subject), policy.Name, window, used+req.Units, version)
 		if err != nil {
 			return 0, false, fmt.Errorf("charge: %w", err)
 		}

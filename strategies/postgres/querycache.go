@@ -30,8 +30,8 @@ func init() {
 		Name:    "pg-query-cache",
 		Reset:   strategies.ResetsMissing,
 		Options: []quota.Option{{Name: "cache", Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared}},
-		NeedsToo: func(o quota.Options) []strategies.Need {
-			if o["cache"] == cacheRedis {
+		NeedsToo: func(options quota.Options) []strategies.Need {
+			if options["cache"] == cacheRedis {
 				return []strategies.Need{strategies.NeedRedis}
 			}
 			return nil
@@ -43,12 +43,12 @@ func init() {
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak,
 			Formula:  "L + (in flight - 1, instance: all of each) x largest cost",
-			Bound: func(p quota.Params) int64 {
-				n := max(p.InFlight-1, 0)
-				if p.Options["cache"] == cacheInstance {
-					n += p.InFlight * p.Instances
+			Bound: func(params quota.Params) int64 {
+				n := max(params.InFlight-1, 0)
+				if params.Options["cache"] == cacheInstance {
+					n += params.InFlight * params.Instances
 				}
-				return n * p.MaxCost
+				return n * params.MaxCost
 			},
 		}},
 		Open: openQueryCache,
@@ -63,23 +63,23 @@ type queryCache struct {
 }
 
 func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	u, err := openUsage(ctx, env)
+	usage, err := openUsage(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	q := &queryCache{usage: u}
+	cache := &queryCache{usage: usage}
 	switch env.Options["cache"] {
 	case cacheInstance:
-		q.results = newMemoryCache()
+		cache.results = newMemoryCache()
 	case cacheRedis:
 		if strategies.Redis(env) == nil {
 			return nil, errors.New("pg-query-cache needs Redis for a cache in Redis")
 		}
-		q.results = newRedisCache(strategies.Redis(env), env.Prefix)
+		cache.results = newRedisCache(strategies.Redis(env), env.Prefix)
 	default:
-		q.results = strategies.SharedValue(env.Shared, "query-cache", newMemoryCache)
+		cache.results = strategies.SharedValue(env.Shared, "query-cache", newMemoryCache)
 	}
-	return q, nil
+	return cache, nil
 }
 
 // Take implements strategies.Strategy: no statement for a rejection by the cache,
@@ -88,25 +88,25 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if err := ctx.Err(); err != nil {
 		return quota.Decision{}, err
 	}
-	p := req.Policy
+	policy := req.Policy
 	index := q.now(req.Policy)
 	remaining, tier, err := q.look(ctx, req, index)
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := quota.Decision{Tier: tier, Remaining: max(remaining, 0)}
+	decision := quota.Decision{Tier: tier, Remaining: max(remaining, 0)}
 	if req.Units > remaining {
-		return d, nil
+		return decision, nil
 	}
-	if err := q.write(ctx, func() error { return q.charge(ctx, req.Subject, p, q.row(index), req.Units) }); err != nil {
+	if err := q.write(ctx, func() error { return q.charge(ctx, req.Subject, policy, q.row(index), req.Units) }); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
-	return family.Admit(d, req, index), nil
+	return family.Admit(decision, req, index), nil
 }
 
 // look returns what remains, and where that is known from.
 func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (int64, quota.Tier, error) {
-	p := req.Policy
+	policy := req.Policy
 	key := query{req.Subject, req.Policy.Name}
 	remaining, generation, hit, err := q.results.get(ctx, key)
 	switch {
@@ -117,12 +117,12 @@ func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (
 		return remaining, tierCache, nil
 	}
 	q.misses.Add(1)
-	remaining, known, err := q.remaining(ctx, req.Subject, p, q.row(index))
+	remaining, known, err := q.remaining(ctx, req.Subject, policy, q.row(index))
 	switch {
 	case err != nil:
 		return 0, "", err
 	case !known: // an empty result is not kept: it is about to be another
-		return p.Limit, quota.TierPostgres, q.write(ctx, func() error { return q.firstUse(ctx, req.Subject, p, q.row(index)) })
+		return policy.Limit, quota.TierPostgres, q.write(ctx, func() error { return q.firstUse(ctx, req.Subject, policy, q.row(index)) })
 	}
 	return remaining, quota.TierPostgres, q.results.put(ctx, key, remaining, generation)
 }
@@ -136,18 +136,18 @@ func (q *queryCache) write(ctx context.Context, change func() error) error {
 }
 
 // Refund implements strategies.Refunder as [usage.Refund] does.
-func (q *queryCache) Refund(ctx context.Context, r quota.Reservation) error {
-	return q.write(ctx, func() error { return q.usage.Refund(ctx, r) })
+func (q *queryCache) Refund(ctx context.Context, reservation quota.Reservation) error {
+	return q.write(ctx, func() error { return q.usage.Refund(ctx, reservation) })
 }
 
 // Provision implements strategies.Provisioner as [usage.Provision] does.
-func (q *queryCache) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return q.write(ctx, func() error { return q.usage.Provision(ctx, p, grants) })
+func (q *queryCache) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	return q.write(ctx, func() error { return q.usage.Provision(ctx, policy, grants) })
 }
 
 // SetLimit implements [strategies.LimitSetter] as [usage.SetLimit] does.
-func (q *queryCache) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
-	return q.write(ctx, func() error { return q.usage.SetLimit(ctx, p, subjects) })
+func (q *queryCache) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
+	return q.write(ctx, func() error { return q.usage.SetLimit(ctx, policy, subjects) })
 }
 
 // Measures implements strategies.Meter.

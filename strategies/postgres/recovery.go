@@ -98,7 +98,7 @@ func (p *party) silence(ctx context.Context, pid uint32) error {
 // been finished already, or was never prepared.
 func (p *party) finish(ctx context.Context, how string, number int64) error {
 	_, err := p.pool.Exec(ctx, how+" PREPARED "+literal(p.name(number)))
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42704" { // undefined object
+	if pgError, ok := errors.AsType[*pgconn.PgError](err); ok && pgError.Code == "42704" { // undefined object
 		return nil
 	}
 	return family.Wrapf(err, "%s: %s PREPARED", p.tier, how)
@@ -163,8 +163,8 @@ func (t *twoPhase) settleAll(ctx context.Context) (changed bool, first error) {
 	doubts := t.doubts
 	t.doubts = nil
 	t.mu.Unlock()
-	for _, d := range doubts {
-		err := t.end(ctx, d)
+	for _, doubt := range doubts {
+		err := t.end(ctx, doubt)
 		if err == nil {
 			changed = true
 			continue
@@ -173,7 +173,7 @@ func (t *twoPhase) settleAll(ctx context.Context) (changed bool, first error) {
 			first = err
 		}
 		t.mu.Lock()
-		t.doubts = append(t.doubts, d)
+		t.doubts = append(t.doubts, doubt)
 		t.mu.Unlock()
 	}
 	return changed, first
@@ -195,4 +195,4 @@ func (t *twoPhase) Close(ctx context.Context) error {
 }
 
 // literal is a text in SQL, where no argument can stand.
-func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -18,8 +18,8 @@ func init() {
 		Name:      "pg-row-lock",
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			w, err := openWindows(ctx, env)
-			return &rowLock{windows: w}, err
+			windows, err := openWindows(ctx, env)
+			return &rowLock{windows: windows}, err
 		},
 	}))
 }
@@ -38,17 +38,17 @@ func (l *rowLock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 }
 
 func (l *rowLock) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
-	p := req.Policy
+	policy := req.Policy
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		used, err := l.lock(ctx, tx, req, window)
 		if err != nil {
 			return err
 		}
-		left = p.Limit - used
+		left = policy.Limit - used
 		if req.Units > left {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, sqlRowCharge, string(req.Subject), p.Name, window, used+req.Units); err != nil {
+		if _, err := tx.Exec(ctx, sqlRowCharge, string(req.Subject), policy.Name, window, used+req.Units); err != nil {
 			return fmt.Errorf("charge: %w", err)
 		}
 		left = left - req.Units

@@ -65,16 +65,16 @@ func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy,
 	if strategies.Postgres(env) == nil || !ok {
 		return nil, errors.New("pg-two-phase needs two PostgreSQL databases")
 	}
-	t := &twoPhase{clock: env.Clock, wake: env.Wake}
-	t.parties[0] = party{windows: windows{strategies.Postgres(env), env.Clock}, tier: quota.TierPostgres}
-	t.parties[1] = party{windows: windows{second, env.Clock}, tier: quota.Tier(needSecond)}
-	for i := range t.parties {
-		p := &t.parties[i]
-		if err := p.open(ctx, env.Instance, i); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.tier, err)
+	phase := &twoPhase{clock: env.Clock, wake: env.Wake}
+	phase.parties[0] = party{windows: windows{strategies.Postgres(env), env.Clock}, tier: quota.TierPostgres}
+	phase.parties[1] = party{windows: windows{second, env.Clock}, tier: quota.Tier(needSecond)}
+	for i := range phase.parties {
+		party := &phase.parties[i]
+		if err := party.open(ctx, env.Instance, i); err != nil {
+			return nil, fmt.Errorf("%s: %w", party.tier, err)
 		}
 	}
-	return t, t.recover(ctx)
+	return phase, phase.recover(ctx)
 }
 
 // open makes the table, and the prefix of this instance's names.
@@ -103,18 +103,18 @@ func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision,
 }
 
 func (t *twoPhase) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
-	p := req.Policy
+	policy := req.Policy
 	// As in pg-conditional, an UPDATE that finds no row says too little at first.
 	for range 2 {
 		var missing bool
-		ok, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (ok bool, err error) {
-			used, ok, err := number(ctx, db, sqlWindowCharge, req.Subject, p, window, req.Units, p.Limit)
+		ok, err := t.transact(ctx, func(ctx context.Context, conn *pgxpool.Conn) (ok bool, err error) {
+			used, ok, err := number(ctx, conn, sqlWindowCharge, req.Subject, policy, window, req.Units, policy.Limit)
 			if err != nil || ok {
-				left = p.Limit - used
+				left = policy.Limit - used
 				return ok, family.Wrapf(err, "charge")
 			}
-			used, known, err := number(ctx, db, sqlWindowUsed, req.Subject, p, window)
-			left = p.Limit - used
+			used, known, err := number(ctx, conn, sqlWindowUsed, req.Subject, policy, window)
+			left = policy.Limit - used
 			missing = !known || req.Units <= left
 			return false, family.Wrapf(err, "read what is used")
 		})
@@ -132,36 +132,36 @@ func (t *twoPhase) charge(ctx context.Context, req quota.Request, window int64) 
 
 // Refund subtracts the reserved units in both databases. It remembers nothing: a
 // reservation that is refunded twice gives its units back twice.
-func (t *twoPhase) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
+func (t *twoPhase) Refund(ctx context.Context, reservation quota.Reservation) error {
+	req := reservation.Request
 	if req.Policy == nil {
 		return family.ErrNoReservation
 	}
-	_, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (bool, error) {
-		_, err := db.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
+	_, err := t.transact(ctx, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		_, err := conn.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, reservation.Window, req.Units)
 		return true, err
 	})
 	return family.Wrapf(err, "refund")
 }
 
 // Used implements strategies.Viewer: both databases show what they hold.
-func (t *twoPhase) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+func (t *twoPhase) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
 	var out []quota.Reading
 	for i := range t.parties {
-		r, err := t.parties[i].Used(ctx, s, p)
+		readings, err := t.parties[i].Used(ctx, subject, policy)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.parties[i].tier, err)
 		}
-		r[0].Tier = t.parties[i].tier
-		out = append(out, r...)
+		readings[0].Tier = t.parties[i].tier
+		out = append(out, readings...)
 	}
 	return out, nil
 }
 
 // Provision writes the rows of the window in force in both databases.
-func (t *twoPhase) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+func (t *twoPhase) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	for i := range t.parties {
-		if err := t.parties[i].Provision(ctx, p, grants); err != nil {
+		if err := t.parties[i].Provision(ctx, policy, grants); err != nil {
 			return fmt.Errorf("%s: %w", t.parties[i].tier, err)
 		}
 	}
@@ -181,9 +181,9 @@ func (t *twoPhase) Measures() []strategies.Measure {
 func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgxpool.Conn) (ok bool, err error)) (ok bool, err error) {
 	var conns [2]*pgxpool.Conn
 	defer func() {
-		for _, c := range conns {
-			if c != nil {
-				c.Release() // one within a transaction is closed, which rolls it back
+		for _, conn := range conns {
+			if conn != nil {
+				conn.Release() // one within a transaction is closed, which rolls it back
 			}
 		}
 	}()
@@ -208,8 +208,8 @@ func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgx
 // rollBack ends transactions that were not prepared. If it fails, the pool
 // closes the connection.
 func rollBack(ctx context.Context, conns []*pgxpool.Conn) {
-	for _, c := range conns {
-		_, _ = c.Exec(ctx, "rollback")
+	for _, conn := range conns {
+		_, _ = conn.Exec(ctx, "rollback")
 	}
 }
 
@@ -245,8 +245,8 @@ func (t *twoPhase) commit(ctx context.Context, conns [2]*pgxpool.Conn) (bool, er
 
 // prepare ends the connection's transaction in such a way that it can be committed.
 // If the transaction has failed, PostgreSQL rolls it back without an error.
-func prepare(ctx context.Context, c *pgx.Conn, name string) error {
-	tag, err := c.Exec(ctx, "PREPARE TRANSACTION "+literal(name))
+func prepare(ctx context.Context, conn *pgx.Conn, name string) error {
+	tag, err := conn.Exec(ctx, "PREPARE TRANSACTION "+literal(name))
 	if err == nil && tag.String() != "PREPARE TRANSACTION" {
 		err = fmt.Errorf("PostgreSQL answered %s", tag)
 	}

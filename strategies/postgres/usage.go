@@ -33,48 +33,48 @@ func (u *usage) row(index int64) int64 {
 }
 
 // now is the index of the window in force.
-func (u *usage) now(p *quota.Policy) int64 { return p.Window.At(u.clock.Now()).Index }
+func (u *usage) now(policy *quota.Policy) int64 { return policy.Window.At(u.clock.Now()).Index }
 
 // remaining reads what is left of a subject's limit; known is false if it has
 // no row.
-func (u *usage) remaining(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) (n int64, known bool, err error) {
-	n, known, err = number(ctx, u.pool, sqlRemaining, s, p, row)
+func (u *usage) remaining(ctx context.Context, subject quota.Subject, policy *quota.Policy, row int64) (n int64, known bool, err error) {
+	n, known, err = number(ctx, u.pool, sqlRemaining, subject, policy, row)
 	return n, known, family.Wrapf(err, "read what remains")
 }
 
 // firstUse makes a row with the policy's limit, unless there is one.
-func (u *usage) firstUse(ctx context.Context, s quota.Subject, p *quota.Policy, row int64) error {
-	_, err := u.pool.Exec(ctx, sqlFirstUse, string(s), p.Name, row, p.Limit)
+func (u *usage) firstUse(ctx context.Context, subject quota.Subject, policy *quota.Policy, row int64) error {
+	_, err := u.pool.Exec(ctx, sqlFirstUse, string(subject), policy.Name, row, policy.Limit)
 	return family.Wrapf(err, "insert on first use")
 }
 
 // charge adds units to a row, or takes them away.
-func (u *usage) charge(ctx context.Context, s quota.Subject, p *quota.Policy, row, units int64) error {
-	_, err := u.pool.Exec(ctx, sqlCharge, string(s), p.Name, row, units)
+func (u *usage) charge(ctx context.Context, subject quota.Subject, policy *quota.Policy, row, units int64) error {
+	_, err := u.pool.Exec(ctx, sqlCharge, string(subject), policy.Name, row, units)
 	return err
 }
 
 // Refund subtracts the reserved units. It remembers nothing: a reservation that
 // is refunded twice gives its units back twice.
-func (u *usage) Refund(ctx context.Context, r quota.Reservation) error {
-	return family.Wrapf(u.charge(ctx, r.Request.Subject, r.Request.Policy, u.row(r.Window), -r.Request.Units), "refund")
+func (u *usage) Refund(ctx context.Context, reservation quota.Reservation) error {
+	return family.Wrapf(u.charge(ctx, reservation.Request.Subject, reservation.Request.Policy, u.row(reservation.Window), -reservation.Request.Units), "refund")
 }
 
 // Used implements strategies.Viewer.
-func (u *usage) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return reading(number(ctx, u.pool, sqlUsed, s, p, u.row(u.now(p))))
+func (u *usage) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return reading(number(ctx, u.pool, sqlUsed, subject, policy, u.row(u.now(policy))))
 }
 
 // Provision writes the rows. A row that exists is replaced.
-func (u *usage) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+func (u *usage) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	subjects, limits, used := family.Columns(grants)
-	_, err := u.pool.Exec(ctx, sqlProvision, p.Name, u.row(u.now(p)), subjects, used, limits)
+	_, err := u.pool.Exec(ctx, sqlProvision, policy.Name, u.row(u.now(policy)), subjects, used, limits)
 	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
 // SetLimit implements [strategies.LimitSetter], in the rows of all windows.
-func (u *usage) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
-	_, err := u.pool.Exec(ctx, sqlSetLimit, p.Name, family.Names(subjects), p.Limit)
+func (u *usage) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
+	_, err := u.pool.Exec(ctx, sqlSetLimit, policy.Name, family.Names(subjects), policy.Limit)
 	return err
 }
 

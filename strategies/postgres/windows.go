@@ -28,21 +28,21 @@ func openWindows(ctx context.Context, env strategies.Env) (windows, error) {
 // not. It says what it left of the limit.
 func (w *windows) decide(ctx context.Context, req quota.Request,
 	charge func(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error)) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	now := w.clock.Now()
-	span := p.Window.At(now)
+	span := policy.Window.At(now)
 	left, admitted, err := charge(ctx, req, span.Index)
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := quota.Decision{Admitted: admitted, Tier: quota.TierPostgres, Remaining: max(left, 0)}
+	decision := quota.Decision{Admitted: admitted, Tier: quota.TierPostgres, Remaining: max(left, 0)}
 	switch {
 	case admitted:
-		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
-	case p.Window.Kind.Tumbling():
-		d.RetryAfter = span.End.Sub(now)
+		decision.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	case policy.Window.Kind.Tumbling():
+		decision.RetryAfter = span.End.Sub(now)
 	}
-	return d, nil
+	return decision, nil
 }
 
 // firstUse makes the row of a subject that has none, unless another caller has.
@@ -54,28 +54,28 @@ func firstUse(ctx context.Context, db family.DB, req quota.Request, window int64
 // Refund subtracts the reserved units from the window that was charged. It
 // remembers nothing: a reservation that is refunded twice gives its units back
 // twice.
-func (w *windows) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
+func (w *windows) Refund(ctx context.Context, reservation quota.Reservation) error {
+	req := reservation.Request
 	if req.Policy == nil {
 		return family.ErrNoReservation
 	}
-	_, err := w.pool.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
+	_, err := w.pool.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, reservation.Window, req.Units)
 	return family.Wrapf(err, "refund")
 }
 
 // Used implements strategies.Viewer.
-func (w *windows) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return reading(number(ctx, w.pool, sqlWindowUsed, s, p, p.Window.At(w.clock.Now()).Index))
+func (w *windows) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return reading(number(ctx, w.pool, sqlWindowUsed, subject, policy, policy.Window.At(w.clock.Now()).Index))
 }
 
 // Provision writes the rows of the window in force. A row that exists is
 // replaced.
-func (w *windows) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
+func (w *windows) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(policy, grants); err != nil {
 		return err
 	}
 	subjects, _, used := family.Columns(grants)
-	_, err := w.pool.Exec(ctx, sqlWindowProvision, p.Name, p.Window.At(w.clock.Now()).Index, subjects, used)
+	_, err := w.pool.Exec(ctx, sqlWindowProvision, policy.Name, policy.Window.At(w.clock.Now()).Index, subjects, used)
 	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 
@@ -101,8 +101,8 @@ func exact() []quota.Clause {
 
 // number runs a statement that returns one number of one subject's row; found is
 // false if it returns none. More arguments follow the subject and the policy.
-func number(ctx context.Context, db family.DB, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
-	return family.Row(ctx, db, sql, append([]any{string(s), p.Name}, more...)...)
+func number(ctx context.Context, db family.DB, sql string, subject quota.Subject, policy *quota.Policy, more ...any) (n int64, found bool, err error) {
+	return family.Row(ctx, db, sql, append([]any{string(subject), policy.Name}, more...)...)
 }
 
 // reading is what PostgreSQL says that a subject has used.

@@ -58,8 +58,8 @@ func openCounter(ctx context.Context, env strategies.Env, store strategies.Need)
 }
 
 // key is a subject's counter of one window. Names of policies hold no colon.
-func (c *counter) key(p *quota.Policy, window int64, s quota.Subject) string {
-	return c.family + p.Name + ":" + strconv.FormatInt(window, 10) + ":" + string(s)
+func (c *counter) key(policy *quota.Policy, window int64, subject quota.Subject) string {
+	return c.family + policy.Name + ":" + strconv.FormatInt(window, 10) + ":" + string(subject)
 }
 
 // expiry is when a window's counter goes, in milliseconds since 1970; 0 for never.
@@ -72,12 +72,12 @@ func expiry(span quota.Span) int64 {
 
 // Take implements [strategies.Strategy].
 func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	// If the window is over by Redis' clock, the next one is asked, once.
 	for range 2 {
 		now := c.clock.Now()
-		span := p.Window.At(now)
-		res, err := c.call(ctx, takeScript, c.key(p, span.Index, req.Subject), req.Units, p.Limit, expiry(span))
+		span := policy.Window.At(now)
+		res, err := c.call(ctx, takeScript, c.key(policy, span.Index, req.Subject), req.Units, policy.Limit, expiry(span))
 		if err != nil {
 			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
 		}
@@ -87,35 +87,35 @@ func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 		if res[0] == over {
 			continue
 		}
-		d := family.Decided(res[0] == counted, p.Limit-res[1], span.End, now)
-		if d.Admitted {
-			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+		decision := family.Decided(res[0] == counted, policy.Limit-res[1], span.End, now)
+		if decision.Admitted {
+			decision.Reservation = quota.Reservation{Request: req, Window: span.Index}
 		}
-		return d, nil
+		return decision, nil
 	}
 	return quota.Decision{}, fmt.Errorf("take for %s: this clock is behind that of Redis by more than %v", req.Subject, grace)
 }
 
 // Refund implements [strategies.Refunder]. It remembers nothing: a reservation that is
 // refunded twice gives its units back twice.
-func (c *counter) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
+func (c *counter) Refund(ctx context.Context, reservation quota.Reservation) error {
+	req := reservation.Request
 	if req.Policy == nil {
 		return family.ErrNoReservation
 	}
-	_, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units)
+	_, err := c.call(ctx, refundScript, c.key(req.Policy, reservation.Window, req.Subject), req.Units)
 	return family.Wrapf(err, "refund for %s", req.Subject)
 }
 
 // Used implements [strategies.Viewer].
-func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, c.redis, c.key(p, p.Window.At(c.clock.Now()).Index, s), s)
+func (c *counter) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return family.Reading(ctx, c.redis, c.key(policy, policy.Window.At(c.clock.Now()).Index, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner].
-func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	span := p.Window.At(c.clock.Now())
-	return family.ProvisionCounters(ctx, c.redis, p, grants, func(s quota.Subject) string { return c.key(p, span.Index, s) },
+func (c *counter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	span := policy.Window.At(c.clock.Now())
+	return family.ProvisionCounters(ctx, c.redis, policy, grants, func(subject quota.Subject) string { return c.key(policy, span.Index, subject) },
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Set(ctx, key, used, 0)
 			if ends := expiry(span); ends > 0 {

@@ -30,8 +30,8 @@ const (
 var redlockMeta = meta(strategies.Meta{
 	Name:  "redlock",
 	Needs: []strategies.Need{strategies.NeedRedis},
-	NeedsToo: func(o quota.Options) (more []strategies.Need) {
-		return others(o.Int("n"))
+	NeedsToo: func(options quota.Options) (more []strategies.Need) {
+		return others(options.Int("n"))
 	},
 	Excluded: map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
 	Reset:    strategies.ResetsNever,
@@ -92,11 +92,11 @@ func openRedlock(_ context.Context, env strategies.Env) (strategies.Strategy, er
 }
 
 // lock waits for the lock of a subject, and returns what gives it back.
-func (s *redlock) lock(ctx context.Context, p *quota.Policy, subject quota.Subject) (unlock func(), err error) {
-	m := s.locks.NewMutex(s.prefix+"lock:"+p.Name+":"+string(subject),
+func (s *redlock) lock(ctx context.Context, policy *quota.Policy, subject quota.Subject) (unlock func(), err error) {
+	mutex := s.locks.NewMutex(s.prefix+"lock:"+policy.Name+":"+string(subject),
 		redsync.WithExpiry(s.expiry), redsync.WithTries(s.tries), redsync.WithRetryDelayFunc(s.pause))
 	began := s.clock.Now()
-	err = m.LockContext(ctx)
+	err = mutex.LockContext(ctx)
 	s.waited.Since(began, s.clock)
 	var taken *redsync.ErrTaken
 	switch {
@@ -111,7 +111,7 @@ func (s *redlock) lock(ctx context.Context, p *quota.Policy, subject quota.Subje
 	}
 	return func() {
 		// Also if the caller has given up meanwhile. What fails here expires by itself.
-		if ok, err := m.UnlockContext(context.WithoutCancel(ctx)); !ok && errors.Is(err, redsync.ErrLockAlreadyExpired) {
+		if ok, err := mutex.UnlockContext(context.WithoutCancel(ctx)); !ok && errors.Is(err, redsync.ErrLockAlreadyExpired) {
 			s.late.Add(1)
 		}
 	}, nil

@@ -35,24 +35,24 @@ var redisWaitMeta = meta(strategies.Meta{
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		// A charge that its caller heard of is in the replica that takes over.
 		family.ExactlyUnless("L if every replica is waited for; few=admit: any",
-			func(p quota.Params) bool { return p.Options["few"] == fewAdmit },
+			func(params quota.Params) bool { return params.Options["few"] == fewAdmit },
 			quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		c, err := openCounter(ctx, env, strategies.NeedReplicated)
+		counter, err := openCounter(ctx, env, strategies.NeedReplicated)
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := c.redis.(*redis.AutoPipeliner); ok {
-			text, err := c.redis.Info(ctx, "cluster").Result()
+		if _, ok := counter.redis.(*redis.AutoPipeliner); ok {
+			text, err := counter.redis.Info(ctx, "cluster").Result()
 			if err != nil || strings.Contains(text, "cluster_enabled:1") {
 				return nil, errors.Join(errors.New("redis-wait on a cluster needs --client plain: WAIT names no key, and another "+
 					"client does not show which server has the charge"), err)
 			}
 		}
-		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
-		c.call = s.runAndWait
-		return s, nil
+		wait := &redisWait{counter: counter, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
+		counter.call = wait.runAndWait
+		return wait, nil
 	},
 })
 
@@ -70,9 +70,9 @@ type redisWait struct {
 func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error) {
 	var answer, acked *redis.Cmd
 	master := s.redis
-	if c, ok := s.redis.(*redis.ClusterClient); ok {
+	if client, ok := s.redis.(*redis.ClusterClient); ok {
 		var err error
-		master, err = c.MasterForKey(ctx, key)
+		master, err = client.MasterForKey(ctx, key)
 		if err != nil {
 			return nil, err
 		}

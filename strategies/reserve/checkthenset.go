@@ -30,14 +30,14 @@ var appLockMeta = family.GivingBack(strategies.Meta{
 	Guarantee: []quota.Clause{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.
-		family.ExactlyUnless("L with one instance", func(p quota.Params) bool { return p.Instances > 1 }, quota.FaultCrash),
+		family.ExactlyUnless("L with one instance", func(params quota.Params) bool { return params.Instances > 1 }, quota.FaultCrash),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &appLock{clock: env.Clock}
-		s.Locked = family.Locked{
-			CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, Lock: s.lock,
+		lock := &appLock{clock: env.Clock}
+		lock.Locked = family.Locked{
+			CheckThenSet: family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, Lock: lock.lock,
 		}
-		return s, nil
+		return lock, nil
 	},
 })
 
@@ -59,16 +59,16 @@ type lock struct {
 }
 
 // lock waits for a tenant's mutex and returns what lets go of it.
-func (s *appLock) lock(ctx context.Context, p *quota.Policy, subject quota.Subject) (unlock func(), err error) {
-	t := tenant{p.Name, subject}
-	m := s.want(t)
-	if err := m.Lock(ctx); err != nil {
-		s.leave(t, m)
+func (s *appLock) lock(ctx context.Context, policy *quota.Policy, subject quota.Subject) (unlock func(), err error) {
+	t := tenant{policy.Name, subject}
+	lock := s.want(t)
+	if err := lock.Lock(ctx); err != nil {
+		s.leave(t, lock)
 		return nil, fmt.Errorf("waiting for the lock of %s: %w", subject, err)
 	}
 	return func() {
-		m.Unlock()
-		s.leave(t, m)
+		lock.Unlock()
+		s.leave(t, lock)
 	}, nil
 }
 

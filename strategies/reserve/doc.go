@@ -30,12 +30,12 @@ type keys struct{ family string }
 
 func newKeys(env strategies.Env) keys { return keys{env.Prefix + "quota:"} }
 
-func (k keys) used(policy string, s quota.Subject) string {
-	return k.family + segment(policy) + ":" + string(s) + ":used"
+func (k keys) used(policy string, subject quota.Subject) string {
+	return k.family + segment(policy) + ":" + string(subject) + ":used"
 }
 
-func (k keys) limit(policy string, s quota.Subject) string {
-	return k.family + segment(policy) + ":" + string(s) + ":limit"
+func (k keys) limit(policy string, subject quota.Subject) string {
+	return k.family + segment(policy) + ":" + string(subject) + ":limit"
 }
 
 // segment is what keys call the policy of that name.

@@ -91,34 +91,34 @@ type held struct {
 // Take implements [strategies.Strategy].
 func (s *hardened) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	t := tenant{req.Policy.Name, req.Subject}
-	h, err := s.hold(ctx, t, req)
+	held, err := s.hold(ctx, t, req)
 	if err != nil {
 		return quota.Decision{}, err
 	}
 	// A ledger that Redis has lost is made anew, and if there is no room the
 	// reservations that have ended make some.
-	if !h.known || !h.admitted && h.ended > 0 {
+	if !held.known || !held.admitted && held.ended > 0 {
 		_, err := s.reconcile(ctx, t)
 		if err == nil {
-			h, err = s.hold(ctx, t, req)
+			held, err = s.hold(ctx, t, req)
 		}
 		if err != nil {
 			return quota.Decision{}, err
 		}
 	}
-	d := quota.Decision{Admitted: h.admitted, Tier: quota.TierRedis, Remaining: max(0, h.limit-h.used)}
-	if !h.admitted {
+	decision := quota.Decision{Admitted: held.admitted, Tier: quota.TierRedis, Remaining: max(0, held.limit-held.used)}
+	if !held.admitted {
 		s.syncs.want()
-		return d, nil
+		return decision, nil
 	}
-	d.Reservation = quota.Reservation{Request: req}
+	decision.Reservation = quota.Reservation{Request: req}
 	if err := s.urls.make(req); err != nil {
-		if failed := s.Refund(ctx, d.Reservation); failed != nil {
+		if failed := s.Refund(ctx, decision.Reservation); failed != nil {
 			return quota.Decision{}, fmt.Errorf("%w, and %w", err, failed)
 		}
 		return quota.Decision{}, err
 	}
-	return d, nil
+	return decision, nil
 }
 
 // hold asks the script. A request without a settlement has no end.
@@ -162,20 +162,20 @@ var errEnded = errors.New("its reservation has ended, or its file was deleted")
 
 // Commit implements [strategies.Committer]: the upload is done, and its file
 // available. From then on the file's own size counts.
-func (s *hardened) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
-	if r.Request.Policy == nil {
+func (s *hardened) Commit(ctx context.Context, reservation quota.Reservation, actual int64) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	f := fileOf(r)
-	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.keep(ctx, f, actual) })
+	file := fileOf(reservation)
+	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.keep(ctx, file, actual) })
 	if err != nil {
 		return err
 	}
-	if _, err := s.apply(ctx, f.tenant, account{}, c); err != nil {
+	if _, err := s.apply(ctx, file.tenant, account{}, c); err != nil {
 		return err
 	}
 	if c.stored == 0 || c.ended > 0 {
-		return fmt.Errorf("committing %s of %s: %w", f.id, f.subject, errEnded)
+		return fmt.Errorf("committing %s of %s: %w", file.id, file.subject, errEnded)
 	}
 	return nil
 }
@@ -183,24 +183,24 @@ func (s *hardened) Commit(ctx context.Context, r quota.Reservation, actual int64
 // Refund implements [strategies.Refunder]: of an upload that failed, which can no
 // longer be committed then, and of a file that is deleted. A second one changes
 // nothing.
-func (s *hardened) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (s *hardened) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	f := fileOf(r)
-	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.drop(ctx, f) })
+	file := fileOf(reservation)
+	c, err := twice(ctx, &s.again, func() (change, error) { return s.files.drop(ctx, file) })
 	if err != nil {
 		return err
 	}
-	_, err = s.apply(ctx, f.tenant, account{}, c)
+	_, err = s.apply(ctx, file.tenant, account{}, c)
 	return err
 }
 
 // apply tells Redis of changes of a tenant, and of its limit if a gives one.
 func (s *hardened) apply(ctx context.Context, t tenant, a account, list ...change) (changed bool, err error) {
 	args := []any{a.limit, a.revision}
-	for _, c := range list {
-		args = append(args, c.id, c.size, c.stored, c.ended)
+	for _, change := range list {
+		args = append(args, change.id, change.size, change.stored, change.ended)
 	}
 	n, err := twice(ctx, &s.again, func() (int64, error) { return applyScript.Run(ctx, s.redis, s.keys.of(t), args...).Int64() })
 	return n == 1, family.Wrapf(err, "settling for %s", t.subject)
@@ -215,8 +215,8 @@ func (s *hardened) sync(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, t := range tenants {
-		c, err := s.reconcile(ctx, t)
+	for _, tenant := range tenants {
+		c, err := s.reconcile(ctx, tenant)
 		if err != nil {
 			return changed, err
 		}
@@ -229,13 +229,13 @@ func (s *hardened) sync(ctx context.Context) (changed bool, err error) {
 // it only adds what is not there yet, as the callers do who settle meanwhile.
 func (s *hardened) reconcile(ctx context.Context, t tenant) (changed bool, err error) {
 	keys := s.keys.of(t)
-	a, known, err := s.files.account(ctx, t)
+	account, known, err := s.files.account(ctx, t)
 	if err != nil || !known {
 		return false, err
 	}
 	version, err := s.redis.HGet(ctx, keys[0], "version").Int64()
 	if errors.Is(err, redis.Nil) {
-		n, err := restoreScript.Run(ctx, s.redis, keys, a.limit, a.revision, a.stored, a.deleted, a.version).Int64()
+		n, err := restoreScript.Run(ctx, s.redis, keys, account.limit, account.revision, account.stored, account.deleted, account.version).Int64()
 		if err != nil {
 			return false, fmt.Errorf("restoring the ledger of %s: %w", t.subject, err)
 		}
@@ -259,13 +259,13 @@ func (s *hardened) reconcile(ctx context.Context, t tenant) (changed bool, err e
 	if err != nil {
 		return false, err
 	}
-	return s.apply(ctx, t, a, append(list, missing...)...)
+	return s.apply(ctx, t, account, append(list, missing...)...)
 }
 
 // Used implements [strategies.Viewer]. A reservation past its deadline is no use,
 // though its units are kept until the database has been asked.
-func (s *hardened) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	res, err := family.Numbers(believedScript.Run(ctx, s.redis, s.keys.of(tenant{p.Name, subject})), 3)
+func (s *hardened) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	res, err := family.Numbers(believedScript.Run(ctx, s.redis, s.keys.of(tenant{policy.Name, subject})), 3)
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s has used: %w", subject, err)
 	}
@@ -273,33 +273,33 @@ func (s *hardened) Used(ctx context.Context, subject quota.Subject, p *quota.Pol
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *hardened) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	accounts, err := s.files.provision(ctx, p.Name, grants)
+func (s *hardened) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	accounts, err := s.files.provision(ctx, policy.Name, grants)
 	if err != nil {
 		return err
 	}
-	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		a := accounts[g.Subject]
-		keys := s.keys.of(tenant{p.Name, g.Subject})
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		account := accounts[grant.Subject]
+		keys := s.keys.of(tenant{policy.Name, grant.Subject})
 		pipe.Del(ctx, keys...)
-		pipe.HSet(ctx, keys[0], "limit", a.limit, "revision", a.revision, "stored", a.stored, "deleted", a.deleted,
-			"version", a.version, "held", 0)
+		pipe.HSet(ctx, keys[0], "limit", account.limit, "revision", account.revision, "stored", account.stored, "deleted", account.deleted,
+			"version", account.version, "held", 0)
 	})
 }
 
 // SetLimit implements [strategies.LimitSetter]: the database numbers the limits of a
 // tenant, and Redis takes one that is newer than its own.
-func (s *hardened) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
-	accounts, err := s.files.setLimit(ctx, p.Name, subjects, p.Limit)
+func (s *hardened) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
+	accounts, err := s.files.setLimit(ctx, policy.Name, subjects, policy.Limit)
 	if err != nil {
 		return err
 	}
 	for _, subject := range subjects {
-		a, ok := accounts[subject]
+		account, ok := accounts[subject]
 		if !ok {
 			continue
 		}
-		if _, err := s.apply(ctx, tenant{p.Name, subject}, a); err != nil {
+		if _, err := s.apply(ctx, tenant{policy.Name, subject}, account); err != nil {
 			return err
 		}
 	}

@@ -82,17 +82,17 @@ func openModelLedger(env strategies.Env) ledger {
 func (m *modelLedger) provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error) {
 	accounts := map[quota.Subject]account{}
 	err := family.Statement(ctx, m.run, "INSERT ledger_tenants, ledger_files", func() {
-		for _, g := range grants {
-			t := tenant{policy, g.Subject}
-			row := &ledgerTenant{account{limit: g.Limit, revision: 1}, map[string]*change{}}
+		for _, grant := range grants {
+			t := tenant{policy, grant.Subject}
+			row := &ledgerTenant{account{limit: grant.Limit, revision: 1}, map[string]*change{}}
 			if old := m.rows.tenants[t]; old != nil {
 				row.revision = old.revision + 1
 			}
-			if g.Used > 0 {
-				row.store(initialFile, g.Used)
+			if grant.Used > 0 {
+				row.store(initialFile, grant.Used)
 			}
 			m.rows.tenants[t] = row
-			accounts[g.Subject] = row.account
+			accounts[grant.Subject] = row.account
 		}
 	})
 	return accounts, err
@@ -102,11 +102,11 @@ func (m *modelLedger) setLimit(ctx context.Context, policy string, tenants []quo
 	limit int64) (map[quota.Subject]account, error) {
 	accounts := map[quota.Subject]account{}
 	err := family.Statement(ctx, m.run, "UPDATE ledger_tenants", func() {
-		for _, s := range tenants {
-			if row := m.rows.tenants[tenant{policy, s}]; row != nil {
+		for _, subject := range tenants {
+			if row := m.rows.tenants[tenant{policy, subject}]; row != nil {
 				row.limit = limit
 				row.revision++
-				accounts[s] = row.account
+				accounts[subject] = row.account
 			}
 		}
 	})
@@ -173,9 +173,9 @@ func (m *modelLedger) giveUp(ctx context.Context, t tenant, ids []string) (list 
 func (m *modelLedger) changes(ctx context.Context, t tenant, after int64) (list []change, err error) {
 	err = family.Statement(ctx, m.run, "SELECT ledger_files", func() {
 		if row := m.rows.tenants[t]; row != nil {
-			for _, c := range row.files {
-				if c.stored > after || c.ended > after {
-					list = append(list, *c)
+			for _, change := range row.files {
+				if change.stored > after || change.ended > after {
+					list = append(list, *change)
 				}
 			}
 		}

@@ -39,8 +39,8 @@ var luaReserveMeta = family.GivingBack(strategies.Meta{
 		// upload is still under way, and what it forgets can be reserved again, in
 		// every round: once it has run, nothing is promised. Neither a repeated
 		// refund nor a lost key is noticed.
-		family.ExactlyUnless("L while no sync round has run", func(p quota.Params) bool {
-			return p.SyncPeriod != 0 || p.Options["demand"] == demandRejected
+		family.ExactlyUnless("L while no sync round has run", func(params quota.Params) bool {
+			return params.SyncPeriod != 0 || params.Options["demand"] == demandRejected
 		}, quota.FaultCrash, quota.FaultOutage, quota.FaultLimit),
 	},
 	Open: openLuaReserve,
@@ -80,22 +80,22 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 	if err != nil {
 		return nil, err
 	}
-	s := &luaReserve{
+	reserve := &luaReserve{
 		redis: strategies.Redis(env), keys: newKeys(env), files: files, urls: newURLs(env),
 		refunds: env.Options["refund"] != refundLiteral, syncs: newSyncs(env),
 		call: (*redis.Script).Eval,
 	}
 	if env.Options["call"] == callDigest {
-		s.call = (*redis.Script).Run
-		if err := family.Load(ctx, s.redis, reserveScript, refundScript); err != nil {
+		reserve.call = (*redis.Script).Run
+		if err := family.Load(ctx, reserve.redis, reserveScript, refundScript); err != nil {
 			return nil, err
 		}
 	}
-	return s, nil
+	return reserve, nil
 }
 
 // call sends a script.
-type call func(script *redis.Script, ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
+type call func(script *redis.Script, ctx context.Context, scripter redis.Scripter, keys []string, args ...any) *redis.Cmd
 
 // Take implements [strategies.Strategy].
 func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
@@ -108,10 +108,10 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	reserved := res[0] == 1
 	used := res[1]
 	limit := res[2]
-	d := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
+	decision := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
 	if !reserved {
 		s.syncs.want()
-		return d, nil
+		return decision, nil
 	}
 	if err := s.urls.make(req); err != nil {
 		if failed := s.refund(ctx, req, req.Units); failed != nil {
@@ -119,8 +119,8 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 		}
 		return quota.Decision{}, err
 	}
-	d.Reservation = quota.Reservation{Request: req}
-	return d, nil
+	decision.Reservation = quota.Reservation{Request: req}
+	return decision, nil
 }
 
 // refund gives units back to the request's tenant.
@@ -133,23 +133,23 @@ func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64)
 // Commit implements [strategies.Committer]: the upload is done, and its file
 // available. What was reserved stays reserved, also if the file turned out
 // smaller or larger; only the sync job looks at actual sizes.
-func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
-	if r.Request.Policy == nil {
+func (s *luaReserve) Commit(ctx context.Context, reservation quota.Reservation, actual int64) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	return s.files.add(ctx, fileOf(r), actual)
+	return s.files.add(ctx, fileOf(reservation), actual)
 }
 
 // Refund implements [strategies.Refunder]: after a failed upload it gives back
 // what was reserved, after a file's deletion what the file took. It keeps no
 // record of having done so. With refund=literal a deleted file leaves the table
 // and Redis hears nothing.
-func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (s *luaReserve) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	units := r.Request.Units
-	size, stored, err := s.files.remove(ctx, fileOf(r))
+	units := reservation.Request.Units
+	size, stored, err := s.files.remove(ctx, fileOf(reservation))
 	if err != nil {
 		return err
 	}
@@ -159,38 +159,38 @@ func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 	if stored {
 		units = size
 	}
-	return s.refund(ctx, r.Request, units)
+	return s.refund(ctx, reservation.Request, units)
 }
 
 // Used implements [strategies.Viewer].
-func (s *luaReserve) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.keys.used(p.Name, subject), subject)
+func (s *luaReserve) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return family.Reading(ctx, s.redis, s.keys.used(policy.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner]. Units used at the start are a
 // file that is already stored, so that the sync job finds them too.
-func (s *luaReserve) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := s.files.provision(ctx, p.Name, grants); err != nil {
+func (s *luaReserve) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	if err := s.files.provision(ctx, policy.Name, grants); err != nil {
 		return err
 	}
-	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), g.Limit, 0)
-		if g.Used == 0 {
-			pipe.Del(ctx, s.keys.used(p.Name, g.Subject))
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		pipe.Set(ctx, s.keys.limit(policy.Name, grant.Subject), grant.Limit, 0)
+		if grant.Used == 0 {
+			pipe.Del(ctx, s.keys.used(policy.Name, grant.Subject))
 			return
 		}
-		pipe.Set(ctx, s.keys.used(p.Name, g.Subject), g.Used, 0)
+		pipe.Set(ctx, s.keys.used(policy.Name, grant.Subject), grant.Used, 0)
 	})
 }
 
 // SetLimit implements [strategies.LimitSetter]: it sets the key that the script reads.
-func (s *luaReserve) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+func (s *luaReserve) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
 	grants := make([]strategies.Grant, len(subjects))
 	for i, subject := range subjects {
 		grants[i].Subject = subject
 	}
-	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), p.Limit, 0)
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		pipe.Set(ctx, s.keys.limit(policy.Name, grant.Subject), policy.Limit, 0)
 	})
 }
 
@@ -262,15 +262,15 @@ func (s *luaReserve) sync(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, t := range tenants {
-		sum, err := s.files.stored(ctx, t)
+	for _, tenant := range tenants {
+		sum, err := s.files.stored(ctx, tenant)
 		if err != nil {
 			return changed, err
 		}
 		want := strconv.FormatInt(sum, 10)
-		old, err := s.redis.SetArgs(ctx, s.keys.used(t.policy, t.subject), want, redis.SetArgs{Get: true}).Result()
+		old, err := s.redis.SetArgs(ctx, s.keys.used(tenant.policy, tenant.subject), want, redis.SetArgs{Get: true}).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return changed, fmt.Errorf("overwriting what %s has used: %w", t.subject, err)
+			return changed, fmt.Errorf("overwriting what %s has used: %w", tenant.subject, err)
 		}
 		changed = changed || old != want
 	}

@@ -42,10 +42,10 @@ const initialFile = "initial"
 // requestFile begins the ids of the files that requests become.
 const requestFile = "request-"
 
-func fileOf(r quota.Reservation) file {
+func fileOf(reservation quota.Reservation) file {
 	return file{
-		tenant{r.Request.Policy.Name, r.Request.Subject},
-		requestFile + strconv.FormatUint(r.Request.ID, 10),
+		tenant{reservation.Request.Policy.Name, reservation.Request.Subject},
+		requestFile + strconv.FormatUint(reservation.Request.ID, 10),
 	}
 }
 
@@ -113,12 +113,12 @@ func openModel(env strategies.Env) source {
 
 func (m *model) provision(ctx context.Context, policy string, grants []strategies.Grant) error {
 	return family.Statement(ctx, m.run, "INSERT reserve_tenants, reserve_files", func() {
-		for _, g := range grants {
-			t := tenant{policy, g.Subject}
+		for _, grant := range grants {
+			t := tenant{policy, grant.Subject}
 			m.rows.known[t] = true
 			delete(m.rows.files, t)
-			if g.Used > 0 {
-				m.rows.files[t] = map[string]int64{initialFile: g.Used}
+			if grant.Used > 0 {
+				m.rows.files[t] = map[string]int64{initialFile: grant.Used}
 			}
 		}
 	})

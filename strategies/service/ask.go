@@ -86,22 +86,22 @@ func (a *asker) ask(ctx context.Context, template string, req quota.Request) (qu
 
 // decide makes a decision of an answer.
 func (a *asker) decide(resp *http.Response) (quota.Decision, error) {
-	d := quota.Decision{Tier: TierService, Remaining: a.left(resp.Header)}
+	decision := quota.Decision{Tier: TierService, Remaining: a.left(resp.Header)}
 	switch {
 	case a.admitted.has(resp.StatusCode):
-		d.Admitted = true
+		decision.Admitted = true
 	case a.rejected.has(resp.StatusCode):
-		d.RetryAfter = a.wait(resp.Header)
+		decision.RetryAfter = a.wait(resp.Header)
 	default:
 		return quota.Decision{}, fmt.Errorf("the service answers with status %d, which means neither admitted nor rejected", resp.StatusCode)
 	}
-	return d, nil
+	return decision, nil
 }
 
 // left is what the answer says is left; -1 if it says nothing.
-func (a *asker) left(h http.Header) int64 {
+func (a *asker) left(header http.Header) int64 {
 	for _, name := range a.remaining {
-		if n, err := strconv.ParseInt(strings.TrimSpace(h.Get(name)), 10, 64); err == nil && n >= 0 {
+		if n, err := strconv.ParseInt(strings.TrimSpace(header.Get(name)), 10, 64); err == nil && n >= 0 {
 			return n
 		}
 	}
@@ -110,13 +110,13 @@ func (a *asker) left(h http.Header) int64 {
 
 // wait is how long the answer says to wait, in seconds or until a date; 0 if it says
 // nothing.
-func (a *asker) wait(h http.Header) time.Duration {
+func (a *asker) wait(header http.Header) time.Duration {
 	for _, name := range a.retry {
-		v := strings.TrimSpace(h.Get(name))
-		if n, err := strconv.ParseFloat(v, 64); err == nil && n >= 0 && n < quota.MaxLength.Seconds() {
+		text := strings.TrimSpace(header.Get(name))
+		if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < quota.MaxLength.Seconds() {
 			return time.Duration(n * float64(time.Second))
 		}
-		if t, err := http.ParseTime(v); err == nil {
+		if t, err := http.ParseTime(text); err == nil {
 			return max(0, t.Sub(a.clock.Now()))
 		}
 	}

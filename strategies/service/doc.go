@@ -18,6 +18,6 @@ var files embed.FS
 const TierService quota.Tier = "service"
 
 // servesSingle refuses policies with costs other than 1: a request over HTTP is one.
-func servesSingle(p *quota.Policy) error {
-	return family.CostsAtMost(1, p, "; a service counts a request as 1")
+func servesSingle(policy *quota.Policy) error {
+	return family.CostsAtMost(1, policy, "; a service counts a request as 1")
 }

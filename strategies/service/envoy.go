@@ -50,26 +50,26 @@ func init() {
 var envoyGuarantee = []quota.Clause{
 	{
 		Property: quota.PropertyLeak, Formula: "2 L, or L + may-leak",
-		Bound: func(p quota.Params) int64 {
-			if p.Options["may-leak"] == asWindows {
-				return p.Limit
+		Bound: func(params quota.Params) int64 {
+			if params.Options["may-leak"] == asWindows {
+				return params.Limit
 			}
-			return promised(p.Options["may-leak"], p.Offered)
+			return promised(params.Options["may-leak"], params.Offered)
 		},
 	},
 	{
 		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Formula: "0 of single units, or may-reject",
-		Bound: func(p quota.Params) int64 {
-			if p.Options["may-reject"] == asWindows && p.MaxCost <= 1 {
+		Bound: func(params quota.Params) int64 {
+			if params.Options["may-reject"] == asWindows && params.MaxCost <= 1 {
 				return 0
 			}
-			return promised(p.Options["may-reject"], quota.Unbounded)
+			return promised(params.Options["may-reject"], quota.Unbounded)
 		},
 	},
 	{
 		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay},
 		Formula: "any, or may-reject",
-		Bound:   func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+		Bound:   func(params quota.Params) int64 { return promised(params.Options["may-reject"], quota.Unbounded) },
 	},
 }
 
@@ -125,17 +125,17 @@ func checkWindowsPromise(text string) error {
 
 // suitsStore refuses options of servers that are started if the service is the user's
 // own, which needs a domain, and the reverse.
-func suitsStore(o quota.Options, store any) error {
+func suitsStore(options quota.Options, store any) error {
 	s, ok := store.(interface{ Owned() bool })
 	switch {
 	case !ok:
 		return nil
-	case s.Owned() && (o["domain"] != "" || o["descriptors"] != defaultDescriptors):
+	case s.Owned() && (options["domain"] != "" || options["descriptors"] != defaultDescriptors):
 		return errors.New("servers that are started have a domain and descriptors of their own: name a service with " +
 			"--store ratelimit=grpc://HOST:PORT, or leave domain and descriptors out")
-	case !s.Owned() && o["domain"] == "":
+	case !s.Owned() && options["domain"] == "":
 		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
-	case !s.Owned() && (o["servers"] != "1" || o["cache"] != "0"):
+	case !s.Owned() && (options["servers"] != "1" || options["cache"] != "0"):
 		return errors.New("servers and cache are those of servers that are started: leave them out with --store ratelimit=URL")
 	}
 	return nil
@@ -145,26 +145,26 @@ func suitsStore(o quota.Options, store any) error {
 var units = map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day"}
 
 // UnitOf is the protocol's name of a policy's window; "" if it has none.
-func UnitOf(p *quota.Policy) string {
-	switch p.Window.Kind {
+func UnitOf(policy *quota.Policy) string {
+	switch policy.Window.Kind {
 	case quota.CalendarHour:
 		return units[time.Hour]
 	case quota.CalendarDay:
 		return units[24*time.Hour]
 	}
-	return units[p.Window.RealLength()]
+	return units[policy.Window.RealLength()]
 }
 
 // most is the largest limit that is tested with ratelimit, which has 32 bits for it.
 const most = 999_999_999
 
 // servesUnit refuses policies that ratelimit cannot be configured for.
-func servesUnit(p *quota.Policy) error {
-	if UnitOf(p) == "" {
-		return fmt.Errorf("policy %s: ratelimit counts per second, minute, hour or day", p.Name)
+func servesUnit(policy *quota.Policy) error {
+	if UnitOf(policy) == "" {
+		return fmt.Errorf("policy %s: ratelimit counts per second, minute, hour or day", policy.Name)
 	}
-	if p.Limit > most {
-		return fmt.Errorf("policy %s: a limit above %d is not tested with ratelimit", p.Name, most)
+	if policy.Limit > most {
+		return fmt.Errorf("policy %s: a limit above %d is not tested with ratelimit", policy.Name, most)
 	}
 	return nil
 }

@@ -67,19 +67,19 @@ func (g *gateway) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 }
 
 // locate is the URL for a policy, whose limit the gateway has from then on.
-func (g *gateway) locate(ctx context.Context, p *quota.Policy) (string, error) {
+func (g *gateway) locate(ctx context.Context, policy *quota.Policy) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if url, ok := g.urls[p.Name]; ok {
+	if url, ok := g.urls[policy.Name]; ok {
 		return url, nil
 	}
 	var settings map[string]string
 	if g.settings != nil {
-		settings = g.settings(p)
+		settings = g.settings(policy)
 	}
 	url, err := g.local.Locate(ctx, settings)
 	if err == nil {
-		g.urls[p.Name] = url
+		g.urls[policy.Name] = url
 	}
 	return url, err
 }
@@ -89,14 +89,16 @@ func (g *gateway) Close(context.Context) error { return nil }
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:      "http-bare",
-		Outside:   true,
-		Kinds:     quota.Kinds(),
-		Serves:    servesSingle,
-		Counts:    quota.CountsNothing,
-		Control:   strategies.ControlOpen,
-		Options:   []quota.Option{{Name: "on", Default: string(NeedNginx), Values: []string{string(NeedNginx), string(NeedHAProxy)}}},
-		NeedsToo:  func(o quota.Options) []strategies.Need { return []strategies.Need{strategies.Need(o["on"])} },
+		Name:    "http-bare",
+		Outside: true,
+		Kinds:   quota.Kinds(),
+		Serves:  servesSingle,
+		Counts:  quota.CountsNothing,
+		Control: strategies.ControlOpen,
+		Options: []quota.Option{{Name: "on", Default: string(NeedNginx), Values: []string{string(NeedNginx), string(NeedHAProxy)}}},
+		NeedsToo: func(options quota.Options) []strategies.Need {
+			return []strategies.Need{strategies.Need(options["on"])}
+		},
 		Guarantee: []quota.Clause{family.NoFalseReject()},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openGateway(env, strategies.Need(env.Options["on"]), nil)
@@ -121,20 +123,22 @@ func init() {
 		Guarantee: []quota.Clause{
 			{
 				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1), and 1 + 10 ms of the rate for its clock",
-				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock(p) },
+				Bound: func(params quota.Params) int64 {
+					return max(0, burst(params.Options, params.Limit)+1-params.Limit) + forClock(params)
+				},
 			},
 			{
 				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling},
 				Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
-				Bound:   func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
+				Bound:   func(params quota.Params) int64 { return burst(params.Options, params.Limit) + 1 + forClock(params) },
 			},
 			quota.MayReject(),
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return openGateway(env, NeedNginx, func(p *quota.Policy) map[string]string {
-				rate, _ := rateOf(p)
+			return openGateway(env, NeedNginx, func(policy *quota.Policy) map[string]string {
+				rate, _ := rateOf(policy)
 				return map[string]string{
-					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, p.Limit), 10), "nodelay": strconv.FormatBool(env.Options.Bool("nodelay")),
+					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, policy.Limit), 10), "nodelay": strconv.FormatBool(env.Options.Bool("nodelay")),
 					"workers": env.Options["workers"], "answer": env.Options["answer"],
 				}
 			})
@@ -149,15 +153,15 @@ const clockMayErr = 10 * time.Millisecond
 // forClock is how many requests more may pass because of nginx's clock, since a request
 // may seem earlier than it was sent, and the next one later than it is: one, and what
 // flows in while it is behind.
-func forClock(p quota.Params) int64 {
-	if p.Policy == nil {
+func forClock(params quota.Params) int64 {
+	if params.Policy == nil {
 		return 1
 	}
-	units := p.Limit
-	if p.Policy.Window.Kind == quota.Bucket {
-		units = p.Policy.Window.Refill
+	units := params.Limit
+	if params.Policy.Window.Kind == quota.Bucket {
+		units = params.Policy.Window.Refill
 	}
-	length := p.Policy.Window.RealLength()
+	length := params.Policy.Window.RealLength()
 	if length <= 0 {
 		return 1
 	}
@@ -170,16 +174,16 @@ const burstOfLimit = "limit-1"
 // mostBurst bounds what nginx counts in thousandths of a request, in 32 bits.
 const mostBurst = 1_000_000
 
-func checkBurst(v string) error {
-	if n, err := strconv.ParseInt(v, 10, 64); v != burstOfLimit && (err != nil || n < 0 || n > mostBurst) {
-		return fmt.Errorf("%q is not limit-1, and no number from 0 to %d", v, mostBurst)
+func checkBurst(text string) error {
+	if n, err := strconv.ParseInt(text, 10, 64); text != burstOfLimit && (err != nil || n < 0 || n > mostBurst) {
+		return fmt.Errorf("%q is not limit-1, and no number from 0 to %d", text, mostBurst)
 	}
 	return nil
 }
 
 // burst is the burst in force.
-func burst(o quota.Options, limit int64) int64 {
-	n, err := strconv.ParseInt(o["burst"], 10, 64)
+func burst(options quota.Options, limit int64) int64 {
+	n, err := strconv.ParseInt(options["burst"], 10, 64)
 	if err != nil {
 		return max(0, limit-1)
 	}
@@ -187,24 +191,24 @@ func burst(o quota.Options, limit int64) int64 {
 }
 
 // servesRate refuses policies whose rate nginx would round.
-func servesRate(p *quota.Policy) error {
-	if _, ok := rateOf(p); !ok {
-		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds all others", p.Name)
+func servesRate(policy *quota.Policy) error {
+	if _, ok := rateOf(policy); !ok {
+		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds all others", policy.Name)
 	}
-	if p.Limit > mostBurst {
-		return fmt.Errorf("policy %s: nginx counts bursts up to %d requests", p.Name, mostBurst)
+	if policy.Limit > mostBurst {
+		return fmt.Errorf("policy %s: nginx counts bursts up to %d requests", policy.Name, mostBurst)
 	}
-	return servesSingle(p)
+	return servesSingle(policy)
 }
 
 // rateOf is the policy's rate as limit_req_zone takes it. A rate per minute is kept in
 // thousandths of a request per second, which are whole for multiples of 3 per minute.
-func rateOf(p *quota.Policy) (string, bool) {
-	units := p.Limit
-	if p.Window.Kind == quota.Bucket {
-		units = p.Window.Refill
+func rateOf(policy *quota.Policy) (string, bool) {
+	units := policy.Limit
+	if policy.Window.Kind == quota.Bucket {
+		units = policy.Window.Refill
 	}
-	length := p.Window.RealLength()
+	length := policy.Window.RealLength()
 	if length <= 0 || units > mostBurst {
 		return "", false
 	}
@@ -234,7 +238,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			{
 				Property: quota.PropertyLeak, Formula: "2 L - 1",
-				Bound: func(p quota.Params) int64 { return max(0, p.Limit-1) },
+				Bound: func(params quota.Params) int64 { return max(0, params.Limit-1) },
 			},
 			{
 				Property: quota.PropertyFalseReject, Formula: "any: rejected requests count",
@@ -242,10 +246,10 @@ func init() {
 			},
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return openGateway(env, NeedHAProxy, func(p *quota.Policy) map[string]string {
+			return openGateway(env, NeedHAProxy, func(policy *quota.Policy) map[string]string {
 				return map[string]string{
-					"period": strconv.FormatInt(p.Window.RealLength().Milliseconds(), 10) + "ms",
-					"above":  strconv.FormatInt(p.Limit, 10), "threads": env.Options["threads"],
+					"period": strconv.FormatInt(policy.Window.RealLength().Milliseconds(), 10) + "ms",
+					"above":  strconv.FormatInt(policy.Limit, 10), "threads": env.Options["threads"],
 				}
 			})
 		},
@@ -256,12 +260,12 @@ func init() {
 const longest = 24 * 24 * time.Hour
 
 // servesPeriod refuses policies whose window HAProxy would round.
-func servesPeriod(p *quota.Policy) error {
-	if l := p.Window.RealLength(); l < time.Millisecond || l%time.Millisecond != 0 || l > longest {
-		return fmt.Errorf("policy %s: HAProxy counts over whole milliseconds, up to 24 days", p.Name)
+func servesPeriod(policy *quota.Policy) error {
+	if duration := policy.Window.RealLength(); duration < time.Millisecond || duration%time.Millisecond != 0 || duration > longest {
+		return fmt.Errorf("policy %s: HAProxy counts over whole milliseconds, up to 24 days", policy.Name)
 	}
-	if p.Limit > mostBurst {
-		return fmt.Errorf("policy %s: a limit above %d is not tested with HAProxy", p.Name, mostBurst)
+	if policy.Limit > mostBurst {
+		return fmt.Errorf("policy %s: a limit above %d is not tested with HAProxy", policy.Name, mostBurst)
 	}
-	return servesSingle(p)
+	return servesSingle(policy)
 }

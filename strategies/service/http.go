@@ -34,17 +34,17 @@ func init() {
 		Options: httpOptions,
 		Check:   apart,
 		Suits:   namesSubject,
-		Connections: func(_ string, o quota.Options) strategies.Connections {
-			return strategies.Connections{Pool: int(o.Int("connections"))}
+		Connections: func(_ string, options quota.Options) strategies.Connections {
+			return strategies.Connections{Pool: int(options.Int("connections"))}
 		},
 		Guarantee: []quota.Clause{
 			{
 				Property: quota.PropertyLeak, Formula: "L + may-leak",
-				Bound: func(p quota.Params) int64 { return promised(p.Options["may-leak"], p.Offered) },
+				Bound: func(params quota.Params) int64 { return promised(params.Options["may-leak"], params.Offered) },
 			},
 			{
 				Property: quota.PropertyFalseReject, Formula: "may-reject",
-				Bound: func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+				Bound: func(params quota.Params) int64 { return promised(params.Options["may-reject"], quota.Unbounded) },
 			},
 		},
 		Open: openHTTP,
@@ -76,19 +76,19 @@ func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error
 	if !ok {
 		return nil, errors.New("http needs a service: give its URL by --store service=URL")
 	}
-	o := env.Options
+	options := env.Options
 	return &service{url: c.URL(), asker: asker{
-		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: o["method"], header: o["subject-header"],
-		admitted: statusesOf(o["admitted"]), rejected: statusesOf(o["rejected"]),
-		remaining: names(o["remaining"]), retry: names(o["retry-after"]),
-		timeout: o.Duration("timeout"), closes: !o.Bool("keep-alive"), login: c.Login,
+		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: options["method"], header: options["subject-header"],
+		admitted: statusesOf(options["admitted"]), rejected: statusesOf(options["rejected"]),
+		remaining: names(options["remaining"]), retry: names(options["retry-after"]),
+		timeout: options.Duration("timeout"), closes: !options.Bool("keep-alive"), login: c.Login,
 	}}, nil
 }
 
 // apart refuses statuses that would mean two things.
-func apart(o quota.Options) error {
-	admitted := statusesOf(o["admitted"])
-	rejected := statusesOf(o["rejected"])
+func apart(options quota.Options) error {
+	admitted := statusesOf(options["admitted"])
+	rejected := statusesOf(options["rejected"])
 	for i := range admitted {
 		if admitted[i] && rejected[i] {
 			return fmt.Errorf("the options admitted and rejected have the status %d in common", firstStatus+i)
@@ -98,9 +98,9 @@ func apart(o quota.Options) error {
 }
 
 // namesSubject refuses a service that would not be told subjects apart.
-func namesSubject(o quota.Options, store any) error {
+func namesSubject(options quota.Options, store any) error {
 	s, ok := store.(interface{ URL() string })
-	if ok && !strings.Contains(s.URL(), subject) && o["subject-header"] == "" {
+	if ok && !strings.Contains(s.URL(), subject) && options["subject-header"] == "" {
 		return errors.New("every subject would be the same to the service: put {subject} into the URL of --store service=URL, e.g. " +
 			"http://localhost:8080/check?user={subject}, or name a header by subject-header")
 	}

@@ -16,9 +16,9 @@ import (
 const exactly = 1 << 53
 
 // servesFlow refuses what scripts cannot count without rounding.
-func servesFlow(p *quota.Policy) error {
-	if n := micros(p.Window.Length); n > 0 && p.Limit > exactly/n {
-		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", p.Name, p.Limit, p.Unit, n)
+func servesFlow(policy *quota.Policy) error {
+	if n := micros(policy.Window.Length); n > 0 && policy.Limit > exactly/n {
+		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", policy.Name, policy.Limit, policy.Unit, n)
 	}
 	return nil
 }
@@ -29,10 +29,10 @@ type flow struct {
 	length       time.Duration
 }
 
-func newFlow(p *quota.Policy, burst int64) flow {
-	f := flow{size: p.Limit, refill: p.Limit, length: p.Window.RealLength()}
-	if p.Window.Kind == quota.Bucket {
-		f.refill = p.Window.Refill
+func newFlow(policy *quota.Policy, burst int64) flow {
+	f := flow{size: policy.Limit, refill: policy.Limit, length: policy.Window.RealLength()}
+	if policy.Window.Kind == quota.Bucket {
+		f.refill = policy.Window.Refill
 	}
 	if burst > 0 {
 		f.size = burst
@@ -42,16 +42,16 @@ func newFlow(p *quota.Policy, burst int64) flow {
 
 // whole is how long an empty bucket takes to be full.
 func (f flow) whole() time.Duration {
-	w := quota.Window{Kind: quota.Bucket, Length: f.length, Refill: f.refill}
-	return time.Duration(w.Flow().Until(quota.Level{Units: f.size}))
+	window := quota.Window{Kind: quota.Bucket, Length: f.length, Refill: f.refill}
+	return time.Duration(window.Flow().Until(quota.Level{Units: f.size}))
 }
 
 // burst is the size in force.
-func burst(p quota.Params) int64 {
-	if n := p.Options.Int("burst"); n > 0 {
+func burst(params quota.Params) int64 {
+	if n := params.Options.Int("burst"); n > 0 {
 		return n
 	}
-	return p.Limit
+	return params.Limit
 }
 
 // flowGuarantee is what a bucket promises.
@@ -59,7 +59,7 @@ var flowGuarantee = []quota.Clause{
 	{
 		Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Clock: byRedis, Tolerates: counted,
 		Formula: "L, or burst where it is larger",
-		Bound:   func(p quota.Params) int64 { return max(0, burst(p)-p.Limit) },
+		Bound:   func(params quota.Params) int64 { return max(0, burst(params)-params.Limit) },
 	},
 	{
 		// All that the bucket holds, and all that flows in.
@@ -73,8 +73,8 @@ var flowGuarantee = []quota.Clause{
 		// units may then count as taken later than Redis took them.
 		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Bucket, quota.Rolling}, Clock: byRedis,
 		Formula: "0 while burst is not below L",
-		Bound: func(p quota.Params) int64 {
-			if burst(p) < p.Limit {
+		Bound: func(params quota.Params) int64 {
+			if burst(params) < params.Limit {
 				return quota.Unbounded
 			}
 			return 0
@@ -100,15 +100,15 @@ type bucket struct {
 
 // meta completes the Meta of a strategy with the scripts of b. A bucket serves its own kind of policy, and limits per
 // length of time, which it keeps by letting the limit flow in over that length.
-func (b bucket) meta(m strategies.Meta) strategies.Meta {
-	m.Needs = []strategies.Need{strategies.NeedRedis}
-	m.Counts = quota.CountsAdmitted
-	m.Kinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
-	m.Serves = servesFlow
-	m.Options = []quota.Option{{Name: "burst", Type: "int", Default: "0", Min: "0"}}
-	m.Guarantee = flowGuarantee
-	m.Open = b.open
-	return m
+func (b bucket) meta(meta strategies.Meta) strategies.Meta {
+	meta.Needs = []strategies.Need{strategies.NeedRedis}
+	meta.Counts = quota.CountsAdmitted
+	meta.Kinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
+	meta.Serves = servesFlow
+	meta.Options = []quota.Option{{Name: "burst", Type: "int", Default: "0", Min: "0"}}
+	meta.Guarantee = flowGuarantee
+	meta.Open = b.open
+	return meta
 }
 
 // open is [strategies.Meta.Open] of a strategy with the scripts of b.
@@ -120,24 +120,24 @@ func (b bucket) open(ctx context.Context, env strategies.Env) (_ strategies.Stra
 
 // Take implements [strategies.Strategy].
 func (b *bucket) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	f := newFlow(req.Policy, b.burst)
-	return b.answer(ctx, b.take, []string{b.key(req.Subject, req.Policy)}, b.takeArgs(f, req.Units)...)
+	flow := newFlow(req.Policy, b.burst)
+	return b.answer(ctx, b.take, []string{b.key(req.Subject, req.Policy)}, b.takeArgs(flow, req.Units)...)
 }
 
 // Used implements [strategies.Viewer]: what is missing from the bucket.
-func (b *bucket) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return b.reading(ctx, b.used, []string{b.key(subject, p)}, b.usedArgs(newFlow(p, b.burst))...)
+func (b *bucket) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return b.reading(ctx, b.used, []string{b.key(subject, policy)}, b.usedArgs(newFlow(policy, b.burst))...)
 }
 
 // Provision implements [strategies.Provisioner]: it fills the bucket, and takes out
 // what was used.
-func (b *bucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	f := newFlow(p, b.burst)
-	return family.ProvisionAlike(ctx, b.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		key := b.key(g.Subject, p)
+func (b *bucket) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	flow := newFlow(policy, b.burst)
+	return family.ProvisionAlike(ctx, b.redis, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		key := b.key(grant.Subject, policy)
 		pipe.Del(ctx, key)
-		if g.Used > 0 {
-			b.take.EvalSha(ctx, pipe, []string{key}, b.takeArgs(f, min(g.Used, f.size))...)
+		if grant.Used > 0 {
+			b.take.EvalSha(ctx, pipe, []string{key}, b.takeArgs(flow, min(grant.Used, flow.size))...)
 		}
 	})
 }

@@ -35,8 +35,8 @@ var counterMeta = strategies.Meta{
 		quota.MayReject(quota.FaultCrash, quota.FaultClock),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		b, err := openBase(ctx, env, counterScript, counterRefundScript)
-		return &slidingCounter{base: b, clock: env.Clock}, err
+		base, err := openBase(ctx, env, counterScript, counterRefundScript)
+		return &slidingCounter{base: base, clock: env.Clock}, err
 	},
 }
 
@@ -48,48 +48,48 @@ type slidingCounter struct {
 }
 
 // numbered is the tumbling window of that length.
-func numbered(w quota.Window) quota.Window {
-	w.Kind = quota.Fixed
-	return w
+func numbered(window quota.Window) quota.Window {
+	window.Kind = quota.Fixed
+	return window
 }
 
 // Take implements [strategies.Strategy].
 func (s *slidingCounter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	now := s.clock.Now()
-	span := numbered(p.Window).At(now)
+	span := numbered(policy.Window).At(now)
 	whole := span.End.Sub(span.Start)
-	d, err := s.answer(ctx, counterScript, s.counters(req.Subject, p, span.Index),
-		p.Limit, req.Units, micros(span.End.Sub(now)), micros(whole), lifetime(2*whole))
-	if d.Admitted {
-		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	decision, err := s.answer(ctx, counterScript, s.counters(req.Subject, policy, span.Index),
+		policy.Limit, req.Units, micros(span.End.Sub(now)), micros(whole), lifetime(2*whole))
+	if decision.Admitted {
+		decision.Reservation = quota.Reservation{Request: req, Window: span.Index}
 	}
-	return d, err
+	return decision, err
 }
 
 // Refund implements [strategies.Refunder].
-func (s *slidingCounter) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (s *slidingCounter) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	keys := s.counters(r.Request.Subject, r.Request.Policy, r.Window)[:1]
-	err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err()
-	return family.Wrapf(err, "refunding %d units", r.Request.Units)
+	keys := s.counters(reservation.Request.Subject, reservation.Request.Policy, reservation.Window)[:1]
+	err := counterRefundScript.Run(ctx, s.redis, keys, reservation.Request.Units).Err()
+	return family.Wrapf(err, "refunding %d units", reservation.Request.Units)
 }
 
 // Used implements [strategies.Viewer]: what is counted in the numbered window, and
 // under a rolling policy what the window before weighs, rounded up.
-func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
 	now := s.clock.Now()
-	span := numbered(p.Window).At(now)
-	values, err := s.redis.MGet(ctx, s.counters(subject, p, span.Index)...).Result()
+	span := numbered(policy.Window).At(now)
+	values, err := s.redis.MGet(ctx, s.counters(subject, policy, span.Index)...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("reading the counters of %s: %w", subject, err)
 	}
-	r := quota.Reading{Tier: quota.TierRedis}
+	reading := quota.Reading{Tier: quota.TierRedis}
 	var counts [2]int64
-	for i, v := range values {
-		text, ok := v.(string)
+	for i, value := range values {
+		text, ok := value.(string)
 		if !ok {
 			continue
 		}
@@ -97,31 +97,31 @@ func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quo
 		if err != nil {
 			return nil, fmt.Errorf("reading the counters of %s: %w", subject, err)
 		}
-		r.Known = r.Known || i == 0 || p.Window.Kind == quota.Rolling
+		reading.Known = reading.Known || i == 0 || policy.Window.Kind == quota.Rolling
 	}
-	r.Units = counts[0]
-	if p.Window.Kind == quota.Rolling {
-		r.Units += int64(math.Ceil(float64(counts[1]) * float64(span.End.Sub(now)) / float64(span.End.Sub(span.Start))))
+	reading.Units = counts[0]
+	if policy.Window.Kind == quota.Rolling {
+		reading.Units += int64(math.Ceil(float64(counts[1]) * float64(span.End.Sub(now)) / float64(span.End.Sub(span.Start))))
 	}
-	return []quota.Reading{r}, nil
+	return []quota.Reading{reading}, nil
 }
 
 // Provision implements [strategies.Provisioner]: it sets the counter of the window in
 // force, and drops the one before.
-func (s *slidingCounter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	span := numbered(p.Window).At(s.clock.Now())
-	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		keys := s.counters(g.Subject, p, span.Index)
+func (s *slidingCounter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	span := numbered(policy.Window).At(s.clock.Now())
+	return family.ProvisionAlike(ctx, s.redis, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		keys := s.counters(grant.Subject, policy, span.Index)
 		pipe.Del(ctx, keys...)
-		if g.Used > 0 {
-			pipe.Set(ctx, keys[0], g.Used, time.Duration(lifetime(2*span.End.Sub(span.Start)))*time.Millisecond)
+		if grant.Used > 0 {
+			pipe.Set(ctx, keys[0], grant.Used, time.Duration(lifetime(2*span.End.Sub(span.Start)))*time.Millisecond)
 		}
 	})
 }
 
 // counters are the keys of a window and of the one before. What lies in braces
 // decides where a cluster keeps a key, so that it keeps both in one place.
-func (s *slidingCounter) counters(subject quota.Subject, p *quota.Policy, index int64) []string {
-	name := s.prefix + "{" + p.Name + ":" + string(subject) + "}:"
+func (s *slidingCounter) counters(subject quota.Subject, policy *quota.Policy, index int64) []string {
+	name := s.prefix + "{" + policy.Name + ":" + string(subject) + "}:"
 	return []string{name + strconv.FormatInt(index, 10), name + strconv.FormatInt(index-1, 10)}
 }

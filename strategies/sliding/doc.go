@@ -55,8 +55,8 @@ func openBase(ctx context.Context, env strategies.Env, scripts ...*redis.Script)
 
 // key names a subject's state. Names of policies hold no colon, which keeps keys
 // unambiguous for any subject.
-func (b *base) key(s quota.Subject, p *quota.Policy) string {
-	return b.prefix + p.Name + ":" + string(s)
+func (b *base) key(subject quota.Subject, policy *quota.Policy) string {
+	return b.prefix + policy.Name + ":" + string(subject)
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
@@ -64,22 +64,22 @@ func (*base) Close(context.Context) error { return nil }
 
 // answer runs a script that answers three numbers: whether the request is admitted, or -1 if its second quota rejects it,
 // how many units remain, and for how many microseconds a rejected caller should wait.
-func (b *base) answer(ctx context.Context, s *redis.Script, keys []string, args ...any) (quota.Decision, error) {
-	res, err := family.Numbers(s.Run(ctx, b.redis, keys, args...), 3)
+func (b *base) answer(ctx context.Context, script *redis.Script, keys []string, args ...any) (quota.Decision, error) {
+	res, err := family.Numbers(script.Run(ctx, b.redis, keys, args...), 3)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 	}
-	d := quota.Decision{Admitted: res[0] == 1, BySecond: res[0] == -1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
-	if !d.Admitted {
-		d.RetryAfter = time.Duration(res[2]) * time.Microsecond
+	decision := quota.Decision{Admitted: res[0] == 1, BySecond: res[0] == -1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
+	if !decision.Admitted {
+		decision.RetryAfter = time.Duration(res[2]) * time.Microsecond
 	}
-	return d, nil
+	return decision, nil
 }
 
 // reading runs a script that answers two numbers: whether there is a record, and how
 // many units it says are used.
-func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args ...any) ([]quota.Reading, error) {
-	res, err := family.Numbers(s.Run(ctx, b.redis, keys, args...), 2)
+func (b *base) reading(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]quota.Reading, error) {
+	res, err := family.Numbers(script.Run(ctx, b.redis, keys, args...), 2)
 	if err != nil {
 		return nil, fmt.Errorf("reading what is used: %w", err)
 	}
@@ -87,8 +87,8 @@ func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args
 }
 
 // micros is a length in whole microseconds, rounded up.
-func micros(d time.Duration) int64 {
-	return int64((d + time.Microsecond - 1) / time.Microsecond)
+func micros(duration time.Duration) int64 {
+	return int64((duration + time.Microsecond - 1) / time.Microsecond)
 }
 
 // grace is how much longer a key lives than it is needed. What it holds says by itself
@@ -97,4 +97,4 @@ const grace = time.Second
 
 // lifetime is that of a key which must outlive a length of real time, in whole
 // milliseconds.
-func lifetime(d time.Duration) int64 { return int64((d + grace) / time.Millisecond) }
+func lifetime(duration time.Duration) int64 { return int64((duration + grace) / time.Millisecond) }

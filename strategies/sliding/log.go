@@ -27,8 +27,8 @@ var logMeta = strategies.Meta{
 	Core:  true,
 	Needs: []strategies.Need{strategies.NeedRedis},
 	Kinds: []quota.Kind{quota.Rolling},
-	Serves: func(p *quota.Policy) error {
-		return family.CostsAtMost(mostEntries, p, fmt.Sprintf("; at most %d are logged", mostEntries))
+	Serves: func(policy *quota.Policy) error {
+		return family.CostsAtMost(mostEntries, policy, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},
 	GivesBack: true,
 	TwoQuotas: true,
@@ -42,8 +42,8 @@ var logMeta = strategies.Meta{
 			Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: family.None},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		b, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)
-		return &slidingLog{b, family.Together(env.Options)}, err
+		base, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)
+		return &slidingLog{base, family.Together(env.Options)}, err
 	},
 }
 
@@ -59,53 +59,53 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if req.Units > mostEntries {
 		return quota.Decision{}, fmt.Errorf("a request of %d units: at most %d are logged", req.Units, mostEntries)
 	}
-	d, err := family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) { return s.enter(ctx, reqs) })
-	if d.Admitted {
-		d.Reservation = quota.Reservation{Request: req}
+	decision, err := family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) { return s.enter(ctx, reqs) })
+	if decision.Admitted {
+		decision.Reservation = quota.Reservation{Request: req}
 	}
-	return d, err
+	return decision, err
 }
 
 // enter charges a request to each of the quotas or to none.
 func (s *slidingLog) enter(ctx context.Context, reqs []quota.Request) (quota.Decision, error) {
 	keys := make([]string, len(reqs))
 	args := []any{reqs[0].Units, reqs[0].ID}
-	for i, r := range reqs {
-		length := r.Policy.Window.RealLength()
-		keys[i], args = s.key(r.Subject, r.Policy), append(args, micros(length), r.Policy.Limit, lifetime(length))
+	for i, request := range reqs {
+		length := request.Policy.Window.RealLength()
+		keys[i], args = s.key(request.Subject, request.Policy), append(args, micros(length), request.Policy.Limit, lifetime(length))
 	}
 	return s.answer(ctx, logScript, keys, args...)
 }
 
 // Refund implements [strategies.Refunder].
-func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (s *slidingLog) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	entries := make([]any, r.Request.Units)
+	entries := make([]any, reservation.Request.Units)
 	for i := range entries {
-		entries[i] = strconv.FormatUint(r.Request.ID, 10) + ":" + strconv.Itoa(i+1)
+		entries[i] = strconv.FormatUint(reservation.Request.ID, 10) + ":" + strconv.Itoa(i+1)
 	}
 	var err error
-	for _, q := range family.Quotas(r.Request) {
-		err = errors.Join(err, s.redis.ZRem(ctx, s.key(q.Subject, q.Policy), entries...).Err())
+	for _, request := range family.Quotas(reservation.Request) {
+		err = errors.Join(err, s.redis.ZRem(ctx, s.key(request.Subject, request.Policy), entries...).Err())
 	}
-	return family.Wrapf(err, "refunding %d units", r.Request.Units)
+	return family.Wrapf(err, "refunding %d units", reservation.Request.Units)
 }
 
 // Used implements [strategies.Viewer].
-func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return s.reading(ctx, logUsedScript, []string{s.key(subject, p)}, micros(p.Window.RealLength()))
+func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return s.reading(ctx, logUsedScript, []string{s.key(subject, policy)}, micros(policy.Window.RealLength()))
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *slidingLog) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return family.ProvisionAlike(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		key := s.key(g.Subject, p)
-		if g.Used == 0 {
+func (s *slidingLog) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	return family.ProvisionAlike(ctx, s.redis, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		key := s.key(grant.Subject, policy)
+		if grant.Used == 0 {
 			pipe.Del(ctx, key)
 			return
 		}
-		logFillScript.EvalSha(ctx, pipe, []string{key}, g.Used, lifetime(p.Window.RealLength()))
+		logFillScript.EvalSha(ctx, pipe, []string{key}, grant.Used, lifetime(policy.Window.RealLength()))
 	})
 }

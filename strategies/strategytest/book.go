@@ -33,8 +33,8 @@ type book struct {
 	takes map[uint64]oracle.Event
 }
 
-func (f *fixture) book(p *quota.Policy) *book {
-	return &book{fixture: f, policy: p, limit: p.Limit, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
+func (f *fixture) book(policy *quota.Policy) *book {
+	return &book{fixture: f, policy: policy, limit: policy.Limit, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
 }
 
 // subject is a holder of the book's quota.
@@ -54,9 +54,9 @@ func (b *book) subject(used int64) subject {
 func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 	b.Helper()
 	s := subject{n, name}
-	if p, ok := b.instances[0].(strategies.Provisioner); ok {
+	if provisioner, ok := b.instances[0].(strategies.Provisioner); ok {
 		grant := strategies.Grant{Subject: s.name, Limit: b.policy.Limit, Used: used}
-		if err := p.Provision(b.ctx(), b.policy, []strategies.Grant{grant}); err != nil {
+		if err := provisioner.Provision(b.ctx(), b.policy, []strategies.Grant{grant}); err != nil {
 			b.Fatalf("setting up %q: %v", s.name, err)
 		}
 		b.initial[n] = used
@@ -67,132 +67,132 @@ func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 // try asks an instance for units and records the answer.
 func (b *book) try(ctx context.Context, instance int, s subject, units int64) (quota.Decision, error) {
 	req := quota.Request{ID: b.ids.Add(1), Subject: s.name, Policy: b.policy, Units: units}
-	e := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
+	event := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
 	alive.Add(1)
-	d, err := b.instances[instance].Take(ctx, req)
+	decision, err := b.instances[instance].Take(ctx, req)
 	alive.Add(1)
-	e.Reply = clock.Nano()
+	event.Reply = clock.Nano()
 	granted := units
-	if err == nil && d.Admitted {
-		granted, err = d.Units(units)
+	if err == nil && decision.Admitted {
+		granted, err = decision.Units(units)
 		if err != nil {
-			b.Errorf("%+v: %v", d, err)
+			b.Errorf("%+v: %v", decision, err)
 		}
 	}
 	switch {
 	case err != nil:
-		e.Outcome = oracle.Failed
-	case d.Admitted:
-		e.Outcome = oracle.Admitted
+		event.Outcome = oracle.Failed
+	case decision.Admitted:
+		event.Outcome = oracle.Admitted
 		if granted < units {
-			short := e
+			short := event
 			short.Outcome = oracle.Short
 			short.Units = units - granted
 			b.record(req.ID, short)
-			e.Units = granted
+			event.Units = granted
 		}
-	case d.Degraded:
-		e.Outcome = oracle.RejectedDegraded
+	case decision.Degraded:
+		event.Outcome = oracle.RejectedDegraded
 	default:
-		e.Outcome = oracle.Rejected
+		event.Outcome = oracle.Rejected
 	}
-	b.record(req.ID, e)
+	b.record(req.ID, event)
 	b.witness.Taken(err)
 	if err == nil {
 		req.Units = granted
-		b.decent(req, d)
+		b.decent(req, decision)
 	}
-	return d, err
+	return decision, err
 }
 
 // take is try, except that an error ends the test.
 func (b *book) take(s subject, units int64) quota.Decision {
 	b.Helper()
-	d, err := b.try(b.ctx(), 0, s, units)
+	decision, err := b.try(b.ctx(), 0, s, units)
 	if err != nil {
 		b.Fatalf("asking for %d units: %v", units, err)
 	}
-	if d.Degraded {
-		b.Fatalf("%+v is degraded although every store is there", d)
+	if decision.Degraded {
+		b.Fatalf("%+v is degraded although every store is there", decision)
 	}
-	return d
+	return decision
 }
 
 // exhaust asks n times for one unit and counts what was admitted.
 func (b *book) exhaust(s subject, n int64) (admitted int64, held []quota.Reservation) {
 	b.Helper()
 	for range n {
-		if d := b.take(s, 1); d.Admitted {
+		if decision := b.take(s, 1); decision.Admitted {
 			admitted++
-			held = append(held, d.Reservation)
+			held = append(held, decision.Reservation)
 		}
 	}
 	return admitted, held
 }
 
 // refund gives units back; they are those that the oracle is told of.
-func (b *book) refund(s subject, r quota.Reservation, units int64) error {
-	e := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
-	err := b.instances[0].(strategies.Refunder).Refund(b.ctx(), r)
-	e.Reply = clock.Nano()
-	b.record(r.Request.ID, e)
+func (b *book) refund(s subject, reservation quota.Reservation, units int64) error {
+	event := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
+	err := b.instances[0].(strategies.Refunder).Refund(b.ctx(), reservation)
+	event.Reply = clock.Nano()
+	b.record(reservation.Request.ID, event)
 	return err
 }
 
-func (b *book) commit(s subject, r quota.Reservation, actual int64) error {
-	e := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: r.Request.Units - actual, Subject: s.number}
-	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), r, actual)
-	e.Reply = clock.Nano()
-	b.record(r.Request.ID, e)
+func (b *book) commit(s subject, reservation quota.Reservation, actual int64) error {
+	event := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: reservation.Request.Units - actual, Subject: s.number}
+	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), reservation, actual)
+	event.Reply = clock.Nano()
+	b.record(reservation.Request.ID, event)
 	return err
 }
 
 // record writes down a take, or what settled the take of the request with that ID.
-func (b *book) record(request uint64, e oracle.Event) {
-	e.Call -= b.epoch
-	e.Reply -= b.epoch
+func (b *book) record(request uint64, event oracle.Event) {
+	event.Call -= b.epoch
+	event.Reply -= b.epoch
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case e.Kind != oracle.Take:
+	case event.Kind != oracle.Take:
 		take := b.takes[request]
-		e.TakeCall = take.Call
-		e.TakeReply = take.Reply
-	case e.Outcome == oracle.Admitted:
-		b.takes[request] = e
+		event.TakeCall = take.Call
+		event.TakeReply = take.Reply
+	case event.Outcome == oracle.Admitted:
+		b.takes[request] = event
 	}
-	b.events = append(b.events, e)
+	b.events = append(b.events, event)
 }
 
 // decent looks at what every decision must be, whatever strategy made it.
-func (b *book) decent(req quota.Request, d quota.Decision) {
+func (b *book) decent(req quota.Request, decision quota.Decision) {
 	b.Helper()
-	if d.Tier == "" {
-		b.Errorf("%+v does not say which tier decided", d)
+	if decision.Tier == "" {
+		b.Errorf("%+v does not say which tier decided", decision)
 	}
-	if d.Remaining < -1 {
-		b.Errorf("%+v: remaining is neither units nor -1", d)
+	if decision.Remaining < -1 {
+		b.Errorf("%+v: remaining is neither units nor -1", decision)
 	}
-	if d.RetryAfter < 0 {
-		b.Errorf("%+v: retry after a negative time", d)
+	if decision.RetryAfter < 0 {
+		b.Errorf("%+v: retry after a negative time", decision)
 	}
-	held := d.Reservation.Request
-	if !d.Admitted && held.Policy != nil {
-		b.Errorf("%+v is a rejection with a reservation", d)
+	held := decision.Reservation.Request
+	if !decision.Admitted && held.Policy != nil {
+		b.Errorf("%+v is a rejection with a reservation", decision)
 	}
 	_, refunds := b.instances[0].(strategies.Refunder)
 	_, commits := b.instances[0].(strategies.Committer)
-	if d.Admitted && (refunds || commits) && held != req {
-		b.Errorf("%+v: the reservation is of %+v and not of %+v", d, held, req)
+	if decision.Admitted && (refunds || commits) && held != req {
+		b.Errorf("%+v: the reservation is of %+v and not of %+v", decision, held, req)
 	}
 }
 
 // judge is the oracle's verdict on all that was recorded.
-func (b *book) judge(w quota.Window) oracle.Verdict {
+func (b *book) judge(window quota.Window) oracle.Verdict {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return oracle.Judge(oracle.Config{
-		Window: w, Limit: b.limit, Epoch: clock.Time(b.epoch), Changes: b.changes,
+		Window: window, Limit: b.limit, Epoch: clock.Time(b.epoch), Changes: b.changes,
 		Initial: func(s uint32) int64 { return b.initial[s] },
 	}, slices.Clone(b.events))
 }
@@ -211,11 +211,11 @@ func (b *book) hold(faults ...quota.Fault) {
 		rolling = &v
 	}
 	params := b.params(own)
-	by := verdict.Verdicts{Own: &own, Stores: &own, Rolling: rolling}
-	for _, c := range verdict.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, by) {
-		if c.Verdict == results.Broken {
+	verdicts := verdict.Verdicts{Own: &own, Stores: &own, Rolling: rolling}
+	for _, clause := range verdict.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, verdicts) {
+		if clause.Verdict == results.Broken {
 			b.Errorf("%s window, limit %d: the worst subject has a %s of %s; the guarantee %s allows %d",
-				b.policy.Window.Kind, b.policy.Limit, c.Property, format.Units(c.Certain, "units"), c.Formula, c.Bound)
+				b.policy.Window.Kind, b.policy.Limit, clause.Property, format.Units(clause.Certain, "units"), clause.Formula, clause.Bound)
 		}
 	}
 }
@@ -256,11 +256,11 @@ func (b *book) orphan() bool {
 // bound is the tightest that the strategy declares for a single caller of a
 // single instance; ok is false if it declares none.
 func (b *book) bound(property quota.Property, offered, cost int64) (bound int64, ok bool) {
-	for _, c := range b.meta.Guarantee {
-		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
+	for _, clause := range b.meta.Guarantee {
+		if clause.Property != property || !clause.Applies(b.policy.Window.Kind) {
 			continue
 		}
-		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered,
+		n := clause.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered,
 			Policy: b.policy, Options: b.env.Options})
 		if !ok || n < bound {
 			bound = n
@@ -293,7 +293,7 @@ func (b *book) within(what string, admitted, offered int64) {
 }
 
 // wait sleeps on the wall clock.
-func wait(d time.Duration) {
+func wait(duration time.Duration) {
 	alive.Add(1)
-	_ = clock.Wall{}.Sleep(context.Background(), d)
+	_ = clock.Wall{}.Sleep(context.Background(), duration)
 }

@@ -14,16 +14,16 @@ import (
 
 // checkJobs: background work has a name and an occasion, and comes to rest when
 // no request comes.
-func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
-	f := openBy(tb, m, stores, 1, nil, testClock{Clock: hasty{newSetClock()}})
-	jobber, ok := f.instances[0].(strategies.Jobber)
+func checkJobs(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	fixture := openBy(tb, meta, stores, 1, nil, testClock{Clock: hasty{newSetClock()}})
+	jobber, ok := fixture.instances[0].(strategies.Jobber)
 	if !ok {
 		tb.Skip("has no jobs")
 	}
-	p := anyKind(tb, m, stores)
-	b := f.book(withLimit(p, 3))
+	policy := anyKind(tb, meta, stores)
+	book := fixture.book(withLimit(policy, 3))
 	for range 3 {
-		b.exhaust(b.subject(0), 6)
+		book.exhaust(book.subject(0), 6)
 	}
 	jobs := jobber.Jobs()
 	var names []string
@@ -37,7 +37,7 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 		}
 	}
 	unique(tb, "job", names)
-	settle(f.ctx(), tb, jobs)
+	settle(fixture.ctx(), tb, jobs)
 	for _, j := range jobs {
 		if j.Pending != nil && j.Pending() {
 			tb.Errorf("job %s still has work after a round that changed nothing", j.Name)
@@ -66,78 +66,78 @@ func settle(ctx context.Context, tb testing.TB, jobs []strategies.Job) {
 }
 
 // checkCancelled: a caller that has given up gets an error, and no decision.
-func checkCancelled(tb testing.TB, m *strategies.Meta, stores Stores) {
-	if stores.Client == strategies.AutoPipeline && len(m.RedisNeeds()) > 0 {
+func checkCancelled(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	if stores.Client == strategies.AutoPipeline && len(meta.RedisNeeds()) > 0 {
 		tb.Skip("pipelines of go-redis go on under a context of their own, whatever became of the caller's")
 	}
-	f := open(tb, m, stores, 1)
-	p := anyKind(tb, m, stores)
-	b := f.book(withLimit(p, 5))
-	s := b.subject(0)
-	cancelled, cancel := context.WithCancel(f.ctx())
+	fixture := open(tb, meta, stores, 1)
+	policy := anyKind(tb, meta, stores)
+	book := fixture.book(withLimit(policy, 5))
+	subject := book.subject(0)
+	cancelled, cancel := context.WithCancel(fixture.ctx())
 	cancel()
-	expired, cancel := context.WithDeadline(f.ctx(), clock.Wall{}.Now().Add(-time.Second))
+	expired, cancel := context.WithDeadline(fixture.ctx(), clock.Wall{}.Now().Add(-time.Second))
 	defer cancel()
 	for _, c := range []struct {
 		ctx  context.Context
 		want error
 	}{{cancelled, context.Canceled}, {expired, context.DeadlineExceeded}} {
-		d, err := b.try(c.ctx, 0, s, 1)
+		decision, err := book.try(c.ctx, 0, subject, 1)
 		if !errors.Is(err, c.want) {
-			tb.Errorf("a context with %q gives the decision %+v and the error %v", c.want, d, err)
+			tb.Errorf("a context with %q gives the decision %+v and the error %v", c.want, decision, err)
 		}
 	}
 	// Nothing of that may have hurt those who still wait.
-	admitted, _ := b.exhaust(b.subject(0), 10)
-	b.within("after callers that gave up", admitted, 10)
-	b.hold()
+	admitted, _ := book.exhaust(book.subject(0), 10)
+	book.within("after callers that gave up", admitted, 10)
+	book.hold()
 }
 
 // checkOutage: without its stores a strategy makes no decision, or one that is
 // marked as made without them.
-func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
-	if len(m.Needs) == 0 {
+func checkOutage(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	if len(meta.Needs) == 0 {
 		tb.Skip("needs no store")
 	}
-	f := open(tb, m, stores, 1)
-	if f.needsOthers && f.breakOthers == nil {
+	fixture := open(tb, meta, stores, 1)
+	if fixture.needsOthers && fixture.breakOthers == nil {
 		tb.Skip("needs a store that cannot be broken here")
 	}
-	p := anyKind(tb, m, stores)
+	policy := anyKind(tb, meta, stores)
 	const limit = 5
-	b := f.book(withLimit(p, limit))
-	before := b.subject(0)
-	fresh := b.subject(0)
-	after := b.subject(0)
-	b.exhaust(before, 3)
+	book := fixture.book(withLimit(policy, limit))
+	before := book.subject(0)
+	fresh := book.subject(0)
+	after := book.subject(0)
+	book.exhaust(before, 3)
 
-	f.breakStores(true)
+	fixture.breakStores(true)
 	for s, used := range map[*subject]int{&before: 3, &fresh: 0} {
 		for range 10 {
 			began := clock.Nano()
-			d, err := b.try(f.ctx(), 0, *s, 1)
-			if d.Admitted {
+			decision, err := book.try(fixture.ctx(), 0, *s, 1)
+			if decision.Admitted {
 				used++
 			}
-			if err == nil && !d.Degraded && (d.Tier != quota.TierProcess || used > limit) {
+			if err == nil && !decision.Degraded && (decision.Tier != quota.TierProcess || used > limit) {
 				tb.Errorf("%+v, number %d of a limit of %d, was made while every store was out of order, and is not marked as "+
-					"degraded (or, within the limit, as made in the process)", d, used, limit)
+					"degraded (or, within the limit, as made in the process)", decision, used, limit)
 			}
 			if clock.Nano()-began > int64(patience) {
 				break // it tries again and again by itself
 			}
 		}
 	}
-	b.hold(quota.FaultOutage)
-	if strategies.Postgres(f.env) != nil {
+	book.hold(quota.FaultOutage)
+	if strategies.Postgres(fixture.env) != nil {
 		return // it does not come back
 	}
-	f.breakStores(false)
-	if f.needsOthers {
-		b.reconnect(fresh)
+	fixture.breakStores(false)
+	if fixture.needsOthers {
+		book.reconnect(fresh)
 	}
-	admitted, _ := b.exhaust(after, 10)
-	b.within("after the outage", admitted, 10)
+	admitted, _ := book.exhaust(after, 10)
+	book.within("after the outage", admitted, 10)
 }
 
 // reconnect asks for s until a client that looks for its server in its own time has
@@ -164,26 +164,26 @@ const patience = time.Second
 
 // checkClose: an instance that closes takes nothing with it that others need, and
 // leaves nothing running.
-func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
-	f := open(tb, m, stores, 1)
-	p := anyKind(tb, m, stores)
-	b := f.book(withLimit(p, 20))
-	s := b.subject(0)
-	b.take(s, 1) // connections are made by now
+func checkClose(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	fixture := open(tb, meta, stores, 1)
+	policy := anyKind(tb, meta, stores)
+	book := fixture.book(withLimit(policy, 20))
+	subject := book.subject(0)
+	book.take(subject, 1) // connections are made by now
 
 	before := runtime.NumGoroutine()
-	second := f.open(1)
-	f.instances = append(f.instances, second)
-	if _, err := b.try(f.ctx(), 1, s, 1); err != nil {
+	second := fixture.open(1)
+	fixture.instances = append(fixture.instances, second)
+	if _, err := book.try(fixture.ctx(), 1, subject, 1); err != nil {
 		tb.Fatal(err)
 	}
-	f.instances = f.instances[:1]
+	fixture.instances = fixture.instances[:1]
 	for i := range 2 {
-		if err := second.Close(f.ctx()); err != nil {
+		if err := second.Close(fixture.ctx()); err != nil {
 			tb.Errorf("closing for the %d. time: %v", i+1, err)
 		}
 	}
-	b.take(s, 1)
+	book.take(subject, 1)
 	after := 0
 	for from := clock.Nano(); after == 0 || clock.Nano()-from < int64(restLimit); wait(10 * time.Millisecond) {
 		after = runtime.NumGoroutine()

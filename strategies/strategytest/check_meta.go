@@ -24,66 +24,66 @@ var (
 
 // checkMeta looks at what the Meta says about the strategy: it is all that
 // reports and the command line know.
-func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
-	if m.Name != strings.ToLower(m.Name) {
-		tb.Errorf("name %q is not in lower case", m.Name)
+func checkMeta(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	if meta.Name != strings.ToLower(meta.Name) {
+		tb.Errorf("name %q is not in lower case", meta.Name)
 	}
-	if strings.HasSuffix(m.Doc, ".") || strings.Contains(m.Doc, "\n") || m.Doc != strings.TrimSpace(m.Doc) {
-		tb.Errorf("doc %q is not one line without a full stop", m.Doc)
+	if strings.HasSuffix(meta.Doc, ".") || strings.Contains(meta.Doc, "\n") || meta.Doc != strings.TrimSpace(meta.Doc) {
+		tb.Errorf("doc %q is not one line without a full stop", meta.Doc)
 	}
-	among(tb, "form", forms, m.Form)
-	among(tb, "counting", countings, m.Counts)
-	among(tb, "reset", resets, m.Reset)
-	among(tb, "control", controls, m.Control)
-	for _, n := range m.Needs {
+	among(tb, "form", forms, meta.Form)
+	among(tb, "counting", countings, meta.Counts)
+	among(tb, "reset", resets, meta.Reset)
+	among(tb, "control", controls, meta.Control)
+	for _, n := range meta.Needs {
 		if n == "" || strings.ContainsAny(string(n), " :=,") {
 			tb.Errorf("need %q is not the name of a store", n)
 		}
 	}
-	if m.Source == "" && (m.Form == strategies.Documented || m.Form == strategies.Rejected) {
-		tb.Errorf("a strategy of form %q names the record that it comes from", m.Form)
+	if meta.Source == "" && (meta.Form == strategies.Documented || meta.Form == strategies.Rejected) {
+		tb.Errorf("a strategy of form %q names the record that it comes from", meta.Form)
 	}
-	for mode, reason := range m.Excluded {
+	for mode, reason := range meta.Excluded {
 		among(tb, "excluded mode", strategies.Modes(), mode)
 		if reason == "" {
 			tb.Errorf("mode %s is excluded without a reason", mode)
 		}
 	}
-	if len(m.Excluded) == len(strategies.Modes()) {
+	if len(meta.Excluded) == len(strategies.Modes()) {
 		tb.Error("every mode is excluded")
 	}
-	unique(tb, "kind", m.Kinds)
-	unique(tb, "need", m.Needs)
-	if policies := served(m, stores); len(policies) == 0 {
-		tb.Errorf("kinds are %v, but no policy of any of them is served", m.Kinds)
+	unique(tb, "kind", meta.Kinds)
+	unique(tb, "need", meta.Needs)
+	if policies := served(meta, stores); len(policies) == 0 {
+		tb.Errorf("kinds are %v, but no policy of any of them is served", meta.Kinds)
 	}
 	var names []string
-	for _, o := range m.Options {
-		names = append(names, o.Name)
-		if o.Name == "" || o.Doc == "" {
-			tb.Errorf("option %q has no name or no doc", o.Name)
+	for _, option := range meta.Options {
+		names = append(names, option.Name)
+		if option.Name == "" || option.Doc == "" {
+			tb.Errorf("option %q has no name or no doc", option.Name)
 		}
-		unique(tb, "value of option "+o.Name, o.Values)
+		unique(tb, "value of option "+option.Name, option.Values)
 	}
 	unique(tb, "option", names)
-	for _, p := range served(m, stores) {
-		for _, c := range slices.Concat(m.Guarantee, m.Record) {
-			if c.Applies(p.Window.Kind) {
-				checkClause(tb, m, c, p)
+	for _, policy := range served(meta, stores) {
+		for _, clause := range slices.Concat(meta.Guarantee, meta.Record) {
+			if clause.Applies(policy.Window.Kind) {
+				checkClause(tb, meta, clause, policy)
 			}
 		}
 	}
-	checkGivesBack(tb, m, stores)
+	checkGivesBack(tb, meta, stores)
 }
 
 // checkGivesBack: the Meta and an instance agree on whether there are refunds.
-func checkGivesBack(tb testing.TB, m *strategies.Meta, stores Stores) {
-	f := open(tb, m, stores, 1) // what can be said without stores has been said
-	_, refunds := f.instances[0].(strategies.Refunder)
-	if refunds != m.GivesBack {
-		tb.Errorf("the Meta says that units can be given back: %v; an instance can refund: %v", m.GivesBack, refunds)
+func checkGivesBack(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	fixture := open(tb, meta, stores, 1) // what can be said without stores has been said
+	_, refunds := fixture.instances[0].(strategies.Refunder)
+	if refunds != meta.GivesBack {
+		tb.Errorf("the Meta says that units can be given back: %v; an instance can refund: %v", meta.GivesBack, refunds)
 	}
-	if _, commits := f.instances[0].(strategies.Committer); commits && !refunds {
+	if _, commits := fixture.instances[0].(strategies.Committer); commits && !refunds {
 		tb.Error("an instance can commit reservations and not refund them")
 	}
 }
@@ -96,40 +96,40 @@ const endless = 1 << 40
 
 // checkClause evaluates the bound over a small grid: it must be a number of units,
 // one that can be exceeded, and one that does not shrink as more is going on.
-func checkClause(tb testing.TB, m *strategies.Meta, c quota.Clause, p quota.Policy) {
-	among(tb, "property", properties, c.Property)
-	unique(tb, "tolerated fault", c.Tolerates)
-	if n := utf8.RuneCountInString(c.Formula); n >= longFormula {
-		tb.Errorf("%s clause: the formula %q has %d characters; fewer than %d fit into a table", c.Property, c.Formula, n, longFormula)
+func checkClause(tb testing.TB, meta *strategies.Meta, clause quota.Clause, policy quota.Policy) {
+	among(tb, "property", properties, clause.Property)
+	unique(tb, "tolerated fault", clause.Tolerates)
+	if n := utf8.RuneCountInString(clause.Formula); n >= longFormula {
+		tb.Errorf("%s clause: the formula %q has %d characters; fewer than %d fit into a table", clause.Property, clause.Formula, n, longFormula)
 	}
 	// A single caller who asks without end, unit by unit: if even then nothing can
 	// break the clause, it is no promise.
-	sel, err := m.Select(nil)
+	sel, err := meta.Select(nil)
 	if err != nil {
 		tb.Error(err)
 		return
 	}
-	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless, Policy: withLimit(p, 10), Options: sel.Options}
-	bound := c.Bound(easy)
-	if bound == quota.Unbounded && c.Property == quota.PropertyFalseReject {
+	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless, Policy: withLimit(policy, 10), Options: sel.Options}
+	bound := clause.Bound(easy)
+	if bound == quota.Unbounded && clause.Property == quota.PropertyFalseReject {
 		return // it says in so many words that it promises nothing
 	}
 	if bound >= endless-easy.Limit {
-		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out", c.Property, bound, easy.Offered)
+		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out", clause.Property, bound, easy.Offered)
 	}
 	for _, limit := range []int64{1, 10} {
 		for _, cost := range []int64{1, 3} {
 			var last int64
 			for _, more := range []int64{1, 2, 50} {
-				got := c.Bound(quota.Params{
+				got := clause.Bound(quota.Params{
 					Limit: limit, MaxCost: cost, InFlight: more, Instances: more, Offered: limit * more,
-					Policy: withLimit(p, limit), Options: sel.Options,
+					Policy: withLimit(policy, limit), Options: sel.Options,
 				})
 				if got < 0 {
-					tb.Errorf("%s clause: a bound of %d units", c.Property, got)
+					tb.Errorf("%s clause: a bound of %d units", clause.Property, got)
 				}
 				if got < last {
-					tb.Errorf("%s clause: the bound sinks from %d to %d as load rises", c.Property, last, got)
+					tb.Errorf("%s clause: the bound sinks from %d to %d as load rises", clause.Property, last, got)
 				}
 				last = got
 			}
@@ -155,18 +155,18 @@ func unique[T comparable](tb testing.TB, what string, list []T) {
 
 // checkOptions opens the strategy with each value of each option. What a value
 // does to decisions is its family's own test.
-func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
-	if len(m.Options) == 0 {
+func checkOptions(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	if len(meta.Options) == 0 {
 		tb.Skip("has no options")
 	}
-	p := anyKind(tb, m, stores)
-	for _, o := range m.Options {
-		values := o.Values
+	policy := anyKind(tb, meta, stores)
+	for _, option := range meta.Options {
+		values := option.Values
 		if len(values) == 0 {
-			values = []string{o.Default}
+			values = []string{option.Default}
 		}
-		for _, v := range values {
-			sel, err := m.Select(quota.Options{o.Name: v})
+		for _, text := range values {
+			sel, err := meta.Select(quota.Options{option.Name: text})
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -174,9 +174,9 @@ func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
 				tb.Logf("%s needs %s, which is not here", sel, need)
 				continue
 			}
-			f := openBy(tb, m, stores, 1, quota.Options{o.Name: v}, patientClock)
-			b := f.book(withLimit(p, 5))
-			b.take(b.subject(0), 1)
+			fixture := openBy(tb, meta, stores, 1, quota.Options{option.Name: text}, patientClock)
+			book := fixture.book(withLimit(policy, 5))
+			book.take(book.subject(0), 1)
 		}
 	}
 }

@@ -10,137 +10,137 @@ import (
 
 // refunder is a book of one instance that can refund, over a standing policy
 // if one is served.
-func refunder(tb testing.TB, m *strategies.Meta, stores Stores, limit int64) *book {
+func refunder(tb testing.TB, meta *strategies.Meta, stores Stores, limit int64) *book {
 	tb.Helper()
-	p := standingFirst(tb, m, stores)
+	policy := standingFirst(tb, meta, stores)
 	// What the Meta says is enough to skip: the check of the Meta checks it against
 	// an instance.
-	if !m.GivesBack {
+	if !meta.GivesBack {
 		tb.Skip("does not refund")
 	}
-	return open(tb, m, stores, 1).book(withLimit(p, limit))
+	return open(tb, meta, stores, 1).book(withLimit(policy, limit))
 }
 
 // checkRefund: what is refunded can be had again, once.
-func checkRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
-	b := refunder(tb, m, stores, 6)
-	s := b.subject(0)
-	_, held := b.exhaust(s, 2*b.policy.Limit)
+func checkRefund(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	book := refunder(tb, meta, stores, 6)
+	subject := book.subject(0)
+	_, held := book.exhaust(subject, 2*book.policy.Limit)
 	if len(held) == 0 {
 		tb.Skip("admits nothing that could be refunded")
 	}
-	for i, r := range held[:min(3, len(held))] {
-		if err := b.refund(s, r, r.Request.Units); err != nil {
+	for i, reservation := range held[:min(3, len(held))] {
+		if err := book.refund(subject, reservation, reservation.Request.Units); err != nil {
 			tb.Fatalf("refund %d: %v", i, err)
 		}
-		d := b.take(s, 1)
-		again := b.take(s, 1)
-		if !d.Admitted && b.least(2*b.policy.Limit) > 0 {
+		decision := book.take(subject, 1)
+		again := book.take(subject, 1)
+		if !decision.Admitted && book.least(2*book.policy.Limit) > 0 {
 			tb.Errorf("refund %d: a unit was given back, and the next request for one is rejected", i)
 		}
-		if again.Admitted && b.exactly(2*b.policy.Limit, 1) {
+		if again.Admitted && book.exactly(2*book.policy.Limit, 1) {
 			tb.Errorf("refund %d: one unit was given back, and two were admitted", i)
 		}
 	}
 
-	if !m.ServesUnits(b.policy, 4) {
-		b.hold()
+	if !meta.ServesUnits(book.policy, 4) {
+		book.hold()
 		return
 	}
 	// Several units at once, from an otherwise empty account.
-	s = b.subject(0)
-	if d := b.take(s, 4); d.Admitted {
-		if err := b.refund(s, d.Reservation, 4); err != nil {
+	subject = book.subject(0)
+	if decision := book.take(subject, 4); decision.Admitted {
+		if err := book.refund(subject, decision.Reservation, 4); err != nil {
 			tb.Fatal(err)
 		}
-		admitted, _ := b.exhaust(s, 2*b.policy.Limit)
-		b.within("after a refund of everything", admitted, 2*b.policy.Limit)
+		admitted, _ := book.exhaust(subject, 2*book.policy.Limit)
+		book.within("after a refund of everything", admitted, 2*book.policy.Limit)
 	}
-	b.hold()
+	book.hold()
 }
 
 // checkDoubleRefund: a leak clause that tolerates repeated commands must also
 // hold if a refund is repeated.
-func checkDoubleRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
-	p := standingFirst(tb, m, stores)
-	promised := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
-		return c.Property == quota.PropertyLeak && c.Applies(p.Window.Kind) &&
-			slices.Contains(c.Tolerates, quota.FaultRetry)
+func checkDoubleRefund(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	policy := standingFirst(tb, meta, stores)
+	promised := slices.ContainsFunc(meta.Guarantee, func(clause quota.Clause) bool {
+		return clause.Property == quota.PropertyLeak && clause.Applies(policy.Window.Kind) &&
+			slices.Contains(clause.Tolerates, quota.FaultRetry)
 	})
 	if !promised {
 		tb.Skip("no leak clause tolerates a repeated command")
 	}
-	b := refunder(tb, m, stores, 6)
-	s := b.subject(0)
-	_, held := b.exhaust(s, b.policy.Limit)
+	book := refunder(tb, meta, stores, 6)
+	subject := book.subject(0)
+	_, held := book.exhaust(subject, book.policy.Limit)
 	if len(held) == 0 {
 		tb.Skip("admits nothing that could be refunded")
 	}
-	if err := b.refund(s, held[0], held[0].Request.Units); err != nil {
+	if err := book.refund(subject, held[0], held[0].Request.Units); err != nil {
 		tb.Fatal(err)
 	}
 	// Callers hold nothing that a second refund could give back. Whether it is an
 	// error is the strategy's business.
-	err := b.refund(s, held[0], 0)
+	err := book.refund(subject, held[0], 0)
 	tb.Logf("the second refund of one request returned: %v", err)
-	b.exhaust(s, 2*b.policy.Limit)
-	b.hold()
+	book.exhaust(subject, 2*book.policy.Limit)
+	book.hold()
 }
 
 // checkCommit: what is committed (as much as was reserved, less or more) stays
 // in use until it is refunded at its actual size.
-func checkCommit(tb testing.TB, m *strategies.Meta, stores Stores) {
-	b := refunder(tb, m, stores, 9)
-	if _, ok := b.instances[0].(strategies.Committer); !ok {
+func checkCommit(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	book := refunder(tb, meta, stores, 9)
+	if _, ok := book.instances[0].(strategies.Committer); !ok {
 		tb.Skip("does not commit")
 	}
 	for _, actual := range []int64{3, 1, 5} {
-		s := b.subject(0)
-		d := b.take(s, 3)
-		if !d.Admitted {
+		subject := book.subject(0)
+		decision := book.take(subject, 3)
+		if !decision.Admitted {
 			continue
 		}
-		if err := b.commit(s, d.Reservation, actual); err != nil {
+		if err := book.commit(subject, decision.Reservation, actual); err != nil {
 			tb.Fatalf("committing %d of 3 units: %v", actual, err)
 		}
-		b.exhaust(s, 2*b.policy.Limit)
-		if err := b.refund(s, d.Reservation, actual); err != nil {
+		book.exhaust(subject, 2*book.policy.Limit)
+		if err := book.refund(subject, decision.Reservation, actual); err != nil {
 			tb.Fatalf("refunding %d committed units: %v", actual, err)
 		}
-		if admitted, _ := b.exhaust(s, 2*b.policy.Limit); admitted == 0 && b.least(2*b.policy.Limit) > 0 {
+		if admitted, _ := book.exhaust(subject, 2*book.policy.Limit); admitted == 0 && book.least(2*book.policy.Limit) > 0 {
 			tb.Errorf("%d committed units were given back, and nothing is admitted", actual)
 		}
 	}
-	b.hold()
+	book.hold()
 }
 
 // checkUsed: what the strategy shows is what it counts. It is held to that if it
 // declares to be exact; otherwise the difference is drift, which is measured.
-func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
-	f := open(tb, m, stores, 1)
-	viewer, ok := f.instances[0].(strategies.Viewer)
+func checkUsed(tb testing.TB, meta *strategies.Meta, stores Stores) {
+	fixture := open(tb, meta, stores, 1)
+	viewer, ok := fixture.instances[0].(strategies.Viewer)
 	if !ok {
 		tb.Skip("shows no counts")
 	}
-	if m.Counts == quota.CountsNothing {
+	if meta.Counts == quota.CountsNothing {
 		tb.Error("counts nothing, and yet shows counts")
 	}
 	const limit, offered = 5, 10
-	for _, p := range served(m, stores) {
-		b := f.book(withLimit(p, limit))
-		s := b.subject(0)
-		b.shows(viewer, s, 0)
-		b.shows(viewer, subject{b.subjects.Add(1), "never seen"}, 0)
+	for _, policy := range served(meta, stores) {
+		book := fixture.book(withLimit(policy, limit))
+		s := book.subject(0)
+		book.shows(viewer, s, 0)
+		book.shows(viewer, subject{book.subjects.Add(1), "never seen"}, 0)
 		var admitted, asked int64
 		for range offered {
 			asked++
-			if b.take(s, 1).Admitted {
+			if book.take(s, 1).Admitted {
 				admitted++
 			}
-			if m.Counts == quota.CountsAttempts {
-				b.shows(viewer, s, asked)
+			if meta.Counts == quota.CountsAttempts {
+				book.shows(viewer, s, asked)
 			} else {
-				b.shows(viewer, s, admitted)
+				book.shows(viewer, s, admitted)
 			}
 		}
 	}
@@ -148,9 +148,9 @@ func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 
 // shows checks every tier that knows the subject against the units that it should
 // have counted.
-func (b *book) shows(v strategies.Viewer, s subject, want int64) {
+func (b *book) shows(viewer strategies.Viewer, s subject, want int64) {
 	b.Helper()
-	readings, err := v.Used(b.ctx(), s.name, b.policy)
+	readings, err := viewer.Used(b.ctx(), s.name, b.policy)
 	if err != nil {
 		b.Fatalf("reading what %q has used: %v", s.name, err)
 	}
@@ -158,16 +158,16 @@ func (b *book) shows(v strategies.Viewer, s subject, want int64) {
 		b.Errorf("%q: no tier shows anything", s.name)
 	}
 	var tiers []quota.Tier
-	for _, r := range readings {
-		if r.Tier == "" {
-			b.Errorf("%+v is of no tier", r)
+	for _, reading := range readings {
+		if reading.Tier == "" {
+			b.Errorf("%+v is of no tier", reading)
 		}
-		tiers = append(tiers, r.Tier)
-		if !r.Known && r.Units != 0 {
-			b.Errorf("%+v: units that are not known", r)
+		tiers = append(tiers, reading.Tier)
+		if !reading.Known && reading.Units != 0 {
+			b.Errorf("%+v: units that are not known", reading)
 		}
-		if b.exactly(2*b.policy.Limit, 1) && r.Units != want {
-			b.Errorf("%s window: tier %s shows %d units, and %d were counted", b.policy.Window.Kind, r.Tier, r.Units, want)
+		if b.exactly(2*b.policy.Limit, 1) && reading.Units != want {
+			b.Errorf("%s window: tier %s shows %d units, and %d were counted", b.policy.Window.Kind, reading.Tier, reading.Units, want)
 		}
 	}
 	unique(b, "tier", tiers)

@@ -70,8 +70,8 @@ func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.b
 // hasty is a clock that waits for nothing: it goes ahead by what it is asked to wait.
 type hasty struct{ setClock }
 
-func (h hasty) Sleep(ctx context.Context, d time.Duration) error {
-	h.by.Add(max(0, int64(d)))
+func (h hasty) Sleep(ctx context.Context, duration time.Duration) error {
+	h.by.Add(max(0, int64(duration)))
 	return ctx.Err()
 }
 
@@ -108,8 +108,8 @@ func opened(f *fixture, stores Stores, instances int, c testClock) *fixture {
 		for _, end := range f.ends {
 			end()
 		}
-		for i, s := range f.instances {
-			if err := s.Close(f.ctx()); err != nil {
+		for i, strategy := range f.instances {
+			if err := strategy.Close(f.ctx()); err != nil {
 				tb.Errorf("closing instance %d: %v", i, err)
 			}
 		}
@@ -170,26 +170,26 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 }
 
 // hooked watches what a Redis client is given, and lets it fail.
-func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalClient {
-	c.AddHook(f.witness.RedisHook())
+func (f *fixture) hooked(client redis.UniversalClient, virtual bool) redis.UniversalClient {
+	client.AddHook(f.witness.RedisHook())
 	if virtual {
 		p := pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")}
-		c.AddHook(hooks.Redis(p.look))
+		client.AddHook(hooks.Redis(p.look))
 	}
 	if f.postponed {
-		c.AddHook(hooks.Redis(f.postpone))
+		client.AddHook(hooks.Redis(f.postpone))
 	}
-	c.AddHook(hooks.Redis(f.refuse))
-	return c
+	client.AddHook(hooks.Redis(f.refuse))
+	return client
 }
 
 // kind is a client of that kind over the connections of a plain one.
-func (f *fixture) kind(c redis.UniversalClient, kind strategies.Client) redis.UniversalClient {
+func (f *fixture) kind(client redis.UniversalClient, kind strategies.Client) redis.UniversalClient {
 	f.Helper()
 	if kind != strategies.AutoPipeline {
-		return c
+		return client
 	}
-	pipelined, err := c.AutoPipeline()
+	pipelined, err := client.AutoPipeline()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -202,11 +202,11 @@ func (f *fixture) open(i int) strategies.Strategy {
 	env := f.env
 	env.Instance = i
 	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(i))
-	s, err := f.meta.Open(f.ctx(), env)
+	strategy, err := f.meta.Open(f.ctx(), env)
 	if err != nil {
 		f.Fatalf("opening instance %d: %v", i, err)
 	}
-	return s
+	return strategy
 }
 
 // breakStores makes every store command fail from now on, or mends the stores. PostgreSQL
@@ -216,9 +216,9 @@ func (f *fixture) breakStores(broken bool) {
 	if f.breakOthers != nil {
 		f.breakOthers(broken)
 	}
-	for _, p := range f.pools {
-		p.Reset() // connections in use are not waited for
-		p.Close()
+	for _, pool := range f.pools {
+		pool.Reset() // connections in use are not waited for
+		pool.Close()
 	}
 }
 

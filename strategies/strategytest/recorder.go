@@ -25,9 +25,9 @@ func Failures(t testing.TB, meta *strategies.Meta, stores ...Stores) []string {
 	}
 	var out []string
 	for _, s := range stores {
-		for _, c := range checks {
-			if r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) }); r.Failed() {
-				out = append(out, c.name+": "+r.text())
+		for _, check := range checks {
+			if recorder := observe(t, func(tb testing.TB) { check.run(tb, meta, s) }); recorder.Failed() {
+				out = append(out, check.name+": "+recorder.text())
 			}
 		}
 	}
@@ -72,9 +72,9 @@ func observe(t testing.TB, f func(testing.TB)) *recorder {
 		if clock.Nano()-since < int64(stuckAfter) {
 			continue
 		}
-		for _, g := range stacks.All() {
-			if calls, ok := g.Called("strategytest.(*book).try"); ok {
-				r.Errorf("a request has not returned for %v: it stands at %s", stuckAfter, g.Where(calls))
+		for _, goroutine := range stacks.All() {
+			if calls, ok := goroutine.Called("strategytest.(*book).try"); ok {
+				r.Errorf("a request has not returned for %v: it stands at %s", stuckAfter, goroutine.Where(calls))
 				return r
 			}
 		}
@@ -108,18 +108,18 @@ func (r *recorder) Fail() {
 	r.failed = true
 }
 
-func (r *recorder) Helper()                   {}
-func (r *recorder) Cleanup(f func())          { r.cleanups = append(r.cleanups, f) }
-func (r *recorder) Log(args ...any)           { r.write(fmt.Sprintln(args...)) }
-func (r *recorder) Logf(f string, a ...any)   { r.write(fmt.Sprintf(f, a...)) }
-func (r *recorder) Error(args ...any)         { r.Log(args...); r.Fail() }
-func (r *recorder) Errorf(f string, a ...any) { r.Logf(f, a...); r.Fail() }
-func (r *recorder) FailNow()                  { r.Fail(); runtime.Goexit() }
-func (r *recorder) Fatal(args ...any)         { r.Log(args...); r.FailNow() }
-func (r *recorder) Fatalf(f string, a ...any) { r.Logf(f, a...); r.FailNow() }
-func (r *recorder) Skip(args ...any)          { r.Log(args...); r.SkipNow() }
-func (r *recorder) Skipf(f string, a ...any)  { r.Logf(f, a...); r.SkipNow() }
-func (r *recorder) SkipNow()                  { r.skipped = true; runtime.Goexit() }
+func (r *recorder) Helper()                      {}
+func (r *recorder) Cleanup(f func())             { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Log(args ...any)              { r.write(fmt.Sprintln(args...)) }
+func (r *recorder) Logf(text string, a ...any)   { r.write(fmt.Sprintf(text, a...)) }
+func (r *recorder) Error(args ...any)            { r.Log(args...); r.Fail() }
+func (r *recorder) Errorf(text string, a ...any) { r.Logf(text, a...); r.Fail() }
+func (r *recorder) FailNow()                     { r.Fail(); runtime.Goexit() }
+func (r *recorder) Fatal(args ...any)            { r.Log(args...); r.FailNow() }
+func (r *recorder) Fatalf(text string, a ...any) { r.Logf(text, a...); r.FailNow() }
+func (r *recorder) Skip(args ...any)             { r.Log(args...); r.SkipNow() }
+func (r *recorder) Skipf(text string, a ...any)  { r.Logf(text, a...); r.SkipNow() }
+func (r *recorder) SkipNow()                     { r.skipped = true; runtime.Goexit() }
 
 // Failed implements [testing.TB].
 func (r *recorder) Failed() bool {

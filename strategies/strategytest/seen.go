@@ -45,19 +45,19 @@ func (f *fixture) watch(virtual time.Time, kind strategies.Client) {
 // suite found is worth anything then.
 func (f *fixture) report() {
 	f.Helper()
-	for _, r := range f.witness.Reasons() {
-		if f.postponed && r.Code != witness.WallClock {
+	for _, reason := range f.witness.Reasons() {
+		if f.postponed && reason.Code != witness.WallClock {
 			continue
 		}
-		f.Errorf("the test could not follow the strategy: %v", r)
+		f.Errorf("the test could not follow the strategy: %v", reason)
 	}
 }
 
-// traced is a pool like p, of the store with the name, whose statements the witness
+// traced is a pool like pool, of the store with the name, whose statements the witness
 // sees. It is as large as the strategy asks for.
-func (f *fixture) traced(p *pgxpool.Pool, store string) *pgxpool.Pool {
+func (f *fixture) traced(pool *pgxpool.Pool, store string) *pgxpool.Pool {
 	f.Helper()
-	cfg := p.Config()
+	cfg := pool.Config()
 	cfg.ConnConfig.Tracer = f.witness.Tracer()
 	if n := f.sel.Connections(store).Pool; n > 0 {
 		cfg.MaxConns = int32(n)
@@ -141,33 +141,33 @@ func (f *fixture) lookOut(client *redis.Client) func() {
 // checkClock: the strategy takes the time from its clock. That clock is years
 // away from the wall's: no command may hold the wall's time. A strategy without
 // stores has nothing but the clock to go by, and must see its windows pass.
-func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
+func checkClock(tb testing.TB, meta *strategies.Meta, stores Stores) {
 	tb.Helper()
-	skipForeign(tb, m)
-	c := newSetClock()
+	skipForeign(tb, meta)
+	setClock := newSetClock()
 	// It begins early in the month, the day and the hour: half an hour in microseconds
 	// and three weeks in milliseconds, as what is left of a window, look like the wall's seconds.
 	real := clock.Wall{}.Now().UTC()
-	c.by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
-	f := openBy(tb, m, stores, 1, nil, testClock{c, c.Now()})
+	setClock.by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
+	fixture := openBy(tb, meta, stores, 1, nil, testClock{setClock, setClock.Now()})
 	const limit, offered = 3, 6
-	for _, p := range served(m, stores) {
-		q := withLimit(p, limit)
+	for _, policy := range served(meta, stores) {
+		q := withLimit(policy, limit)
 		q.Window.Timeline = quota.Timeline{} // policy time is the clock's
-		b := f.book(q)
-		s := b.subject(0)
-		b.exhaust(s, offered)
-		if len(m.Needs) > 0 || m.Reset != strategies.ResetsWindow || q.Window.Kind == quota.Standing {
+		book := fixture.book(q)
+		subject := book.subject(0)
+		book.exhaust(subject, offered)
+		if len(meta.Needs) > 0 || meta.Reset != strategies.ResetsWindow || q.Window.Kind == quota.Standing {
 			continue
 		}
-		c.by.Add(int64(2 * reach(q.Window)))
-		if admitted, _ := b.exhaust(s, offered); admitted == 0 && b.least(offered) > 0 {
+		setClock.by.Add(int64(2 * reach(q.Window)))
+		if admitted, _ := book.exhaust(subject, offered); admitted == 0 && book.least(offered) > 0 {
 			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: "+
-				"it takes the time from elsewhere", p.Window.Kind)
+				"it takes the time from elsewhere", policy.Window.Kind)
 		}
 	}
-	if f.witness.Told() {
-		checkClockApart(tb, f, stores, c)
+	if fixture.witness.Told() {
+		checkClockApart(tb, fixture, stores, setClock)
 	}
 }
 
@@ -181,12 +181,12 @@ func checkClockApart(tb testing.TB, asked *fixture, stores Stores, c quota.Clock
 	tb.Helper()
 	f := opened(&fixture{TB: tb, meta: asked.meta, sel: asked.sel, postponed: true}, stores, 1, testClock{c, c.Now()})
 	const limit, offered = 3, 6
-	for _, p := range served(f.meta, stores) {
-		q := withLimit(p, limit)
+	for _, policy := range served(f.meta, stores) {
+		q := withLimit(policy, limit)
 		q.Window.Timeline = quota.Timeline{}
-		s := f.book(q).subject(0)
+		subject := f.book(q).subject(0)
 		for range offered {
-			_, _ = f.instances[0].Take(f.ctx(), quota.Request{ID: f.ids.Add(1), Subject: s.name, Policy: q, Units: 1})
+			_, _ = f.instances[0].Take(f.ctx(), quota.Request{ID: f.ids.Add(1), Subject: subject.name, Policy: q, Units: 1})
 		}
 	}
 }
@@ -202,16 +202,16 @@ func (f *fixture) postpone(ctx context.Context, cmds []redis.Cmder, send func(co
 
 // skipForeign skips what moves time for code that reads the clock of package time:
 // explorations move that, see explore.
-func skipForeign(tb testing.TB, m *strategies.Meta) {
+func skipForeign(tb testing.TB, meta *strategies.Meta) {
 	tb.Helper()
-	if m.Foreign {
+	if meta.Foreign {
 		tb.Skip("its clock is that of package time, which explorations move")
 	}
 }
 
 // reach is at least one window's length.
-func reach(w quota.Window) time.Duration {
-	switch w.Kind {
+func reach(window quota.Window) time.Duration {
+	switch window.Kind {
 	case quota.CalendarMonth:
 		return 31 * 24 * time.Hour
 	case quota.CalendarDay:
@@ -219,7 +219,7 @@ func reach(w quota.Window) time.Duration {
 	case quota.CalendarHour:
 		return time.Hour
 	}
-	return w.Length
+	return window.Length
 }
 
 // pieces feeds the numbers in the middle of texts to the witness: a key that ends

@@ -114,24 +114,24 @@ func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	}
 	for _, s := range stores {
 		if s.embedded() {
-			p := s.Policy
+			policy := s.Policy
 			s = embeddedStores(t, meta)
-			s.Policy = p
+			s.Policy = policy
 		}
 		if meta.Form == strategies.Library && len(meta.Kinds) > 0 && len(served(meta, s)) == 0 {
 			t.Skipf("not tested: %s serves no policy that is known with limits of %d and %d, and a window of %v or more: if it is right "+
 				"with such limits, have its Serves take them, and register a policy by quota.RegisterPolicy", meta.Name, smallest, largest, wholeRate)
 		}
-		for _, c := range checks {
-			t.Run(c.name, func(t *testing.T) {
-				r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) })
-				if text := r.text(); text != "" {
+		for _, check := range checks {
+			t.Run(check.name, func(t *testing.T) {
+				recorder := observe(t, func(tb testing.TB) { check.run(tb, meta, s) })
+				if text := recorder.text(); text != "" {
 					t.Log(text)
 				}
 				switch {
-				case r.Failed():
+				case recorder.Failed():
 					t.Fail()
-				case r.skipped:
+				case recorder.skipped:
 					t.SkipNow()
 				}
 			})
@@ -193,11 +193,11 @@ var checks = []check{
 // itself gets a server, see [storetest.Postgres].
 func embeddedStores(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
-	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
+	stores := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	if meta.NeedsStore(strategies.NeedPostgres) {
-		s.Postgres = pools(storetest.Postgres(t))
+		stores.Postgres = pools(storetest.Postgres(t))
 	}
-	return s
+	return stores
 }
 
 // Servers returns a redis-server, a PostgreSQL and further Redis servers, as far as the
@@ -206,27 +206,27 @@ func embeddedStores(t testing.TB, meta *strategies.Meta) Stores {
 // skipped.
 func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
-	var s Stores
+	var stores Stores
 	if slices.Contains(allNeeds(meta), strategies.NeedRedis) {
-		s.Redis = clients(storetest.Redis(t))
+		stores.Redis = clients(storetest.Redis(t))
 	}
 	if meta.NeedsStore(strategies.NeedPostgres) || meta.NeedsStore(strategies.NeedSource) {
-		s.Postgres = pools(storetest.Postgres(t))
+		stores.Postgres = pools(storetest.Postgres(t))
 	}
-	s.Clients = map[string]func(testing.TB) any{}
+	stores.Clients = map[string]func(testing.TB) any{}
 	const second = "postgres.2" // a schema of its own is a database of its own here
 	if meta.NeedsStore(second) {
 		open := pools(storetest.Postgres(t))
-		s.Clients[second] = func(tb testing.TB) any { return open(tb) }
+		stores.Clients[second] = func(tb testing.TB) any { return open(tb) }
 	}
 	for _, need := range allNeeds(meta) {
 		if need != strategies.NeedRedis && strings.HasPrefix(string(need), string(strategies.NeedRedis)+".") {
-			s.Clients[string(need)] = func(tb testing.TB) any {
+			stores.Clients[string(need)] = func(tb testing.TB) any {
 				return clients(storetest.Further(tb, string(need)).(*redisstore.Store))(tb)
 			}
 		}
 	}
-	return s
+	return stores
 }
 
 // allNeeds are what a strategy needs with its default options, and with each value of
@@ -239,9 +239,9 @@ func allNeeds(meta *strategies.Meta) []strategies.Need {
 		}
 	}
 	add(nil)
-	for _, o := range meta.Options {
-		for _, v := range o.Values {
-			add(quota.Options{o.Name: v})
+	for _, option := range meta.Options {
+		for _, text := range option.Values {
+			add(quota.Options{option.Name: text})
 		}
 	}
 	slices.Sort(out)
@@ -250,23 +250,23 @@ func allNeeds(meta *strategies.Meta) []strategies.Need {
 
 func clients(server *redisstore.Store) func(testing.TB) *redis.Client {
 	return func(tb testing.TB) *redis.Client {
-		c := server.Client(redisstore.ClientOptions{Pool: 16})
+		client := server.Client(redisstore.ClientOptions{Pool: 16})
 		tb.Cleanup(func() {
-			if err := c.Close(); err != nil {
+			if err := client.Close(); err != nil {
 				tb.Error(err)
 			}
 		})
-		return c
+		return client
 	}
 }
 
 func pools(server *pgstore.Store) func(testing.TB) *pgxpool.Pool {
 	return func(tb testing.TB) *pgxpool.Pool {
-		p, err := server.Pool(tb.Context(), pgstore.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
+		pool, err := server.Pool(tb.Context(), pgstore.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
 		if err != nil {
 			tb.Fatal(err)
 		}
-		tb.Cleanup(p.Close)
-		return p
+		tb.Cleanup(pool.Close)
+		return pool
 	}
 }

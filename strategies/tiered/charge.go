@@ -93,32 +93,32 @@ func (in *instance) chargesLater(req quota.Request) bool { return !in.chargeFirs
 
 // Commit charges what the work took, or if the request was charged on admission,
 // the difference.
-func (in *instance) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
+func (in *instance) Commit(ctx context.Context, reservation quota.Reservation, actual int64) error {
 	units := actual
-	if !in.chargesLater(r.Request) {
-		units -= r.Request.Units
+	if !in.chargesLater(reservation.Request) {
+		units -= reservation.Request.Units
 	}
-	return in.settle(ctx, r, units)
+	return in.settle(ctx, reservation, units)
 }
 
 // Refund charges a negative amount, unless nothing was charged yet. It remembers
 // nothing: a reservation that is refunded twice gives its units back twice.
-func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
-	if in.chargesLater(r.Request) && !r.Committed {
+func (in *instance) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if in.chargesLater(reservation.Request) && !reservation.Committed {
 		return nil
 	}
-	return in.settle(ctx, r, -r.Request.Units)
+	return in.settle(ctx, reservation, -reservation.Request.Units)
 }
 
-func (in *instance) settle(ctx context.Context, r quota.Reservation, units int64) error {
+func (in *instance) settle(ctx context.Context, reservation quota.Reservation, units int64) error {
 	if units == 0 {
 		return nil
 	}
-	u, err := useOf(in.uses, r.Request.Policy)
+	use, err := useOf(in.uses, reservation.Request.Policy)
 	if err != nil {
 		return err
 	}
-	if charged, err := in.charge(ctx, u, r.Request, units); err != nil {
+	if charged, err := in.charge(ctx, use, reservation.Request, units); err != nil {
 		if !charged {
 			in.chargeFailed.Add(max(units, 0))
 		}

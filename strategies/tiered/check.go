@@ -14,9 +14,13 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-func (in *instance) counts(s quota.Subject) string { return in.prefix + "quota:" + string(s) }
-func (in *instance) limits(s quota.Subject) string { return in.prefix + "limits:" + string(s) }
-func (in *instance) overQuota() string             { return in.prefix + "over_quota" }
+func (in *instance) counts(subject quota.Subject) string {
+	return in.prefix + "quota:" + string(subject)
+}
+func (in *instance) limits(subject quota.Subject) string {
+	return in.prefix + "limits:" + string(subject)
+}
+func (in *instance) overQuota() string { return in.prefix + "over_quota" }
 
 // checkCache decides by the cache, and by the table if the cache has no count.
 // With ttl=access a hit gives the hash its hour anew, whatever the answer.
@@ -44,16 +48,16 @@ func (in *instance) checkCache(ctx context.Context, u *use, req quota.Request) (
 // checkSource answers a miss: three statements, and then both hashes are
 // overwritten with what they said, however old it has become.
 func (in *instance) checkSource(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
-	s := req.Subject
-	hasRoom, err := in.reads.check(ctx, u, s)
+	subject := req.Subject
+	hasRoom, err := in.reads.check(ctx, u, subject)
 	if err != nil {
 		return quota.Decision{}, fromSource(err)
 	}
-	used, err := in.reads.used(ctx, u, s)
+	used, err := in.reads.used(ctx, u, subject)
 	if err != nil {
 		return quota.Decision{}, fromSource(err)
 	}
-	limit, err := in.reads.limit(ctx, u, s)
+	limit, err := in.reads.limit(ctx, u, subject)
 	if err != nil {
 		return quota.Decision{}, fromSource(err)
 	}
@@ -78,19 +82,19 @@ func (in *instance) fill(ctx context.Context, u *use, req quota.Request, used, l
 }
 
 // decide makes a decision of counts that were read before the charge.
-func decide(admitted bool, t quota.Tier, used, limit int64, req quota.Request) quota.Decision {
+func decide(admitted bool, tier quota.Tier, used, limit int64, req quota.Request) quota.Decision {
 	if admitted {
 		used += req.Units
 	}
-	return quota.Decision{Admitted: admitted, Tier: t, Remaining: max(limit-used, 0)}
+	return quota.Decision{Admitted: admitted, Tier: tier, Remaining: max(limit-used, 0)}
 }
 
 // cachedLimit reads a limit from Redis. One that is missing is an error: nothing
 // asks the table for it as long as the count is there.
-func (in *instance) cachedLimit(ctx context.Context, u *use, s quota.Subject) (int64, error) {
-	limit, known, err := in.number(ctx, in.limits(s), u.limitField)
+func (in *instance) cachedLimit(ctx context.Context, u *use, subject quota.Subject) (int64, error) {
+	limit, known, err := in.number(ctx, in.limits(subject), u.limitField)
 	if err == nil && !known {
-		err = fmt.Errorf("%s of %s is missing: %w, %w", u.limitField, in.limits(s), errMalformed, strategies.ErrPrescribed)
+		err = fmt.Errorf("%s of %s is missing: %w, %w", u.limitField, in.limits(subject), errMalformed, strategies.ErrPrescribed)
 	}
 	return limit, err
 }

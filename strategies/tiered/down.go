@@ -51,9 +51,9 @@ func unreachable(err error) bool {
 // check decides by the cache, and in the way of the option "down" if a store
 // is missing.
 func (in *instance) check(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
-	d, err := in.checkCache(ctx, u, req)
+	decision, err := in.checkCache(ctx, u, req)
 	if err == nil {
-		return d, nil
+		return decision, nil
 	}
 	switch in.down {
 	case downUnified:
@@ -89,11 +89,11 @@ func (in *instance) unified(ctx context.Context, u *use, req quota.Request, err 
 	if !in.redisFailed(ctx, err) || !unreachable(err) {
 		return quota.Decision{}, err
 	}
-	d, err := in.checkSource(ctx, u, req)
+	decision, err := in.checkSource(ctx, u, req)
 	switch {
 	case err == nil:
-		d.Degraded = true
-		return d, nil
+		decision.Degraded = true
+		return decision, nil
 	case isSource(err) && !errors.Is(err, errNoAgent) && !family.GaveUp(ctx, in.clock):
 		return open(), nil
 	default:
@@ -108,9 +108,9 @@ func (in *instance) service(ctx context.Context, u *use, req quota.Request, err 
 	if !in.redisFailed(ctx, err) {
 		return quota.Decision{}, err
 	}
-	d, err := in.checkSource(ctx, u, req)
-	d.Degraded = err == nil
-	return d, err
+	decision, err := in.checkSource(ctx, u, req)
+	decision.Degraded = err == nil
+	return decision, err
 }
 
 // open admits without having asked any tier.

@@ -58,20 +58,20 @@ type shape struct {
 func newFilter(s shape) *filter { return &filter{shape: s, bits: newLayers(s, 0)} }
 
 // test reports whether s is a member, or a false positive.
-func (f *filter) test(s quota.Subject) bool {
-	found, _ := f.look(s)
+func (f *filter) test(subject quota.Subject) bool {
+	found, _ := f.look(subject)
 	return found
 }
 
 // look is test, and says of what is found whether it was ever added. No decision
 // depends on that: it counts false positives.
-func (f *filter) look(s quota.Subject) (found, added bool) {
+func (f *filter) look(subject quota.Subject) (found, added bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if !f.bits.test(string(s)) {
+	if !f.bits.test(string(subject)) {
 		return false, false
 	}
-	_, added = f.bits.added[hash(string(s))]
+	_, added = f.bits.added[hash(string(subject))]
 	return true, added
 }
 
@@ -79,25 +79,25 @@ func (f *filter) look(s quota.Subject) (found, added bool) {
 func (f *filter) bytes() (n int64) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	for _, l := range f.bits.list {
-		n += int64(8 * len(l.BitSet().Words()))
+	for _, filter := range f.bits.list {
+		n += int64(8 * len(filter.BitSet().Words()))
 	}
 	return n
 }
 
 // add makes s a member until the next rebuild.
-func (f *filter) add(s quota.Subject) {
+func (f *filter) add(subject quota.Subject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.bits.add(string(s))
+	f.bits.add(string(subject))
 }
 
 // rebuild replaces the members and reports whether that made a difference. What
 // was added to the old filter since the members were read is forgotten.
 func (f *filter) rebuild(members []string) (changed bool) {
 	bits := newLayers(f.shape, len(members))
-	for _, m := range members {
-		bits.add(m)
+	for _, text := range members {
+		bits.add(text)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,28 +154,28 @@ func layerShape(first uint, n int) (members uint, rate float64) {
 	return members, rate
 }
 
-func (l *layers) test(s string) bool {
+func (l *layers) test(text string) bool {
 	// The newest layer is the largest: it has most of the members.
 	for _, bits := range slices.Backward(l.list) {
-		if bits.TestString(s) {
+		if bits.TestString(text) {
 			return true
 		}
 	}
 	return false
 }
 
-func (l *layers) add(s string) {
-	h := hash(s)
+func (l *layers) add(text string) {
+	h := hash(text)
 	l.digest += h
 	l.added[h] = struct{}{}
 	if l.grows && l.room > 0 && len(l.list) == 1 {
-		if !l.list[0].TestOrAddString(s) { // which hashes it once
+		if !l.list[0].TestOrAddString(text) { // which hashes it once
 			l.room--
 		}
 		return
 	}
 	if l.grows {
-		if l.test(s) {
+		if l.test(text) {
 			return // a subject that is found takes no room
 		}
 		if l.room == 0 {
@@ -183,11 +183,11 @@ func (l *layers) add(s string) {
 		}
 		l.room--
 	}
-	l.list[len(l.list)-1].AddString(s)
+	l.list[len(l.list)-1].AddString(text)
 }
 
-func hash(s string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(s))
-	return h.Sum64()
+func hash(text string) uint64 {
+	hash64 := fnv.New64a()
+	_, _ = hash64.Write([]byte(text))
+	return hash64.Sum64()
 }

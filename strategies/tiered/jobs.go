@@ -83,12 +83,12 @@ func (in *instance) rebuild(ctx context.Context) (bool, error) {
 }
 
 // screened asks the filter, and counts what it answers.
-func (in *instance) screened(s quota.Subject) bool {
+func (in *instance) screened(subject quota.Subject) bool {
 	if in.filter == nil {
 		in.passed.Add(1)
 		return false
 	}
-	found, added := in.filter.look(s)
+	found, added := in.filter.look(subject)
 	if !found {
 		in.passed.Add(1)
 		return false
@@ -144,17 +144,17 @@ func (in *instance) reconcile(ctx context.Context) (changed bool, err error) {
 		if !in.seen[i].Load() {
 			continue
 		}
-		u := &in.uses[i]
-		agents, err := in.source.counts(ctx, u.real())
+		use := &in.uses[i]
+		agents, err := in.source.counts(ctx, use.real())
 		if err != nil {
-			return changed, fmt.Errorf("read all %s: %w", u.real().usedColumn, fromSource(err))
+			return changed, fmt.Errorf("read all %s: %w", use.real().usedColumn, fromSource(err))
 		}
-		for _, g := range agents {
-			count, err := in.overwrite(ctx, in.counts(g.Subject), u.field, g.Used)
+		for _, grant := range agents {
+			count, err := in.overwrite(ctx, in.counts(grant.Subject), use.field, grant.Used)
 			if err != nil {
 				return changed, err
 			}
-			limit, err := in.overwrite(ctx, in.limits(g.Subject), u.limitField, g.Limit)
+			limit, err := in.overwrite(ctx, in.limits(grant.Subject), use.limitField, grant.Limit)
 			if err != nil {
 				return changed, err
 			}
@@ -204,10 +204,10 @@ type queue struct {
 	longest, waited, latest strategies.Tally
 }
 
-func (q *queue) put(w writeBack) {
+func (q *queue) put(back writeBack) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.items = append(q.items, w)
+	q.items = append(q.items, back)
 	q.longest.Most(int64(len(q.items)))
 }
 
@@ -250,8 +250,8 @@ func (q *queue) putBack(items []writeBack) {
 
 // delivered notes that items reached the table at the moment now.
 func (q *queue) delivered(items []writeBack, now int64) {
-	for _, w := range items {
-		late := max(0, now-w.queued) / 1_000 // the clock may have been set back
+	for _, back := range items {
+		late := max(0, now-back.queued) / 1_000 // the clock may have been set back
 		q.waited.Add(late)
 		q.latest.Most(late)
 	}

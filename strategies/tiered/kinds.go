@@ -38,31 +38,31 @@ var literalUses = literal(schemaUses)
 
 func literal(uses [useCount]use) [useCount]use {
 	for i := range uses {
-		u := &uses[i]
-		u.field = u.name
-		u.limitField = u.name + "_max"
-		u.usedColumn = u.name + "_used"
-		u.limitColumn = u.name + "_limit"
+		use := &uses[i]
+		use.field = use.name
+		use.limitField = use.name + "_max"
+		use.usedColumn = use.name + "_used"
+		use.limitColumn = use.name + "_limit"
 	}
 	return uses
 }
 
 // useOf finds the kind of use that a policy's unit stands for.
-func useOf(uses *[useCount]use, p *quota.Policy) (*use, error) {
+func useOf(uses *[useCount]use, policy *quota.Policy) (*use, error) {
 	for i := range uses {
-		if uses[i].unit == p.Unit {
+		if uses[i].unit == policy.Unit {
 			return &uses[i], nil
 		}
 	}
 	units := make([]string, len(uses))
-	for i, u := range uses {
-		units[i] = u.unit
+	for i, use := range uses {
+		units[i] = use.unit
 	}
-	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", p.Name, p.Unit, strings.Join(units, ", "))
+	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", policy.Name, policy.Unit, strings.Join(units, ", "))
 }
 
-func serves(p *quota.Policy) error {
-	_, err := useOf(&schemaUses, p)
+func serves(policy *quota.Policy) error {
+	_, err := useOf(&schemaUses, policy)
 	return err
 }
 

@@ -65,16 +65,16 @@ type config struct {
 	syncDies bool
 }
 
-func configure(o quota.Options) config {
+func configure(options quota.Options) config {
 	c := config{
-		write: o["write"], down: o["down"], uses: &schemaUses,
-		chargeFirst:     o["charge"] == "before",
-		accessRefreshes: o["ttl"] == ttlAccess,
-		chargeRefreshes: o["ttl"] == ttlAccess || o["ttl"] == ttlCharge,
-		lag:             o.Duration("lag"), batch: int(o.Int("batch")),
-		reconciles: o.Duration("reconcile"), syncDies: o["sync"] == syncLiteral,
+		write: options["write"], down: options["down"], uses: &schemaUses,
+		chargeFirst:     options["charge"] == "before",
+		accessRefreshes: options["ttl"] == ttlAccess,
+		chargeRefreshes: options["ttl"] == ttlAccess || options["ttl"] == ttlCharge,
+		lag:             options.Duration("lag"), batch: int(options.Int("batch")),
+		reconciles: options.Duration("reconcile"), syncDies: options["sync"] == syncLiteral,
 	}
-	if o["names"] == "literal" {
+	if options["names"] == "literal" {
 		c.uses = &literalUses
 	}
 	return c

@@ -28,19 +28,19 @@ type resetter struct {
 // see notes a policy in force and reports whether a window of it has ended for
 // the first time since the last reset. What comes first is the window that the
 // counts belong to.
-func (r *resetter) see(u *use, p *quota.Policy, window int64) (ended bool) {
+func (r *resetter) see(u *use, policy *quota.Policy, window int64) (ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := &r.seen[u.index]
-	if k.policy == nil || k.policy.Name != p.Name {
-		k.policy = p
+	if k.policy == nil || k.policy.Name != policy.Name {
+		k.policy = policy
 		k.window = window
 		k.latest = window
 		k.woken = false
 		return false
 	}
 	if window >= k.latest { // a caller that was slow does not bring an older policy back
-		k.policy = p
+		k.policy = policy
 		k.latest = window
 	}
 	if window <= k.window || k.woken {
@@ -66,11 +66,11 @@ func (r *resetter) due(now time.Time) (due []dueReset) {
 	return due
 }
 
-func (r *resetter) done(d dueReset) {
+func (r *resetter) done(reset dueReset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := &r.seen[d.use]
-	k.window = d.window
+	k := &r.seen[reset.use]
+	k.window = reset.window
 	k.woken = false
 }
 
@@ -89,11 +89,11 @@ func (in *instance) resetJob() strategies.Job {
 
 // reset begins a new window if one has ended, for all agents at once.
 func (in *instance) reset(ctx context.Context) (changed bool, err error) {
-	for _, d := range in.resets.due(in.clock.Now()) {
-		if err := in.zero(ctx, &in.uses[d.use]); err != nil {
-			return changed, fmt.Errorf("reset %s: %w", in.uses[d.use].name, err)
+	for _, reset := range in.resets.due(in.clock.Now()) {
+		if err := in.zero(ctx, &in.uses[reset.use]); err != nil {
+			return changed, fmt.Errorf("reset %s: %w", in.uses[reset.use].name, err)
 		}
-		in.resets.done(d)
+		in.resets.done(reset)
 		changed = true
 	}
 	return changed, nil
@@ -110,9 +110,9 @@ func (in *instance) zero(ctx context.Context, u *use) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range agents {
-		if err := in.redis.HDel(ctx, in.counts(s), u.field).Err(); err != nil {
-			return fmt.Errorf("drop what %s has used: %w", s, err)
+	for _, subject := range agents {
+		if err := in.redis.HDel(ctx, in.counts(subject), u.field).Err(); err != nil {
+			return fmt.Errorf("drop what %s has used: %w", subject, err)
 		}
 	}
 	if in.filter == nil {

@@ -53,7 +53,7 @@ var errNoAgent = errors.New("agent has no row in the quotas table: provision it 
 type source interface {
 	reader
 	// charge adds units to the count in a transaction, and returns the new count.
-	charge(ctx context.Context, u *use, s quota.Subject, units int64) (int64, error)
+	charge(ctx context.Context, u *use, subject quota.Subject, units int64) (int64, error)
 	// writeBack overwrites counts of one kind of use, one statement per item, in
 	// the items' order per agent. It returns the items that still have to be written.
 	writeBack(ctx context.Context, u *use, items []writeBack) (left []writeBack, err error)
@@ -72,9 +72,9 @@ type source interface {
 type reader interface {
 	tier() quota.Tier
 	// check is the record's SQL function: whether used < limit.
-	check(ctx context.Context, u *use, s quota.Subject) (bool, error)
-	used(ctx context.Context, u *use, s quota.Subject) (int64, error)
-	limit(ctx context.Context, u *use, s quota.Subject) (int64, error)
+	check(ctx context.Context, u *use, subject quota.Subject) (bool, error)
+	used(ctx context.Context, u *use, subject quota.Subject) (int64, error)
+	limit(ctx context.Context, u *use, subject quota.Subject) (int64, error)
 	// follow waits until everything that was written so far can be read.
 	follow(ctx context.Context) error
 }
@@ -82,16 +82,16 @@ type reader interface {
 // openReplica opens what misses read with source=replica: the store
 // [strategies.NeedReplica] next to PostgreSQL, a model next to its model.
 func openReplica(ctx context.Context, env strategies.Env, of source) (reader, error) {
-	if m, ok := of.(*modelSource); ok {
-		return m.replica(env), nil
+	if source, ok := of.(*modelSource); ok {
+		return source.replica(env), nil
 	}
 	pool, ok := env.Clients[string(strategies.NeedReplica)].(*pgxpool.Pool)
 	if !ok {
 		return nil, fmt.Errorf("there is no store %s", strategies.NeedReplica)
 	}
 	primary := of.(*postgresSource)
-	r := &postgresReplica{postgresSource: &postgresSource{pool: pool, sql: primary.sql}, primary: primary.pool, clock: env.Clock}
-	return r, r.follow(ctx)
+	replica := &postgresReplica{postgresSource: &postgresSource{pool: pool, sql: primary.sql}, primary: primary.pool, clock: env.Clock}
+	return replica, replica.follow(ctx)
 }
 
 // undefinedColumn is PostgreSQL's code for a column that is not there.
@@ -117,10 +117,10 @@ func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
 
 func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 	for i := range uses {
-		u := &uses[i]
-		p.sql[u] = &statements{
-			check: check, used: u.sql(sqlUsed), limit: u.sql(sqlLimit), counts: u.sql(sqlCounts), charge: u.sql(sqlCharge),
-			writeBack: u.sql(sqlWriteBack), reset: u.sql(sqlReset), provision: u.sql(sqlProvision), setLimit: u.sql(sqlSetLimit),
+		use := &uses[i]
+		p.sql[use] = &statements{
+			check: check, used: use.sql(sqlUsed), limit: use.sql(sqlLimit), counts: use.sql(sqlCounts), charge: use.sql(sqlCharge),
+			writeBack: use.sql(sqlWriteBack), reset: use.sql(sqlReset), provision: use.sql(sqlProvision), setLimit: use.sql(sqlSetLimit),
 		}
 	}
 }
@@ -137,9 +137,9 @@ func (u *use) explain(err error) error {
 	return err
 }
 
-func (p *postgresSource) check(ctx context.Context, u *use, s quota.Subject) (bool, error) {
+func (p *postgresSource) check(ctx context.Context, u *use, subject quota.Subject) (bool, error) {
 	var hasRoom *bool
-	if err := p.pool.QueryRow(ctx, p.sql[u].check, string(s), u.name).Scan(&hasRoom); err != nil {
+	if err := p.pool.QueryRow(ctx, p.sql[u].check, string(subject), u.name).Scan(&hasRoom); err != nil {
 		return false, u.explain(err)
 	}
 	if hasRoom == nil {
@@ -148,17 +148,17 @@ func (p *postgresSource) check(ctx context.Context, u *use, s quota.Subject) (bo
 	return *hasRoom, nil
 }
 
-func (p *postgresSource) used(ctx context.Context, u *use, s quota.Subject) (int64, error) {
-	return number(p.pool.QueryRow(ctx, p.sql[u].used, string(s)), u)
+func (p *postgresSource) used(ctx context.Context, u *use, subject quota.Subject) (int64, error) {
+	return number(p.pool.QueryRow(ctx, p.sql[u].used, string(subject)), u)
 }
 
-func (p *postgresSource) limit(ctx context.Context, u *use, s quota.Subject) (int64, error) {
-	return number(p.pool.QueryRow(ctx, p.sql[u].limit, string(s)), u)
+func (p *postgresSource) limit(ctx context.Context, u *use, subject quota.Subject) (int64, error) {
+	return number(p.pool.QueryRow(ctx, p.sql[u].limit, string(subject)), u)
 }
 
 // number reads the only column of an agent's row.
-func number(r pgx.Row, u *use) (n int64, err error) {
-	err = r.Scan(&n)
+func number(row pgx.Row, u *use) (n int64, err error) {
+	err = row.Scan(&n)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, errNoAgent
 	}
@@ -167,9 +167,9 @@ func number(r pgx.Row, u *use) (n int64, err error) {
 
 // charge opens and ends a transaction around its statement, although the
 // statement alone would do: the record pays these round trips.
-func (p *postgresSource) charge(ctx context.Context, u *use, s quota.Subject, units int64) (n int64, err error) {
+func (p *postgresSource) charge(ctx context.Context, u *use, subject quota.Subject, units int64) (n int64, err error) {
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		n, err = number(tx.QueryRow(ctx, p.sql[u].charge, string(s), units), u)
+		n, err = number(tx.QueryRow(ctx, p.sql[u].charge, string(subject), units), u)
 		return err
 	})
 	return n, err
@@ -183,8 +183,8 @@ func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBac
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b writeBack) int { return strings.Compare(string(a.subject), string(b.subject)) })
 	var batch pgx.Batch
-	for _, w := range sorted {
-		batch.Queue(p.sql[u].writeBack, string(w.subject), w.count)
+	for _, back := range sorted {
+		batch.Queue(p.sql[u].writeBack, string(back.subject), back.count)
 	}
 	if err := p.pool.SendBatch(ctx, &batch).Close(); err != nil {
 		return items, u.explain(err)

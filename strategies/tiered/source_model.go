@@ -51,15 +51,15 @@ func (m *modelSource) do(ctx context.Context, sql string, u *use, f func() error
 }
 
 // count runs f on an agent's row as one statement that needs the column of counts.
-func (m *modelSource) count(ctx context.Context, sql string, u *use, s quota.Subject, f func(*row)) error {
-	return m.do(ctx, sql, u, func() error { return m.find(s, f) })
+func (m *modelSource) count(ctx context.Context, sql string, u *use, subject quota.Subject, f func(*row)) error {
+	return m.do(ctx, sql, u, func() error { return m.find(subject, f) })
 }
 
-func (m *modelSource) find(s quota.Subject, f func(*row)) error {
-	r, ok := m.rows[s]
+func (m *modelSource) find(subject quota.Subject, f func(*row)) error {
+	r, ok := m.rows[subject]
 	if m.as != "" {
 		var was row
-		was, ok = m.past.seen(s)
+		was, ok = m.past.seen(subject)
 		r = &was
 	}
 	if !ok {
@@ -69,30 +69,30 @@ func (m *modelSource) find(s quota.Subject, f func(*row)) error {
 	return nil
 }
 
-func (m *modelSource) check(ctx context.Context, u *use, s quota.Subject) (hasRoom bool, err error) {
-	err = m.count(ctx, "SELECT check_quota"+m.as, u, s, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
+func (m *modelSource) check(ctx context.Context, u *use, subject quota.Subject) (hasRoom bool, err error) {
+	err = m.count(ctx, "SELECT check_quota"+m.as, u, subject, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
 	return hasRoom, err
 }
 
-func (m *modelSource) used(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.count(ctx, "SELECT "+u.usedColumn+m.as, u, s, func(r *row) { n = r.used[u.index] })
+func (m *modelSource) used(ctx context.Context, u *use, subject quota.Subject) (n int64, err error) {
+	err = m.count(ctx, "SELECT "+u.usedColumn+m.as, u, subject, func(r *row) { n = r.used[u.index] })
 	return n, err
 }
 
-func (m *modelSource) limit(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
+func (m *modelSource) limit(ctx context.Context, u *use, subject quota.Subject) (n int64, err error) {
 	err = m.model.Do(ctx, "SELECT "+u.limitColumn+m.as, func() error {
-		return m.find(s, func(r *row) { n = r.limit[u.index] })
+		return m.find(subject, func(r *row) { n = r.limit[u.index] })
 	})
 	return n, err
 }
 
 // charge is one statement here: the model has no transactions, and no caller could
 // see this one's inside.
-func (m *modelSource) charge(ctx context.Context, u *use, s quota.Subject, units int64) (n int64, err error) {
-	err = m.count(ctx, "UPDATE quotas ADD "+u.usedColumn, u, s, func(r *row) {
+func (m *modelSource) charge(ctx context.Context, u *use, subject quota.Subject, units int64) (n int64, err error) {
+	err = m.count(ctx, "UPDATE quotas ADD "+u.usedColumn, u, subject, func(r *row) {
 		r.used[u.index] += units
 		n = r.used[u.index]
-		m.past.note(s, r)
+		m.past.note(subject, r)
 	})
 	return n, err
 }
@@ -100,11 +100,11 @@ func (m *modelSource) charge(ctx context.Context, u *use, s quota.Subject, units
 func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
 	// A batch travels and is committed as one.
 	err := m.do(ctx, "UPDATE quotas SET "+u.usedColumn, u, func() error {
-		for _, w := range items {
+		for _, back := range items {
 			// Like an UPDATE, it does nothing if there is no row.
-			if r, ok := m.rows[w.subject]; ok {
-				r.used[u.index] = w.count
-				m.past.note(w.subject, r)
+			if row, ok := m.rows[back.subject]; ok {
+				row.used[u.index] = back.count
+				m.past.note(back.subject, row)
 			}
 		}
 		return nil
@@ -117,8 +117,8 @@ func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) 
 
 func (m *modelSource) counts(ctx context.Context, u *use) (all []strategies.Grant, err error) {
 	err = m.do(ctx, "SELECT ALL "+u.usedColumn, u, func() error {
-		for _, s := range slices.Sorted(maps.Keys(m.rows)) {
-			all = append(all, strategies.Grant{Subject: s, Limit: m.rows[s].limit[u.index], Used: m.rows[s].used[u.index]})
+		for _, subject := range slices.Sorted(maps.Keys(m.rows)) {
+			all = append(all, strategies.Grant{Subject: subject, Limit: m.rows[subject].limit[u.index], Used: m.rows[subject].used[u.index]})
 		}
 		return nil
 	})
@@ -128,10 +128,10 @@ func (m *modelSource) counts(ctx context.Context, u *use) (all []strategies.Gran
 func (m *modelSource) reset(ctx context.Context, u *use) (agents []quota.Subject, err error) {
 	err = m.do(ctx, "UPDATE quotas RESET "+u.usedColumn, u, func() error {
 		agents = slices.Sorted(maps.Keys(m.rows))
-		for _, s := range agents {
-			r := m.rows[s]
-			r.used[u.index] = 0
-			m.past.note(s, r)
+		for _, subject := range agents {
+			row := m.rows[subject]
+			row.used[u.index] = 0
+			m.past.note(subject, row)
 		}
 		return nil
 	})
@@ -140,14 +140,14 @@ func (m *modelSource) reset(ctx context.Context, u *use) (agents []quota.Subject
 
 func (m *modelSource) provision(ctx context.Context, u *use, grants []strategies.Grant) error {
 	return m.do(ctx, "INSERT INTO quotas", u, func() error {
-		for _, g := range grants {
-			r, ok := m.rows[g.Subject]
+		for _, grant := range grants {
+			r, ok := m.rows[grant.Subject]
 			if !ok {
 				r = &row{limit: defaultLimits}
-				m.rows[g.Subject] = r
+				m.rows[grant.Subject] = r
 			}
-			r.used[u.index], r.limit[u.index] = g.Used, g.Limit
-			m.past.begin(g.Subject, r)
+			r.used[u.index], r.limit[u.index] = grant.Used, grant.Limit
+			m.past.begin(grant.Subject, r)
 		}
 		return nil
 	})
@@ -155,10 +155,10 @@ func (m *modelSource) provision(ctx context.Context, u *use, grants []strategies
 
 func (m *modelSource) setLimit(ctx context.Context, u *use, agents []quota.Subject, limit int64) error {
 	return m.do(ctx, "UPDATE quotas SET "+u.limitColumn, u, func() error {
-		for _, s := range agents {
-			if r, ok := m.rows[s]; ok {
-				r.limit[u.index] = limit
-				m.past.note(s, r)
+		for _, subject := range agents {
+			if row, ok := m.rows[subject]; ok {
+				row.limit[u.index] = limit
+				m.past.note(subject, row)
 			}
 		}
 		return nil
@@ -181,36 +181,36 @@ type version struct {
 
 // begin forgets the past of a row: an operator's set-up is there before the first
 // request, on the replica too.
-func (p *past) begin(s quota.Subject, r *row) {
+func (p *past) begin(subject quota.Subject, r *row) {
 	if p != nil {
-		p.rows[s] = append(p.rows[s][:0], version{math.MinInt64, *r})
+		p.rows[subject] = append(p.rows[subject][:0], version{math.MinInt64, *r})
 	}
 }
 
 // note keeps what a row has become.
-func (p *past) note(s quota.Subject, r *row) {
+func (p *past) note(subject quota.Subject, r *row) {
 	if p == nil {
 		return
 	}
 	now := p.clock.Now().UnixNano()
-	list := p.rows[s]
+	list := p.rows[subject]
 	if n := len(list); n > 0 {
 		now = max(now, list[n-1].at) // the clock of another instance may be ahead
 	}
 	for len(list) > 1 && list[1].at <= now-p.lag {
 		list = list[1:]
 	}
-	p.rows[s] = append(list, version{now, *r})
+	p.rows[subject] = append(list, version{now, *r})
 }
 
 // seen is the row as the replica has it now; ok is false if it has none yet.
-func (p *past) seen(s quota.Subject) (r row, ok bool) {
+func (p *past) seen(subject quota.Subject) (r row, ok bool) {
 	until := p.clock.Now().UnixNano() - p.lag
-	for _, v := range p.rows[s] {
-		if v.at > until {
+	for _, version := range p.rows[subject] {
+		if version.at > until {
 			break
 		}
-		r = v.row
+		r = version.row
 		ok = true
 	}
 	return r, ok

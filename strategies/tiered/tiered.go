@@ -53,8 +53,8 @@ func init() {
 func meta(m strategies.Meta) strategies.Meta {
 	m.SharesMemory = true
 	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
-	m.NeedsToo = func(o quota.Options) []strategies.Need {
-		if o["source"] == fromReplica {
+	m.NeedsToo = func(options quota.Options) []strategies.Need {
+		if options["source"] == fromReplica {
 			return []strategies.Need{strategies.NeedReplica}
 		}
 		return nil
@@ -72,7 +72,7 @@ func meta(m strategies.Meta) strategies.Meta {
 func Promises() []quota.Clause {
 	const record = "ADR-005: "
 	hundredth := func(n int64) func(quota.Params) int64 {
-		return func(p quota.Params) int64 { return p.Limit * n / 100 }
+		return func(params quota.Params) int64 { return params.Limit * n / 100 }
 	}
 	return []quota.Clause{
 		quota.Exactly().From(record + "no false negatives"),
@@ -139,23 +139,23 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 
 // Take implements strategies.Strategy: check, then charge.
 func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	u, err := useOf(in.uses, req.Policy)
+	use, err := useOf(in.uses, req.Policy)
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	in.watch(u, req.Policy)
+	in.watch(use, req.Policy)
 	if in.screened(req.Subject) {
 		return quota.Decision{Tier: quota.TierFilter}, nil
 	}
-	d, err := in.check(ctx, u, req)
-	if err != nil || !d.Admitted {
-		return d, err
+	decision, err := in.check(ctx, use, req)
+	if err != nil || !decision.Admitted {
+		return decision, err
 	}
-	d.Reservation = quota.Reservation{Request: req, Window: req.Policy.Window.At(in.clock.Now()).Index}
+	decision.Reservation = quota.Reservation{Request: req, Window: req.Policy.Window.At(in.clock.Now()).Index}
 	if in.chargesLater(req) {
-		return d, nil
+		return decision, nil
 	}
-	if charged, err := in.charge(ctx, u, req, req.Units); err != nil {
+	if charged, err := in.charge(ctx, use, req, req.Units); err != nil {
 		if in.chargeFirst || family.GaveUp(ctx, in.clock) {
 			return quota.Decision{}, err
 		}
@@ -164,55 +164,57 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 		if !charged {
 			in.chargeFailed.Add(req.Units)
 		}
-		d.Degraded = true
+		decision.Degraded = true
 	}
-	return d, nil
+	return decision, nil
 }
 
 // watch tells the jobs that there are of a policy: which kind of use it counts, and
 // whether a window of it has ended.
-func (in *instance) watch(u *use, p *quota.Policy) {
+func (in *instance) watch(u *use, policy *quota.Policy) {
 	if in.reconciles > 0 {
 		in.seen[u.index].Store(true)
 	}
-	if in.resets != nil && in.resets.see(u, p, p.Window.At(in.clock.Now()).Index) {
+	if in.resets != nil && in.resets.see(u, policy, policy.Window.At(in.clock.Now()).Index) {
 		in.wake(jobReset)
 	}
 }
 
 // Used implements strategies.Viewer: what the hash holds, and what the table does
 // in the column that exists.
-func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	u, err := useOf(in.uses, p)
+func (in *instance) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	use, err := useOf(in.uses, policy)
 	if err != nil {
 		return nil, err
 	}
-	cached, known, err := in.number(ctx, in.counts(s), u.field)
+	cached, known, err := in.number(ctx, in.counts(subject), use.field)
 	if err != nil {
 		return nil, err
 	}
 	readings := []quota.Reading{{Tier: quota.TierRedis, Units: cached, Known: known}}
-	stored, err := in.source.used(ctx, u.real(), s)
+	stored, err := in.source.used(ctx, use.real(), subject)
 	if err != nil && !errors.Is(err, errNoAgent) {
-		return nil, fmt.Errorf("read %s: %w", u.real().usedColumn, err)
+		return nil, fmt.Errorf("read %s: %w", use.real().usedColumn, err)
 	}
 	return append(readings, quota.Reading{Tier: in.source.tier(), Units: stored, Known: err == nil}), nil
 }
 
 // Screens implements strategies.Screener.
-func (in *instance) Screens(s quota.Subject) bool { return in.filter != nil && in.filter.test(s) }
+func (in *instance) Screens(subject quota.Subject) bool {
+	return in.filter != nil && in.filter.test(subject)
+}
 
 // Provision writes rows, as an operator would, and leaves the cache alone: a
 // limit that is raised here reaches Redis when the count is next missing. An
 // agent whose quota is used up enters the shared set as its own requests
 // would have put it there: with write=back.
-func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	u, err := useOf(in.uses, p)
+func (in *instance) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	use, err := useOf(in.uses, policy)
 	if err != nil {
 		return err
 	}
-	in.watch(u, p)
-	if err := in.source.provision(ctx, u.real(), grants); err != nil {
+	in.watch(use, policy)
+	if err := in.source.provision(ctx, use.real(), grants); err != nil {
 		return fmt.Errorf("provision %d agents: %w", len(grants), err)
 	}
 	if err := in.reads.follow(ctx); err != nil {
@@ -222,9 +224,9 @@ func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []str
 		return nil
 	}
 	var full []any
-	for _, g := range grants {
-		if g.Used >= g.Limit {
-			full = append(full, string(g.Subject))
+	for _, grant := range grants {
+		if grant.Used >= grant.Limit {
+			full = append(full, string(grant.Subject))
 		}
 	}
 	if len(full) == 0 {
@@ -240,12 +242,12 @@ func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []str
 
 // SetLimit implements [strategies.LimitSetter]: rows get the limit, and the cache and
 // the set of agents over quota keep what they had, as in the record.
-func (in *instance) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
-	u, err := useOf(in.uses, p)
+func (in *instance) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
+	use, err := useOf(in.uses, policy)
 	if err != nil {
 		return err
 	}
-	return in.source.setLimit(ctx, u.real(), subjects, p.Limit)
+	return in.source.setLimit(ctx, use.real(), subjects, policy.Limit)
 }
 
 // Close implements strategies.Strategy. What is still queued is lost, as it is

@@ -45,35 +45,35 @@ func newCounter(env strategies.Env, r record) counter {
 // that the record does not name, the policy's name stands where it says what is
 // counted, so that two policies of one subject do not share a counter. Neither
 // that nor labels hold a colon, which keeps keys unambiguous for any subject.
-func (c *counter) key(s quota.Subject, p *quota.Policy, label string) string {
-	return c.base(s, p.Name) + ":" + label
+func (c *counter) key(subject quota.Subject, policy *quota.Policy, label string) string {
+	return c.base(subject, policy.Name) + ":" + label
 }
 
 // base is what the keys of all windows begin with.
-func (c *counter) base(s quota.Subject, policy string) string {
-	return c.family + string(s) + ":" + family.KeySegment(policy, c.record.policy, c.record.counted)
+func (c *counter) base(subject quota.Subject, policy string) string {
+	return c.family + string(subject) + ":" + family.KeySegment(policy, c.record.policy, c.record.counted)
 }
 
 // current is the window that contains now, and the subject's key in it.
-func (c *counter) current(s quota.Subject, p *quota.Policy, now time.Time) (*quota.Span, string) {
-	w := c.windows.At(&p.Window, now)
-	return &w.Span, c.key(s, p, w.Label)
+func (c *counter) current(subject quota.Subject, policy *quota.Policy, now time.Time) (*quota.Span, string) {
+	labelled := c.windows.At(&policy.Window, now)
+	return &labelled.Span, c.key(subject, policy, labelled.Label)
 }
 
 // Used implements [strategies.Viewer] for counters that count upwards.
-func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	_, key := c.current(s, p, c.clock.Now())
-	return family.Reading(ctx, c.redis, key, s)
+func (c *counter) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	_, key := c.current(subject, policy, c.clock.Now())
+	return family.Reading(ctx, c.redis, key, subject)
 }
 
 // provision sets the counters of the window in force; set adds the commands that
 // write the counter of a subject who has used some units, with its time to live.
-func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
+func (c *counter) provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant,
 	set func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time)) error {
 	now := c.clock.Now()
-	w := c.windows.At(&p.Window, now)
-	return family.ProvisionCounters(ctx, c.redis, p, grants, func(s quota.Subject) string { return c.key(s, p, w.Label) },
-		func(pipe redis.Pipeliner, key string, used int64) { set(pipe, key, used, &w.Span, now) })
+	labelled := c.windows.At(&policy.Window, now)
+	return family.ProvisionCounters(ctx, c.redis, policy, grants, func(subject quota.Subject) string { return c.key(subject, policy, labelled.Label) },
+		func(pipe redis.Pipeliner, key string, used int64) { set(pipe, key, used, &labelled.Span, now) })
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
@@ -87,8 +87,8 @@ func (c *counter) unanswered(ctx context.Context, err error) (quota.Decision, er
 // wholeSeconds is the time to live of a window's key: EXPIRE takes whole seconds,
 // and a key must not go before its window does.
 func wholeSeconds(span *quota.Span, now time.Time) time.Duration {
-	d := span.End.Sub(now)
-	return (d + time.Second - 1).Truncate(time.Second)
+	duration := span.End.Sub(now)
+	return (duration + time.Second - 1).Truncate(time.Second)
 }
 
 // countdown is a counter of what is left of the limit, as ADR-009 keeps it.
@@ -118,10 +118,10 @@ func (c *countdown) count(ctx context.Context, req quota.Request, key string, sp
 }
 
 // Used implements [strategies.Viewer]: what is not left has been used.
-func (c *countdown) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	readings, err := c.counter.Used(ctx, subject, p)
+func (c *countdown) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	readings, err := c.counter.Used(ctx, subject, policy)
 	if err == nil && readings[0].Known {
-		readings[0].Units = p.Limit - readings[0].Units
+		readings[0].Units = policy.Limit - readings[0].Units
 	}
 	return readings, err
 }

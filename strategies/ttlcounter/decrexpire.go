@@ -34,11 +34,11 @@ var decrExpireMeta = family.PerWindow(strategies.Meta{
 	},
 	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &decrExpire{countdown: countdown{newCounter(env, linkHits), env.Options["init"] == initListing}}
-		if s.expires {
-			s.once = new(once)
+		expire := &decrExpire{countdown: countdown{newCounter(env, linkHits), env.Options["init"] == initListing}}
+		if expire.expires {
+			expire.once = new(once)
 		}
-		return s, nil
+		return expire, nil
 	},
 })
 
@@ -95,24 +95,24 @@ func (o *once) forget() {
 // Take implements [strategies.Strategy].
 func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()
-	w := s.windows.At(&req.Policy.Window, now)
-	key := s.key(req.Subject, req.Policy, w.Label)
+	labelled := s.windows.At(&req.Policy.Window, now)
+	key := s.key(req.Subject, req.Policy, labelled.Label)
 
-	if err := s.initialise(ctx, key, w.Label, req.Policy, wholeSeconds(&w.Span, now)); err != nil {
+	if err := s.initialise(ctx, key, labelled.Label, req.Policy, wholeSeconds(&labelled.Span, now)); err != nil {
 		return s.unanswered(ctx, err)
 	}
-	return s.count(ctx, req, key, &w.Span, now)
+	return s.count(ctx, req, key, &labelled.Span, now)
 }
 
 // initialise creates the count at the limit if it is not there.
-func (s *decrExpire) initialise(ctx context.Context, key, label string, p *quota.Policy, ttl time.Duration) error {
+func (s *decrExpire) initialise(ctx context.Context, key, label string, policy *quota.Policy, ttl time.Duration) error {
 	if s.once == nil {
-		return family.Wrapf(s.redis.SetNX(ctx, key, p.Limit, ttl).Err(), "creating the count")
+		return family.Wrapf(s.redis.SetNX(ctx, key, policy.Limit, ttl).Err(), "creating the count")
 	}
 	if s.once.done(label, key) {
 		return nil
 	}
-	if err := s.redis.SetNX(ctx, key, p.Limit, 0).Err(); err != nil {
+	if err := s.redis.SetNX(ctx, key, policy.Limit, 0).Err(); err != nil {
 		return fmt.Errorf("creating the count: %w", err)
 	}
 	s.once.note(label, key)
@@ -121,12 +121,12 @@ func (s *decrExpire) initialise(ctx context.Context, key, label string, p *quota
 
 // Provision implements [strategies.Provisioner]. A count that an operator sets has
 // its expiry from the start.
-func (s *decrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+func (s *decrExpire) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	if s.once != nil {
 		defer s.once.forget() // a subject that has used nothing has no key now
 	}
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
-		pipe.Set(ctx, key, p.Limit-used, wholeSeconds(span, now))
+	return s.provision(ctx, policy, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
+		pipe.Set(ctx, key, policy.Limit-used, wholeSeconds(span, now))
 	})
 }
 

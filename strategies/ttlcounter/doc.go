@@ -29,11 +29,11 @@ func ofRecord(source string) []quota.Clause {
 	return []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source + ": one request at most crosses the limit",
-			Formula: "L + largest cost", Bound: func(p quota.Params) int64 {
-				if family.FailsOpen(p.Options) { // the records promise it of failing closed
-					return p.Offered
+			Formula: "L + largest cost", Bound: func(params quota.Params) int64 {
+				if family.FailsOpen(params.Options) { // the records promise it of failing closed
+					return params.Offered
 				}
-				return p.MaxCost
+				return params.MaxCost
 			},
 		},
 		family.RoomForSingleUnits.From(source + ": all are served up to the limit"),

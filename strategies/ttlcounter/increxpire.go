@@ -52,8 +52,8 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *incrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
+func (s *incrExpire) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	return s.provision(ctx, policy, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
 		pipe.Set(ctx, key, used, wholeSeconds(span, now))
 	})
 }
@@ -112,8 +112,8 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *incrExpireAtomic) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, _ time.Time) {
+func (s *incrExpireAtomic) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	return s.provision(ctx, policy, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, _ time.Time) {
 		pipe.Set(ctx, key, used, 0)
 		pipe.PExpireAt(ctx, key, expiry(span))
 	})

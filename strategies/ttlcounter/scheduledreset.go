@@ -41,7 +41,7 @@ func init() {
 			{
 				Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultClock},
 				Formula: "L + 3 x L",
-				Bound:   func(p quota.Params) int64 { return mostResets * p.Limit },
+				Bound:   func(params quota.Params) int64 { return mostResets * params.Limit },
 			},
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 		},
@@ -68,31 +68,31 @@ type scheduledReset struct {
 // Take implements [strategies.Strategy]. The subject is known to the job before its
 // counter exists.
 func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	now := s.clock.Now()
-	span := p.Window.At(now)
-	if s.schedule.see(req.Subject, p, now) {
+	span := policy.Window.At(now)
+	if s.schedule.see(req.Subject, policy, now) {
 		s.wake(jobReset)
 	}
-	n, err := s.redis.IncrBy(ctx, s.base(req.Subject, p.Name), req.Units).Result()
+	n, err := s.redis.IncrBy(ctx, s.base(req.Subject, policy.Name), req.Units).Result()
 	if err != nil {
 		return s.unanswered(ctx, err)
 	}
-	return family.Decided(n <= p.Limit, p.Limit-n, span.End, now), nil
+	return family.Decided(n <= policy.Limit, policy.Limit-n, span.End, now), nil
 }
 
 // Used implements [strategies.Viewer].
-func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.base(subject, p.Name), subject)
+func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return family.Reading(ctx, s.redis, s.base(subject, policy.Name), subject)
 }
 
 // Provision implements [strategies.Provisioner].
-func (s *scheduledReset) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+func (s *scheduledReset) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	now := s.clock.Now()
-	for _, g := range grants {
-		s.schedule.see(g.Subject, p, now)
+	for _, grant := range grants {
+		s.schedule.see(grant.Subject, policy, now)
 	}
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.base(subject, p.Name) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.base(subject, policy.Name) },
 		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, 0) })
 }
 
@@ -108,24 +108,24 @@ func (s *scheduledReset) Jobs() []strategies.Job {
 // reset deletes the counters of every policy of which a window has begun. If that
 // fails it is tried again from the start.
 func (s *scheduledReset) reset(ctx context.Context) (changed bool, err error) {
-	for _, d := range s.schedule.due(s.clock.Now()) {
-		if d.missed {
+	for _, reset := range s.schedule.due(s.clock.Now()) {
+		if reset.missed {
 			s.missed.Add(1)
-			s.schedule.done(d)
+			s.schedule.done(reset)
 			continue
 		}
-		for subjects := range slices.Chunk(d.subjects, deleteBatch) {
+		for subjects := range slices.Chunk(reset.subjects, deleteBatch) {
 			keys := make([]string, len(subjects))
 			for i, subject := range subjects {
-				keys[i] = s.base(subject, d.policy)
+				keys[i] = s.base(subject, reset.policy)
 			}
 			if err := s.redis.Del(ctx, keys...).Err(); err != nil {
-				return changed, fmt.Errorf("delete %d counters of %s: %w", len(keys), d.policy, err)
+				return changed, fmt.Errorf("delete %d counters of %s: %w", len(keys), reset.policy, err)
 			}
 			changed = true
 		}
 		s.resets.Add(1)
-		s.schedule.done(d)
+		s.schedule.done(reset)
 	}
 	return changed, nil
 }
@@ -172,15 +172,15 @@ func newSchedule(late time.Duration, missed int64) *schedule {
 
 // see notes a subject and the policy in force, and reports whether a reset is due.
 // What is counted first belongs to the window in force then.
-func (s *schedule) see(subject quota.Subject, p *quota.Policy, now time.Time) (due bool) {
+func (s *schedule) see(subject quota.Subject, policy *quota.Policy, now time.Time) (due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.of[p.Name]
+	k := s.of[policy.Name]
 	if k == nil {
-		k = &plan{window: p.Window.At(now).Index, known: map[quota.Subject]bool{}}
-		s.of[p.Name] = k
+		k = &plan{window: policy.Window.At(now).Index, known: map[quota.Subject]bool{}}
+		s.of[policy.Name] = k
 	}
-	k.policy = p
+	k.policy = policy
 	if !k.known[subject] {
 		k.known[subject] = true
 		k.subjects = append(k.subjects, subject)
@@ -204,18 +204,18 @@ func (s *schedule) due(now time.Time) (due []dueReset) {
 		if w <= k.window {
 			continue
 		}
-		d := dueReset{policy: name, window: w, missed: s.missed > 0, subjects: k.subjects}
-		for i := k.window + 1; i <= w && d.missed; i++ {
-			d.missed = i%s.missed == 0
+		reset := dueReset{policy: name, window: w, missed: s.missed > 0, subjects: k.subjects}
+		for i := k.window + 1; i <= w && reset.missed; i++ {
+			reset.missed = i%s.missed == 0
 		}
-		due = append(due, d)
+		due = append(due, reset)
 	}
 	return due
 }
 
-func (s *schedule) done(d dueReset) {
+func (s *schedule) done(reset dueReset) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.of[d.policy]
-	k.window = max(k.window, d.window)
+	k := s.of[reset.policy]
+	k.window = max(k.window, reset.window)
 }

@@ -25,11 +25,11 @@ var files embed.FS
 var kinds = []quota.Kind{quota.Fixed, quota.Rolling, quota.CalendarHour}
 
 // length of a window, in policy time.
-func length(w quota.Window) time.Duration {
-	if w.Kind == quota.CalendarHour {
+func length(window quota.Window) time.Duration {
+	if window.Kind == quota.CalendarHour {
 		return time.Hour
 	}
-	return w.Length
+	return window.Length
 }
 
 func init() {

@@ -35,28 +35,28 @@ var fixedMeta = strategies.Meta{
 	},
 	Guarantee: []quota.Clause{
 		leak(tumbling, "L", counted, family.None),
-		leak(rolling, "2 L", counted, func(p quota.Params) int64 { return p.Limit }),
+		leak(rolling, "2 L", counted, func(params quota.Params) int64 { return params.Limit }),
 		// A deque never holds more than L of any one length of time, and there is one
 		// in each process.
 		leak(tumbling, "L + instances x L", fellBack,
-			func(p quota.Params) int64 { return p.Instances * p.Limit }),
+			func(params quota.Params) int64 { return params.Instances * params.Limit }),
 		leak(rolling, "2 L + instances x L", fellBack,
-			func(p quota.Params) int64 { return (1 + p.Instances) * p.Limit }),
+			func(params quota.Params) int64 { return (1 + params.Instances) * params.Limit }),
 		// That holds for a rolling window too, which contains all that the numbered one
 		// has admitted so far.
 		family.RoomForSingleUnits,
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
-		s.pipeline = strategies.Redis(env).Pipeline
+		window := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
+		window.pipeline = strategies.Redis(env).Pipeline
 		if env.Options.Bool("multi") {
-			s.pipeline = strategies.Redis(env).TxPipeline
+			window.pipeline = strategies.Redis(env).TxPipeline
 		}
-		s.together = family.Together(env.Options)
-		if s.together {
-			return s, family.Load(ctx, s.redis, bothScript)
+		window.together = family.Together(env.Options)
+		if window.together {
+			return window, family.Load(ctx, window.redis, bothScript)
 		}
-		return s, nil
+		return window, nil
 	},
 }
 
@@ -102,11 +102,11 @@ func (s *fixedWindow) both(ctx context.Context, reqs []quota.Request) (quota.Dec
 	var keys []string
 	var ends []time.Time
 	args := []any{reqs[0].Units}
-	for _, r := range reqs {
-		span := numbered(r.Policy.Window).At(now)
-		keys = append(keys, s.key(r.Subject, r.Policy, span.Index))
+	for _, request := range reqs {
+		span := numbered(request.Policy.Window).At(now)
+		keys = append(keys, s.key(request.Subject, request.Policy, span.Index))
 		ends = append(ends, span.End)
-		args = append(args, r.Policy.Limit, int64(timeToLive(r.Policy.Window)/time.Second))
+		args = append(args, request.Policy.Limit, int64(timeToLive(request.Policy.Window)/time.Second))
 	}
 	res, err := family.Numbers(bothScript.Run(ctx, s.redis, keys, args...), 2)
 	switch {
@@ -114,53 +114,55 @@ func (s *fixedWindow) both(ctx context.Context, reqs []quota.Request) (quota.Dec
 	case ctx.Err() != nil || strategies.IsCrossSlot(err):
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 	default:
-		return family.Charge(reqs[0], false, func(r ...quota.Request) (quota.Decision, error) { return s.alone(r[0]), nil })
+		return family.Charge(reqs[0], false, func(requests ...quota.Request) (quota.Decision, error) { return s.alone(requests[0]), nil })
 	}
-	d := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2, Remaining: max(0, reqs[0].Policy.Limit-res[1])}
-	if !d.Admitted {
-		d.RetryAfter = ends[res[0]-1].Sub(now)
+	decision := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2, Remaining: max(0, reqs[0].Policy.Limit-res[1])}
+	if !decision.Admitted {
+		decision.RetryAfter = ends[res[0]-1].Sub(now)
 	}
-	return d, nil
+	return decision, nil
 }
 
 // one asks one quota.
 func (s *fixedWindow) one(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	now := s.clock.Now()
-	span := numbered(p.Window).At(now)
-	key := s.key(req.Subject, p, span.Index)
+	span := numbered(policy.Window).At(now)
+	key := s.key(req.Subject, policy, span.Index)
 
 	pipe := s.pipeline()
 	count := family.Increment(ctx, pipe, key, req.Units)
-	pipe.Expire(ctx, key, timeToLive(p.Window))
+	pipe.Expire(ctx, key, timeToLive(policy.Window))
 	if _, err := pipe.Exec(ctx); err != nil {
 		if ctx.Err() != nil { // no caller waits for a decision any more
 			return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 		}
 		return s.alone(req), nil
 	}
-	return family.Decided(count.Val() <= p.Limit, p.Limit-count.Val(), span.End, now), nil
+	return family.Decided(count.Val() <= policy.Limit, policy.Limit-count.Val(), span.End, now), nil
 }
 
 // alone is the decision of the process by itself.
 func (s *fixedWindow) alone(req quota.Request) quota.Decision {
-	d := s.fallback.take(req)
-	d.Degraded = true
-	return d
+	decision := s.fallback.take(req)
+	decision.Degraded = true
+	return decision
 }
 
 // Used implements [strategies.Viewer]. It is Redis' count: what a process has
 // admitted by itself is never added to it.
-func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return family.Reading(ctx, s.redis, s.key(subject, p, numbered(p.Window).At(s.clock.Now()).Index), subject)
+func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return family.Reading(ctx, s.redis, s.key(subject, policy, numbered(policy.Window).At(s.clock.Now()).Index), subject)
 }
 
 // Provision implements [strategies.Provisioner]: it sets the counters of the
 // window in force.
-func (s *fixedWindow) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	index := numbered(p.Window).At(s.clock.Now()).Index
-	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, index) },
-		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, timeToLive(p.Window)) })
+func (s *fixedWindow) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	index := numbered(policy.Window).At(s.clock.Now()).Index
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, index) },
+		func(pipe redis.Pipeliner, key string, used int64) {
+			pipe.Set(ctx, key, used, timeToLive(policy.Window))
+		})
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
@@ -170,17 +172,17 @@ func (s *fixedWindow) Close(context.Context) error { return nil }
 // The base key begins with the use, "contact" for the contact form; for policies
 // that the record does not name, the policy's name stands there. Neither holds a
 // colon, and the index is a number, so keys are unambiguous for any subject.
-func (s *fixedWindow) key(subject quota.Subject, p *quota.Policy, index int64) string {
-	return s.prefix + family.KeySegment(p.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
+func (s *fixedWindow) key(subject quota.Subject, policy *quota.Policy, index int64) string {
+	return s.prefix + family.KeySegment(policy.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
 }
 
 // numbered is the tumbling window of that length; a rolling one is approximated
 // by windows that follow each other from the epoch.
-func numbered(w quota.Window) quota.Window {
-	if w.Kind == quota.Rolling {
-		w.Kind = quota.Fixed
+func numbered(window quota.Window) quota.Window {
+	if window.Kind == quota.Rolling {
+		window.Kind = quota.Fixed
 	}
-	return w
+	return window
 }
 
 // grace is how much longer than its window a key lives, in policy time.
@@ -188,7 +190,7 @@ const grace = 5 * time.Second
 
 // timeToLive is that of a key from each call on. Its window passes as fast as the
 // policy's time does; EXPIRE takes whole seconds, so it may be a second more.
-func timeToLive(w quota.Window) time.Duration {
-	d := w.Timeline.Scale(length(w) + grace)
-	return (d + time.Second - 1).Truncate(time.Second)
+func timeToLive(window quota.Window) time.Duration {
+	duration := window.Timeline.Scale(length(window) + grace)
+	return (duration + time.Second - 1).Truncate(time.Second)
 }

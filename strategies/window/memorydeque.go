@@ -36,7 +36,7 @@ var dequeMeta = strategies.Meta{
 
 // perProcess is the clause of limits that each instance keeps for itself.
 func perProcess(tolerates ...quota.Fault) quota.Clause {
-	return leak(nil, "instances x L", tolerates, func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit })
+	return leak(nil, "instances x L", tolerates, func(params quota.Params) int64 { return (params.Instances - 1) * params.Limit })
 }
 
 // everyFault: there is no store that could fail, and each decision is made at one
@@ -56,21 +56,21 @@ func (s *memoryDeque) Take(ctx context.Context, req quota.Request) (quota.Decisi
 }
 
 // Used implements [strategies.Viewer]. It is what this process has admitted.
-func (s *memoryDeque) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+func (s *memoryDeque) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	units, known := s.deques.used(subject, p)
+	units, known := s.deques.used(subject, policy)
 	return []quota.Reading{{Tier: quota.TierProcess, Units: units, Known: known, PerInstance: true}}, nil
 }
 
 // Provision implements [strategies.Provisioner]. Units used at the start were
 // used in this process.
-func (s *memoryDeque) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+func (s *memoryDeque) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.deques.provision(p, grants)
+	return s.deques.provision(policy, grants)
 }
 
 // Measures implements [strategies.Meter]: the deques that there are, those that have
@@ -108,41 +108,43 @@ type moment struct {
 	units int64
 }
 
-func newDeques(c quota.Clock) *deques { return &deques{clock: c, m: map[family.Account]*deque{}} }
+func newDeques(clock quota.Clock) *deques {
+	return &deques{clock: clock, m: map[family.Account]*deque{}}
+}
 
 // take admits what fits next to the units of the last window's length.
 // Rejected requests leave no trace.
 func (s *deques) take(req quota.Request) quota.Decision {
-	p := req.Policy
+	policy := req.Policy
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// The clock is read under the lock, so that moments are in order.
 	now := s.clock.Now()
-	length := realLength(p)
-	q := s.of(req.Subject, p)
-	q.trim(now, length)
+	length := realLength(policy)
+	deque := s.of(req.Subject, policy)
+	deque.trim(now, length)
 
-	d := quota.Decision{Tier: quota.TierProcess, Remaining: max(0, p.Limit-q.units)}
-	if q.units+req.Units > p.Limit {
-		d.RetryAfter = q.free(q.units+req.Units-p.Limit, now, length)
-		return d
+	decision := quota.Decision{Tier: quota.TierProcess, Remaining: max(0, policy.Limit-deque.units)}
+	if deque.units+req.Units > policy.Limit {
+		decision.RetryAfter = deque.free(deque.units+req.Units-policy.Limit, now, length)
+		return decision
 	}
-	q.add(now, req.Units)
-	d.Admitted = true
-	d.Remaining -= req.Units
-	return d
+	deque.add(now, req.Units)
+	decision.Admitted = true
+	decision.Remaining -= req.Units
+	return decision
 }
 
 // used is what a subject has in its deque; known is false if it has none.
-func (s *deques) used(subject quota.Subject, p *quota.Policy) (units int64, known bool) {
+func (s *deques) used(subject quota.Subject, policy *quota.Policy) (units int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q, known := s.m[family.AccountOf(p, subject)]
+	deque, known := s.m[family.AccountOf(policy, subject)]
 	if !known {
 		return 0, false
 	}
-	q.trim(s.clock.Now(), realLength(p))
-	return q.units, true
+	deque.trim(s.clock.Now(), realLength(policy))
+	return deque.units, true
 }
 
 // size is how many deques there are, and the bytes of their names and moments: at least
@@ -150,34 +152,34 @@ func (s *deques) used(subject quota.Subject, p *quota.Policy) (units int64, know
 func (s *deques) size() (n, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for k, q := range s.m {
-		bytes += int64(unsafe.Sizeof(k)) + int64(len(k.Subject)) + int64(unsafe.Sizeof(q)) + int64(unsafe.Sizeof(*q))
-		bytes += int64(cap(q.moments)) * int64(unsafe.Sizeof(moment{}))
+	for k, deque := range s.m {
+		bytes += int64(unsafe.Sizeof(k)) + int64(len(k.Subject)) + int64(unsafe.Sizeof(deque)) + int64(unsafe.Sizeof(*deque))
+		bytes += int64(cap(deque.moments)) * int64(unsafe.Sizeof(moment{}))
 	}
 	return int64(len(s.m)), bytes
 }
 
 // provision replaces the deques of the subjects: units used at the start were
 // admitted at this moment.
-func (s *deques) provision(p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
+func (s *deques) provision(policy *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(policy, grants); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	for _, g := range grants {
+	for _, grant := range grants {
 		q := &deque{}
-		if g.Used > 0 {
-			q.add(now, g.Used)
+		if grant.Used > 0 {
+			q.add(now, grant.Used)
 		}
-		s.m[family.AccountOf(p, g.Subject)] = q
+		s.m[family.AccountOf(policy, grant.Subject)] = q
 	}
 	return nil
 }
 
-func (s *deques) of(subject quota.Subject, p *quota.Policy) *deque {
-	k := family.AccountOf(p, subject)
+func (s *deques) of(subject quota.Subject, policy *quota.Policy) *deque {
+	k := family.AccountOf(policy, subject)
 	q := s.m[k]
 	if q == nil {
 		q = &deque{}
@@ -192,7 +194,9 @@ func (q *deque) add(at time.Time, units int64) {
 }
 
 // realLength is how long a moment counts.
-func realLength(p *quota.Policy) time.Duration { return p.Window.Timeline.Scale(length(p.Window)) }
+func realLength(policy *quota.Policy) time.Duration {
+	return policy.Window.Timeline.Scale(length(policy.Window))
+}
 
 // trim drops what is one length old: a moment counts during [at, at+length).
 func (q *deque) trim(now time.Time, length time.Duration) {
@@ -207,9 +211,9 @@ func (q *deque) trim(now time.Time, length time.Duration) {
 // free is how long until that many units have been trimmed; 0 if they never
 // will, since they are more than there are.
 func (q *deque) free(units int64, now time.Time, length time.Duration) time.Duration {
-	for _, m := range q.moments {
-		if units -= m.units; units <= 0 {
-			return m.at.Add(length).Sub(now)
+	for _, moment := range q.moments {
+		if units -= moment.units; units <= 0 {
+			return moment.at.Add(length).Sub(now)
 		}
 	}
 	return 0

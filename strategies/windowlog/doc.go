@@ -57,8 +57,8 @@ func meta(m strategies.Meta) strategies.Meta {
 }
 
 // unitsOnly refuses policies whose requests ask for several units: a row is one.
-func unitsOnly(p *quota.Policy) error {
-	return family.CostsAtMost(1, p, ", and a row of the log stands for one")
+func unitsOnly(policy *quota.Policy) error {
+	return family.CostsAtMost(1, policy, ", and a row of the log stands for one")
 }
 
 // log is the table of one run, as both strategies use it.
@@ -80,45 +80,45 @@ type view struct {
 	end        time.Time
 }
 
-func look(p *quota.Policy, now time.Time) view {
-	if p.Window.Kind == quota.Rolling {
-		return view{now: now.UnixNano(), since: now.Add(-p.Window.RealLength()).UnixNano()}
+func look(policy *quota.Policy, now time.Time) view {
+	if policy.Window.Kind == quota.Rolling {
+		return view{now: now.UnixNano(), since: now.Add(-policy.Window.RealLength()).UnixNano()}
 	}
-	span := p.Window.At(now)
+	span := policy.Window.At(now)
 	return view{index: span.Index, now: now.UnixNano(), since: math.MinInt64, end: span.End}
 }
 
 // count returns how many rows of the window there are.
-func (v view) count(ctx context.Context, on family.DB, s quota.Subject, p *quota.Policy) (n int64, err error) {
-	n, _, err = family.Row(ctx, on, sqlCount, string(s), p.Name, v.index, v.since)
+func (v view) count(ctx context.Context, on family.DB, subject quota.Subject, policy *quota.Policy) (n int64, err error) {
+	n, _, err = family.Row(ctx, on, sqlCount, string(subject), policy.Name, v.index, v.since)
 	return n, family.Wrapf(err, "count the window's rows")
 }
 
 // admit counts the rows, and adds one if the limit leaves room for it.
 func (v view) admit(ctx context.Context, on family.DB, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
-	n, err := v.count(ctx, on, req.Subject, p)
+	policy := req.Policy
+	n, err := v.count(ctx, on, req.Subject, policy)
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := quota.Decision{Tier: quota.TierPostgres, Remaining: max(p.Limit-n, 0)}
-	if n >= p.Limit {
+	decision := quota.Decision{Tier: quota.TierPostgres, Remaining: max(policy.Limit-n, 0)}
+	if n >= policy.Limit {
 		if !v.end.IsZero() {
-			d.RetryAfter = v.end.Sub(time.Unix(0, v.now))
+			decision.RetryAfter = v.end.Sub(time.Unix(0, v.now))
 		}
-		return d, nil
+		return decision, nil
 	}
-	if _, err := on.Exec(ctx, sqlInsert, string(req.Subject), p.Name, v.index, v.now); err != nil {
+	if _, err := on.Exec(ctx, sqlInsert, string(req.Subject), policy.Name, v.index, v.now); err != nil {
 		return quota.Decision{}, fmt.Errorf("insert a row: %w", err)
 	}
-	d.Admitted = true
-	d.Remaining = d.Remaining - 1
-	return d, nil
+	decision.Admitted = true
+	decision.Remaining = decision.Remaining - 1
+	return decision, nil
 }
 
 // Used implements strategies.Viewer.
-func (l *log) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	n, err := look(p, l.clock.Now()).count(ctx, l.pool, s, p)
+func (l *log) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	n, err := look(policy, l.clock.Now()).count(ctx, l.pool, subject, policy)
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +127,13 @@ func (l *log) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quo
 
 // Provision writes as many rows as units are used, of the present moment. Rows of
 // the subjects that are there are removed.
-func (l *log) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := family.OneLimit(p, grants); err != nil {
+func (l *log) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	if err := family.OneLimit(policy, grants); err != nil {
 		return err
 	}
 	subjects, _, used := family.Columns(grants)
-	v := look(p, l.clock.Now())
-	_, err := l.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, v.index, v.now)
+	view := look(policy, l.clock.Now())
+	_, err := l.pool.Exec(ctx, sqlProvision, policy.Name, subjects, used, view.index, view.now)
 	return family.Wrapf(err, "provision %d subjects", len(grants))
 }
 

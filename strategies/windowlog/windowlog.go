@@ -27,11 +27,11 @@ func init() {
 			Property:  quota.PropertyLeak,
 			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit},
 			Formula:   "L + in flight - 1",
-			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) },
+			Bound:     func(params quota.Params) int64 { return max(params.InFlight-1, 0) },
 		}},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			l, err := openLog(ctx, env)
-			return &windowLog{l}, err
+			log, err := openLog(ctx, env)
+			return &windowLog{log}, err
 		},
 	}))
 }
@@ -68,8 +68,8 @@ func init() {
 			family.NoFalseReject(),
 		},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			l, err := openLog(ctx, env)
-			a := &atomicLog{log: l}
+			log, err := openLog(ctx, env)
+			a := &atomicLog{log: log}
 			if env.Options["by"] == bySerializable {
 				a.isolation.IsoLevel = pgx.Serializable
 			}
@@ -89,15 +89,15 @@ type atomicLog struct {
 // Take implements strategies.Strategy: four statements for a rejection and five
 // if the request is admitted, again for each time that the transaction is ended
 // for a conflict.
-func (l *atomicLog) Take(ctx context.Context, req quota.Request) (d quota.Decision, err error) {
+func (l *atomicLog) Take(ctx context.Context, req quota.Request) (decision quota.Decision, err error) {
 	for {
 		err = pgx.BeginTxFunc(ctx, l.pool, l.isolation, func(tx pgx.Tx) error {
-			d, err = l.admit(ctx, tx, req)
+			decision, err = l.admit(ctx, tx, req)
 			return err
 		})
 		switch {
 		case err == nil:
-			return d, nil
+			return decision, nil
 		case !conflict(err) || ctx.Err() != nil:
 			return quota.Decision{}, err
 		}
@@ -132,8 +132,8 @@ func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) e
 // conflict reports whether PostgreSQL has ended a transaction for another one's
 // sake: it could not be serialized, or was part of a deadlock.
 func conflict(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pg.Code == "40001" || pg.Code == "40P01")
+	pgError, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pgError.Code == "40001" || pgError.Code == "40P01")
 }
 
 // Measures implements strategies.Meter. The wait for a lock contains the round trip

@@ -150,14 +150,14 @@ func procs(round int) int { return 2 - round%2 }
 
 // round runs every binary once and notes the tests that fail.
 func (c *config) round(ctx context.Context, round int, bins []binary, failed map[string][]string) {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
+	var mutex sync.Mutex
+	var group sync.WaitGroup
 	slots := make(chan struct{}, c.parallel)
-	for i, b := range bins {
+	for i, binary := range bins {
 		slots <- struct{}{}
-		wg.Go(func() {
+		group.Go(func() {
 			defer func() { <-slots }()
-			tests, out := c.once(ctx, round, b)
+			tests, out := c.once(ctx, round, binary)
 			if len(tests) == 0 || ctx.Err() != nil {
 				return
 			}
@@ -165,15 +165,15 @@ func (c *config) round(ctx context.Context, round int, bins []binary, failed map
 			if err := os.WriteFile(log, out, 0o644); err != nil {
 				log = err.Error()
 			}
-			mu.Lock()
-			defer mu.Unlock()
+			mutex.Lock()
+			defer mutex.Unlock()
 			for _, test := range tests {
-				failed[b.pkg+" "+test] = append(failed[b.pkg+" "+test], log)
-				fmt.Printf("FAIL %s %s: %s\n", b.pkg, test, log)
+				failed[binary.pkg+" "+test] = append(failed[binary.pkg+" "+test], log)
+				fmt.Printf("FAIL %s %s: %s\n", binary.pkg, test, log)
 			}
 		})
 	}
-	wg.Wait()
+	group.Wait()
 }
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
@@ -188,8 +188,8 @@ func (c *config) once(ctx context.Context, round int, b binary) ([]string, []byt
 		return nil, nil
 	}
 	var tests []string
-	for _, m := range failure.FindAllSubmatch(out, -1) {
-		tests = append(tests, string(m[1]))
+	for _, datas := range failure.FindAllSubmatch(out, -1) {
+		tests = append(tests, string(datas[1]))
 	}
 	if len(tests) == 0 || bytes.Contains(out, []byte("\npanic: ")) {
 		tests = append(tests, "(the whole binary: "+err.Error()+")")

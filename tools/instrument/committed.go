@@ -46,9 +46,9 @@ func readLedger(path string) (ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(bufio.NewReader(bytes.NewReader(text)))
-	r.Comma = '\t'
-	lines, err := r.ReadAll()
+	reader := csv.NewReader(bufio.NewReader(bytes.NewReader(text)))
+	reader.Comma = '\t'
+	lines, err := reader.ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -75,35 +75,35 @@ func readLedger(path string) (ledger, error) {
 
 // write replaces the committed file.
 func (l ledger) write(path string) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	w.Comma = '\t'
-	if err := w.Write(ledgerTitle); err != nil {
+	var buffer bytes.Buffer
+	writer := csv.NewWriter(&buffer)
+	writer.Comma = '\t'
+	if err := writer.Write(ledgerTitle); err != nil {
 		return err
 	}
 	keys := slices.SortedFunc(maps.Keys(l), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	for _, key := range keys {
-		e := l[key]
-		line := []string{key[0], key[1], e.against}
-		for _, v := range []float64{e.median, e.least, e.most} {
-			line = append(line, strconv.FormatFloat(v, 'g', 4, 64))
+		entry := l[key]
+		line := []string{key[0], key[1], entry.against}
+		for _, value := range []float64{entry.median, entry.least, entry.most} {
+			line = append(line, strconv.FormatFloat(value, 'g', 4, 64))
 		}
-		if err := w.Write(line); err != nil {
+		if err := writer.Write(line); err != nil {
 			return err
 		}
 	}
-	w.Flush()
-	if err := w.Error(); err != nil {
+	writer.Flush()
+	if err := writer.Error(); err != nil {
 		return err
 	}
-	return files.Write(path, b.Bytes())
+	return files.Write(path, buffer.Bytes())
 }
 
 // add commits the rows that have a figure.
 func (l ledger) add(rows []row, base string) {
-	for _, r := range rows {
-		if s, against := r.standing(base); s != nil && against != "" {
-			l[r.key()] = entry{*s, against}
+	for _, row := range rows {
+		if standing, against := row.standing(base); standing != nil && against != "" {
+			l[row.key()] = entry{*standing, against}
 		}
 	}
 }
@@ -115,25 +115,25 @@ const tolerance = 0.10
 // tolerance or more, and each of its pairs at all. A row that lost its figure did, too.
 // The reason is empty if it did not.
 func (l ledger) worse(r row, base string) (reason string) {
-	e, ok := l[r.key()]
-	s, against := r.standing(base)
+	entry, ok := l[r.key()]
+	standing, against := r.standing(base)
 	switch {
-	case !ok || against != e.against:
+	case !ok || against != entry.against:
 		return ""
-	case s == nil:
-		return fmt.Sprintf("no figure, and %s is committed", digits(e.median))
+	case standing == nil:
+		return fmt.Sprintf("no figure, and %s is committed", digits(entry.median))
 	}
-	by := s.median/e.median - 1
-	apart := s.least > e.median // by is infinite if 0 is committed
+	by := standing.median/entry.median - 1
+	apart := standing.least > entry.median // by is infinite if 0 is committed
 	if r.more {
-		by = 1 - s.median/e.median
-		apart = s.most < e.median
+		by = 1 - standing.median/entry.median
+		apart = standing.most < entry.median
 	}
 	switch {
 	case !apart || by < tolerance-1e-9:
 		return ""
-	case e.median == 0:
-		return digits(s.median) + ", and 0 is committed"
+	case entry.median == 0:
+		return digits(standing.median) + ", and 0 is committed"
 	}
 	return fmt.Sprintf("%.0f %% worse than committed", 100*by)
 }
@@ -167,19 +167,19 @@ func (r row) standing(base string) (s *standing, against string) {
 // met says whether the row is where it is wanted; ok is false if nothing is wanted
 // or nothing was measured.
 func (r row) met() (met, ok bool) {
-	var v float64
-	switch s, _ := r.standing(""); {
+	var value float64
+	switch standing, _ := r.standing(""); {
 	case r.wanted == 0:
 		return false, false
 	case r.seconds > 0 && len(r.right) > 0:
-		v = median(r.right)
-	case s == nil:
+		value = median(r.right)
+	case standing == nil:
 		return false, false
 	default:
-		v = s.median
+		value = standing.median
 	}
 	if r.more {
-		return v >= r.wanted, true
+		return value >= r.wanted, true
 	}
-	return v <= r.wanted, true
+	return value <= r.wanted, true
 }

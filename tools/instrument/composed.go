@@ -55,8 +55,8 @@ func differing(a, b string) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, f := range files {
-			names[f.Name()] = true
+		for _, entry := range files {
+			names[entry.Name()] = true
 		}
 	}
 	for _, name := range []string{"provenance.json", "report.html"} { // which have the time and the arguments
@@ -145,15 +145,15 @@ var judgedLine = regexp.MustCompile(`(\d+) events: recorded in \S+ \(\d+ MiB\), 
 // longJudged reads what TestManyEvents logs. The sample is empty if there is no such
 // test.
 func longJudged(text string) (sample, error) {
-	m := judgedLine.FindStringSubmatch(text)
-	if m == nil {
+	texts := judgedLine.FindStringSubmatch(text)
+	if texts == nil {
 		return sample{}, nil
 	}
-	events, err := strconv.ParseFloat(m[1], 64)
-	took, err2 := time.ParseDuration(m[2])
-	mebi, err3 := strconv.ParseFloat(m[3], 64)
+	events, err := strconv.ParseFloat(texts[1], 64)
+	took, err2 := time.ParseDuration(texts[2])
+	mebi, err3 := strconv.ParseFloat(texts[3], 64)
 	if err := errors.Join(err, err2, err3); err != nil {
-		return nil, fmt.Errorf("%q: %w", m[0], err)
+		return nil, fmt.Errorf("%q: %w", texts[0], err)
 	}
 	return sample{"judge by run": float64(took) / (events * float64(perDecision)), "GiB": mebi / 1024}, nil
 }

@@ -99,10 +99,10 @@ func pick(all []probe, only string, withLong bool) (picked []probe, err error) {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
 	var names []string
-	for _, p := range all {
-		names = append(names, p.name)
-		if re.MatchString(p.name) && (only != "" || p.when == always || p.when == long && withLong) {
-			picked = append(picked, p)
+	for _, probe := range all {
+		names = append(names, probe.name)
+		if re.MatchString(probe.name) && (only != "" || probe.when == always || probe.when == long && withLong) {
+			picked = append(picked, probe)
 		}
 	}
 	if len(picked) == 0 {
@@ -134,8 +134,8 @@ func (t *tool) open(ctx context.Context, picked []probe, base string) (err error
 		return err
 	}
 	t.here.bin = filepath.Join(t.dir, "here")
-	for _, p := range picked {
-		if p.group == beforeAndNow && t.base == nil {
+	for _, probe := range picked {
+		if probe.group == beforeAndNow && t.base == nil {
 			if err := t.checkOut(ctx, base); err != nil {
 				return err
 			}
@@ -202,13 +202,13 @@ func (t *tool) close(ctx context.Context) error {
 
 // build makes the programs that the probes run.
 func (t *tool) build(ctx context.Context, picked []probe) error {
-	for _, p := range picked {
+	for _, probe := range picked {
 		sides := []*side{t.here}
-		if p.group == beforeAndNow {
+		if probe.group == beforeAndNow {
 			sides = append(sides, t.base)
 		}
-		for _, s := range sides {
-			if err := s.build(ctx, p.pkg); err != nil {
+		for _, side := range sides {
+			if err := side.build(ctx, probe.pkg); err != nil {
 				return err
 			}
 		}
@@ -222,14 +222,14 @@ func (t *tool) measure(ctx context.Context, picked []probe, n int, committed led
 	rep.base = t.named
 	rep.committed = committed
 	for i := 0; i < len(picked) && ctx.Err() == nil; i++ {
-		p := picked[i]
-		fmt.Fprintf(t.stderr, "[%d/%d] %s", i+1, len(picked), p.name)
+		probe := picked[i]
+		fmt.Fprintf(t.stderr, "[%d/%d] %s", i+1, len(picked), probe.name)
 		began := clock.Nano()
-		err := p.take(ctx, t, n, &rep)
+		err := probe.take(ctx, t, n, &rep)
 		fmt.Fprintf(t.stderr, ": %s\n", format.NS(float64(clock.Nano()-began)))
 		if err != nil && ctx.Err() == nil {
 			failed++
-			fmt.Fprintf(t.stderr, "instrument: %s: %v\n", p.name, err)
+			fmt.Fprintf(t.stderr, "instrument: %s: %v\n", probe.name, err)
 		}
 	}
 	rep.others = t.others
@@ -241,9 +241,9 @@ func (t *tool) measure(ctx context.Context, picked []probe, n int, committed led
 // decide it.
 func (p probe) take(ctx context.Context, t *tool, n int, rep *report) (err error) {
 	if p.check != nil {
-		c, err := p.check(ctx, t)
+		checked, err := p.check(ctx, t)
 		if err == nil {
-			rep.checks = append(rep.checks, c)
+			rep.checks = append(rep.checks, checked)
 		}
 		return err
 	}

@@ -28,14 +28,14 @@ func (t *tool) sameModules(ctx context.Context) (changed []module, err error) {
 		return nil, err
 	}
 	versions := map[string]string{}
-	for _, m := range here {
-		versions[m.Path] = m.Version
+	for _, module := range here {
+		versions[module.Path] = module.Version
 	}
 	get := []string{"get"}
-	for _, m := range base {
-		if v := versions[m.Path]; v != "" && v != m.Version && !m.Indirect {
-			changed = append(changed, m)
-			get = append(get, m.Path+"@"+v)
+	for _, module := range base {
+		if text := versions[module.Path]; text != "" && text != module.Version && !module.Indirect {
+			changed = append(changed, module)
+			get = append(get, module.Path+"@"+text)
 		}
 	}
 	for _, args := range [][]string{get, {"mod", "tidy"}} {

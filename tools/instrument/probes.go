@@ -339,13 +339,13 @@ func read(out *output) ([]recorded, error) {
 		return nil, fmt.Errorf("results.json: schema %d with %d runs cannot be read here", file.Schema, len(file.Runs))
 	}
 	for i := range file.Runs {
-		r := &file.Runs[i]
+		recorded := &file.Runs[i]
 		switch {
 		case file.Schema == 2:
-		case r.Params.Loop == "open":
-			r.Response = r.Latency
+		case recorded.Params.Loop == "open":
+			recorded.Response = recorded.Latency
 		default:
-			r.Service = r.Latency
+			recorded.Service = recorded.Latency
 		}
 	}
 	return file.Runs, nil
@@ -358,15 +358,15 @@ func results(out *output) (sample, error) {
 		return nil, err
 	}
 	values := map[string][]float64{}
-	for _, r := range runs {
-		put := func(key string, v float64) { values[key] = append(values[key], v) }
-		put("throughput", r.Throughput)
-		put("client CPU", r.Cost.Client)
-		if r.Reference > 0 {
-			put("bare loop", r.Reference)
-			put("by bare loop", r.Throughput/r.Reference)
+	for _, recorded := range runs {
+		put := func(key string, value float64) { values[key] = append(values[key], value) }
+		put("throughput", recorded.Throughput)
+		put("client CPU", recorded.Cost.Client)
+		if recorded.Reference > 0 {
+			put("bare loop", recorded.Reference)
+			put("by bare loop", recorded.Throughput/recorded.Reference)
 		}
-		for name, p := range map[string]*percentiles{"service": r.Service, "response": r.Response} {
+		for name, p := range map[string]*percentiles{"service": recorded.Service, "response": recorded.Response} {
 			if p != nil {
 				put(name+" p50", p.P50)
 				put(name+" p99", p.P99)

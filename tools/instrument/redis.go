@@ -27,9 +27,9 @@ var sharedMetrics = []metric{
 
 func named(prefix string) []metric {
 	var out []metric
-	for _, m := range sharedMetrics {
-		m.what = prefix + m.what
-		out = append(out, m)
+	for _, metric := range sharedMetrics {
+		metric.what = prefix + metric.what
+		out = append(out, metric)
 	}
 	return out
 }
@@ -85,13 +85,13 @@ func besideRedisBenchmark(clients int, more ...string) probe {
 }
 
 func flagsOf(server *redis.Store, clients, requests int) []string {
-	o := server.Admin().Options()
+	options := server.Admin().Options()
 	args := []string{"-c", strconv.Itoa(clients), "-n", strconv.Itoa(requests), "-t", "incr", "--csv"}
-	if host, port, err := net.SplitHostPort(o.Addr); err == nil {
+	if host, port, err := net.SplitHostPort(options.Addr); err == nil {
 		args = append(args, "-h", host, "-p", port)
 	}
-	if o.Password != "" {
-		args = append(args, "-a", o.Password)
+	if options.Password != "" {
+		args = append(args, "-a", options.Password)
 	}
 	return args
 }
@@ -145,11 +145,11 @@ func fromCSV(text string) (sample, error) {
 			if title != name {
 				continue
 			}
-			v, err := strconv.ParseFloat(lines[1][i], 64)
+			value, err := strconv.ParseFloat(lines[1][i], 64)
 			if err != nil {
 				return nil, fmt.Errorf("redis-benchmark's %s: %w", name, err)
 			}
-			s[to.key] = v * to.by
+			s[to.key] = value * to.by
 		}
 		if _, ok := s[to.key]; !ok {
 			return nil, fmt.Errorf("redis-benchmark printed no %s: %q: version 6.2 or newer is needed", name, text)

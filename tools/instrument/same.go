@@ -33,11 +33,11 @@ type checked struct {
 
 func (c *checked) lines() []string {
 	out := []string{fmt.Sprintf("%s: %d of %d compared are the same; %s", strings.ToUpper(c.what), c.same, c.compared, c.how)}
-	for _, d := range c.explained {
-		out = append(out, "  "+d)
+	for _, text := range c.explained {
+		out = append(out, "  "+text)
 	}
-	for _, d := range c.unexplained {
-		out = append(out, "  FAILS, and no reason is listed: "+d)
+	for _, text := range c.unexplained {
+		out = append(out, "  FAILS, and no reason is listed: "+text)
 	}
 	return out
 }
@@ -57,10 +57,10 @@ func readReasons(path, base, check string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(bytes.NewReader(text))
-	r.Comma = '\t'
-	r.FieldsPerRecord = 4
-	lines, err := r.ReadAll()
+	reader := csv.NewReader(bytes.NewReader(text))
+	reader.Comma = '\t'
+	reader.FieldsPerRecord = 4
+	lines, err := reader.ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -120,9 +120,9 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 	}
 	type job struct{ preset, strategy string }
 	var jobs []job
-	for _, p := range presets {
+	for _, text := range presets {
 		for _, s := range strategies {
-			jobs = append(jobs, job{p, s})
+			jobs = append(jobs, job{text, s})
 		}
 	}
 	type result struct {

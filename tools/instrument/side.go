@@ -36,8 +36,8 @@ var former = map[string][]string{"harness/measure": {"harness"}, "oracle": {"har
 
 // folder is where the side has the package.
 func (s *side) folder(pkg string) (path string, ok bool) {
-	for _, p := range append([]string{pkg}, former[pkg]...) {
-		path = filepath.Join(s.root, filepath.FromSlash(p))
+	for _, text := range append([]string{pkg}, former[pkg]...) {
+		path = filepath.Join(s.root, filepath.FromSlash(text))
 		if files, err := filepath.Glob(filepath.Join(path, "*.go")); err == nil && len(files) > 0 {
 			return path, true
 		}
@@ -169,11 +169,11 @@ func benchmarks(out *output) (sample, error) {
 		}
 		name := suffix.ReplaceAllString(fields[0], "")
 		for i := 2; i+1 < len(fields); i += 2 {
-			v, err := strconv.ParseFloat(fields[i], 64)
+			value, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
 				return nil, fmt.Errorf("%q is no result of a benchmark", strings.TrimSpace(line))
 			}
-			s[name+" "+fields[i+1]] = v
+			s[name+" "+fields[i+1]] = value
 		}
 	}
 	return s, nil

@@ -21,7 +21,7 @@ type sample map[string]float64
 type turn func(context.Context) (sample, error)
 
 // inTurns takes n samples of each, in the order a b, b a, a b and so on.
-func inTurns(ctx context.Context, n int, a, b turn) (as, bs []sample, err error) {
+func inTurns(ctx context.Context, n int, a, b turn) (samples, bs []sample, err error) {
 	for i := range n {
 		var x, y sample
 		if i%2 == 0 {
@@ -35,10 +35,10 @@ func inTurns(ctx context.Context, n int, a, b turn) (as, bs []sample, err error)
 		if err != nil {
 			return nil, nil, err
 		}
-		as = append(as, x)
+		samples = append(samples, x)
 		bs = append(bs, y)
 	}
-	return as, bs, nil
+	return samples, bs, nil
 }
 
 // metric is a figure of a probe: one row of the table.
@@ -74,9 +74,9 @@ func newRow(m metric, g group, names [2]string, left, right []sample) row {
 	r := row{metric: m, group: g}
 	for i, samples := range [][]sample{left, right} {
 		var values []float64
-		for _, s := range samples {
-			if v, ok := s[m.key]; ok {
-				values = append(values, v/max(m.per, 1))
+		for _, sample := range samples {
+			if value, ok := sample[m.key]; ok {
+				values = append(values, value/max(m.per, 1))
 			}
 		}
 		switch {
@@ -181,14 +181,14 @@ func (r *report) rows() []row { return slices.Concat(r.tables[:]...) }
 // behind names the rows that fell behind what is committed, and what is no longer the
 // same on both sides.
 func (r *report) behind() (names []string) {
-	for _, x := range r.rows() {
-		if why := r.committed.worse(x, r.base); why != "" {
-			names = append(names, x.what+", "+x.unit+": "+why)
+	for _, row := range r.rows() {
+		if why := r.committed.worse(row, r.base); why != "" {
+			names = append(names, row.what+", "+row.unit+": "+why)
 		}
 	}
-	for _, c := range r.checks {
-		for _, d := range c.unexplained {
-			names = append(names, c.what+": "+d)
+	for _, checked := range r.checks {
+		for _, text := range checked.unexplained {
+			names = append(names, checked.what+": "+text)
 		}
 	}
 	return names
@@ -206,16 +206,16 @@ func (r *report) names(g group) [2]string {
 
 // of makes the rows of a probe's samples.
 func (r *report) of(p probe, left, right []sample) (rows []row) {
-	for _, m := range p.metrics {
-		rows = append(rows, newRow(m, p.group, r.names(p.group), left, right))
+	for _, metric := range p.metrics {
+		rows = append(rows, newRow(metric, p.group, r.names(p.group), left, right))
 	}
 	return rows
 }
 
 // add puts rows into their tables.
 func (r *report) add(rows []row) {
-	for _, x := range rows {
-		r.tables[x.table()] = append(r.tables[x.table()], x)
+	for _, row := range rows {
+		r.tables[row.table()] = append(r.tables[row.table()], row)
 	}
 }
 
@@ -236,16 +236,16 @@ func (r *report) print(w io.Writer) {
 			{Title: names[0]}, {Title: names[1]}, {Title: middle},
 			{Title: "wanted"}, {Title: "com-\nmitted"}, {Title: "verdict", Left: true, Flexible: true, Minimum: 16},
 		}}
-		for _, x := range rows {
-			table.Add(r.cells(x)...)
+		for _, row := range rows {
+			table.Add(r.cells(row)...)
 		}
 		for _, line := range (layout.Page{}).Table(&table) {
 			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
 	}
-	for _, c := range r.checks {
-		for _, line := range c.lines() {
+	for _, checked := range r.checks {
+		for _, line := range checked.lines() {
 			for _, part := range layout.Wrap(line, layout.Width) {
 				fmt.Fprintln(w, part)
 			}
@@ -263,8 +263,8 @@ func (r *report) print(w io.Writer) {
 		notes += fmt.Sprintf(" Other programs took %s of the processors in the median sample, %s in the worst.",
 			format.Pct(100*median(r.others)), format.Pct(100*slices.Max(r.others)))
 	}
-	for _, m := range r.given {
-		notes += fmt.Sprintf(" Both sides have this tree's version of %s; %s named %s.", m.Path, r.base, m.Version)
+	for _, module := range r.given {
+		notes += fmt.Sprintf(" Both sides have this tree's version of %s; %s named %s.", module.Path, r.base, module.Version)
 	}
 	for _, line := range layout.Wrap(notes, layout.Width) {
 		fmt.Fprintln(w, line)
@@ -299,8 +299,8 @@ func (r *report) cells(x row) []string {
 	}
 	committed := "-"
 	if _, against := x.standing(r.base); against != "" {
-		if e, ok := r.committed[x.key()]; ok && e.against == against {
-			committed = digits(e.median)
+		if entry, ok := r.committed[x.key()]; ok && entry.against == against {
+			committed = digits(entry.median)
 		}
 	}
 	verdict := x.verdict()
@@ -318,12 +318,12 @@ func (r *report) cells(x row) []string {
 }
 
 // digits renders a figure of any size with three digits at least.
-func digits(x float64) string {
+func digits(value float64) string {
 	switch {
-	case math.Abs(x) >= 1000:
-		return format.Count(int64(math.Round(x)))
-	case math.Abs(x) < 1 && x != 0:
-		return strconv.FormatFloat(x, 'g', 3, 64)
+	case math.Abs(value) >= 1000:
+		return format.Count(int64(math.Round(value)))
+	case math.Abs(value) < 1 && value != 0:
+		return strconv.FormatFloat(value, 'g', 3, 64)
 	}
-	return format.Digits(x)
+	return format.Digits(value)
 }

@@ -21,9 +21,9 @@ const (
 
 // fill makes the figures of a page that was written by hand anew. It returns nil if it
 // has none.
-func (e *Evidence) fill(p *Page) ([]byte, error) {
+func (e *Evidence) fill(page *Page) ([]byte, error) {
 	var out bytes.Buffer
-	rest := string(p.Bytes)
+	rest := string(page.Bytes)
 	for {
 		before, from, ok := strings.Cut(rest, besideFrom)
 		if !ok {
@@ -33,11 +33,11 @@ func (e *Evidence) fill(p *Page) ([]byte, error) {
 		_, after, ended := strings.Cut(from, besideTo)
 		names := strings.Fields(list)
 		if !named || !ended || len(names) == 0 {
-			return nil, fmt.Errorf("%s: figures begin with %qNAMES -->, and end with %q, on lines of their own", p.Name, besideFrom, besideTo)
+			return nil, fmt.Errorf("%s: figures begin with %qNAMES -->, and end with %q, on lines of their own", page.Name, besideFrom, besideTo)
 		}
 		fmt.Fprintf(&out, "%s%s%s -->\n\n", before, besideFrom, list)
 		if err := e.beside(&out, names); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Name, err)
+			return nil, fmt.Errorf("%s: %w", page.Name, err)
 		}
 		fmt.Fprint(&out, besideTo)
 		rest = after
@@ -51,40 +51,40 @@ func (e *Evidence) fill(p *Page) ([]byte, error) {
 
 // beside shows what strategies cost with their default options, in the measured records
 // named behind "in", or in the one that has most of them.
-func (e *Evidence) beside(b *bytes.Buffer, words []string) error {
+func (e *Evidence) beside(buffer *bytes.Buffer, words []string) error {
 	names := words
-	in := []string(nil)
+	texts := []string(nil)
 	if i := slices.Index(words, "in"); i >= 0 {
 		names = words[:i]
-		in = words[i+1:]
+		texts = words[i+1:]
 	}
 	var shown [][]figure
 	for i := range e.Runs {
-		f := &e.Runs[i]
-		if f.Kind != results.Measured || len(in) > 0 && !slices.Contains(in, e.name(i)) {
+		file := &e.Runs[i]
+		if file.Kind != results.Measured || len(texts) > 0 && !slices.Contains(texts, e.name(i)) {
 			continue
 		}
-		switch rows := e.rows(f, names); {
+		switch rows := e.rows(file, names); {
 		case len(rows) < 2:
-		case len(in) > 0 || len(shown) == 0:
+		case len(texts) > 0 || len(shown) == 0:
 			shown = append(shown, rows)
 		case len(rows) > len(shown[0]):
 			shown[0] = rows
 		}
 	}
-	if len(e.Runs) > 0 && len(shown) != max(1, len(in)) {
+	if len(e.Runs) > 0 && len(shown) != max(1, len(texts)) {
 		return fmt.Errorf("no measured record has several of %s", strings.Join(words, ", "))
 	}
 	for _, rows := range shown {
-		compare(b, rows)
+		compare(buffer, rows)
 	}
 	return nil
 }
 
-func (e *Evidence) rows(f *results.File, names []string) (rows []figure) {
+func (e *Evidence) rows(file *results.File, names []string) (rows []figure) {
 	for _, name := range names {
 		of := e.figures(name)
-		if i := slices.IndexFunc(of, func(x figure) bool { return x.file == f }); i >= 0 {
+		if i := slices.IndexFunc(of, func(x figure) bool { return x.file == file }); i >= 0 {
 			rows = append(rows, of[i])
 		}
 	}
@@ -92,33 +92,33 @@ func (e *Evidence) rows(f *results.File, names []string) (rows []figure) {
 }
 
 // compare is a table of what strategies cost in one record.
-func compare(b *bytes.Buffer, rows []figure) {
-	fmt.Fprintf(b, "From [%s](%s#runs):\n\n", rows[0].name, Index)
-	heading(b, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips"})
-	for _, r := range rows {
-		s := r.summary
-		cells := []string{cell(s.Label), "invalid", "-", "-"}
-		if s.Counts() {
-			shown := func(key string) string { return figures.Of(key).Text(s, nil) }
-			cells = []string{cell(s.Label), shown("leak"), worst(s), shown("false-rejects")}
+func compare(buffer *bytes.Buffer, rows []figure) {
+	fmt.Fprintf(buffer, "From [%s](%s#runs):\n\n", rows[0].name, Index)
+	heading(buffer, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips"})
+	for _, figure := range rows {
+		summary := figure.summary
+		cells := []string{cell(summary.Label), "invalid", "-", "-"}
+		if summary.Counts() {
+			shown := func(key string) string { return figures.Of(key).Text(summary, nil) }
+			cells = []string{cell(summary.Label), shown("leak"), worst(summary), shown("false-rejects")}
 		}
-		line(b, append(cells, timing("throughput", s), timing("p50", s), timing("p99", s), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips)))
+		line(buffer, append(cells, timing("throughput", summary), timing("p50", summary), timing("p99", summary), work(summary.Cost.Commands, summary.Cost.SQL, summary.Cost.RoundTrips)))
 	}
-	fmt.Fprintln(b)
+	fmt.Fprintln(buffer)
 }
 
 // worst is the leak of the worst window, and the strictest declared bound on it.
-func worst(s *results.Summary) string {
+func worst(summary *results.Summary) string {
 	bound := int64(quota.Unbounded)
-	for _, c := range s.Guarantee {
-		if c.Property == results.LeakProperty {
-			bound = min(bound, c.Bound)
+	for _, clause := range summary.Guarantee {
+		if clause.Property == results.LeakProperty {
+			bound = min(bound, clause.Bound)
 		}
 	}
 	if bound == quota.Unbounded {
-		return format.Count(s.Leak.WorstUnits) + ", none"
+		return format.Count(summary.Leak.WorstUnits) + ", none"
 	}
-	return format.Count(s.Leak.WorstUnits) + ", " + format.Count(bound)
+	return format.Count(summary.Leak.WorstUnits) + ", " + format.Count(bound)
 }
 
 func work(commands, sql, trips float64) string {

@@ -48,12 +48,12 @@ func readVerdicts(dir string) (*Verdicts, error) {
 	if err := cmd.Execute(); err != nil {
 		return nil, fmt.Errorf("judge %s: %w\n%s", dir, err, messages.String())
 	}
-	v := &Verdicts{Dir: dir}
-	err := json.Unmarshal(out.Bytes(), &v.Report)
+	verdicts := &Verdicts{Dir: dir}
+	err := json.Unmarshal(out.Bytes(), &verdicts.Report)
 	if err == nil {
-		v.Files, err = claims.Builtin(explore.Properties())
+		verdicts.Files, err = claims.Builtin(explore.Properties())
 	}
-	return v, err
+	return verdicts, err
 }
 
 // of are the claims of a design record.
@@ -71,16 +71,16 @@ func (v *Verdicts) pages() ([]Page, error) {
 	}
 	heading(&index, columns)
 	var out []Page
-	for _, f := range v.Files {
-		pages, err := v.page(f)
+	for _, file := range v.Files {
+		pages, err := v.page(file)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, pages...)
-		cells := []string{fmt.Sprintf("[%s](%s)", f.Record, recordPage(f.Record))}
+		cells := []string{fmt.Sprintf("[%s](%s)", file.Record, recordPage(file.Record))}
 		for _, verdict := range claims.Verdicts {
 			n := 0
-			for _, j := range v.of(f.Record) {
+			for _, j := range v.of(file.Record) {
 				if j.Verdict == verdict {
 					n++
 				}
@@ -101,22 +101,22 @@ func (v *Verdicts) pages() ([]Page, error) {
 func recordPage(record string) string { return strings.ToLower(record) + ".md" }
 
 // page is that of a design record, followed by its drawings.
-func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
-	var b, exhibits bytes.Buffer
-	fmt.Fprintf(&b, "# %s: %s\n\n", f.Record, f.Title)
-	for _, part := range []struct{ name, text string }{{"Keep", f.Summary.Keep}, {"Change", f.Summary.Change}, {"Instead", f.Summary.Instead}} {
+func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
+	var buffer, exhibits bytes.Buffer
+	fmt.Fprintf(&buffer, "# %s: %s\n\n", file.Record, file.Title)
+	for _, part := range []struct{ name, text string }{{"Keep", file.Summary.Keep}, {"Change", file.Summary.Change}, {"Instead", file.Summary.Instead}} {
 		if part.text != "" {
-			fmt.Fprintf(&b, "- **%s**: %s\n", part.name, strings.TrimSpace(part.text))
+			fmt.Fprintf(&buffer, "- **%s**: %s\n", part.name, strings.TrimSpace(part.text))
 		}
 	}
-	fmt.Fprintln(&b)
-	heading(&b, []string{"claim", "what the record says", "here", "verdict"})
-	for _, j := range v.of(f.Record) {
+	fmt.Fprintln(&buffer)
+	heading(&buffer, []string{"claim", "what the record says", "here", "verdict"})
+	for _, j := range v.of(file.Record) {
 		verdict := "**" + string(j.Verdict) + "**" + condition(&j)
 		if j.Close {
 			verdict += " (close)"
 		}
-		line(&b, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict})
+		line(&buffer, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict})
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {
@@ -131,9 +131,9 @@ func (v *Verdicts) page(f *claims.File) (pages []Page, err error) {
 			return nil, err
 		}
 	}
-	b.Write(exhibits.Bytes())
-	b.WriteString(mark)
-	return append(pages, Page{claimPages + recordPage(f.Record), b.Bytes()}), nil
+	buffer.Write(exhibits.Bytes())
+	buffer.WriteString(mark)
+	return append(pages, Page{claimPages + recordPage(file.Record), buffer.Bytes()}), nil
 }
 
 // curve is the drawing of a claim; nil if no value of its sweep has the figure.
@@ -172,36 +172,36 @@ func condition(j *claims.Judgement) string {
 }
 
 // schedule prints the shortest one that a search of the claim found.
-func (v *Verdicts) schedule(b *bytes.Buffer, j *claims.Judgement) error {
+func (v *Verdicts) schedule(buffer *bytes.Buffer, j *claims.Judgement) error {
 	if j.Schedule == "" {
 		return nil
 	}
-	x, err := codec.ReadExploration(filepath.Join(v.Dir, j.Schedule, render.ExplorationName))
+	exploration, err := codec.ReadExploration(filepath.Join(v.Dir, j.Schedule, render.ExplorationName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var f *results.Finding
-	for _, s := range x.Searches {
-		_, f = shortest([]*results.Search{s})
-		if f != nil {
+	var finding *results.Finding
+	for _, search := range exploration.Searches {
+		_, finding = shortest([]*results.Search{search})
+		if finding != nil {
 			break
 		}
 	}
-	if f == nil {
+	if finding == nil {
 		return nil
 	}
-	fmt.Fprintf(b, "\n## %s: %s\n\n", j.ID, f.Property)
-	if len(f.Steps) <= most {
-		fmt.Fprint(b, "```\n")
-		if err := text.Timeline(b, layout.Page{}, f); err != nil {
+	fmt.Fprintf(buffer, "\n## %s: %s\n\n", j.ID, finding.Property)
+	if len(finding.Steps) <= most {
+		fmt.Fprint(buffer, "```\n")
+		if err := text.Timeline(buffer, layout.Page{}, finding); err != nil {
 			return err
 		}
-		fmt.Fprint(b, "```\n\n")
+		fmt.Fprint(buffer, "```\n\n")
 	}
-	fmt.Fprintf(b, "%s: `quotabench explore --replay %s`\n", format.Plural(int64(len(f.Steps)), "step", "steps"), f.Token)
+	fmt.Fprintf(buffer, "%s: `quotabench explore --replay %s`\n", format.Plural(int64(len(finding.Steps)), "step", "steps"), finding.Token)
 	return nil
 }
 
@@ -214,12 +214,12 @@ func (e *Evidence) claimed(name string) string {
 		return ""
 	}
 	var out []string
-	for _, f := range e.Verdicts.Files {
+	for _, file := range e.Verdicts.Files {
 		isAbout := func(j claims.Judgement) bool {
 			return slices.ContainsFunc(j.Commands, func(command string) bool { return uses(command, name) })
 		}
-		if slices.ContainsFunc(e.Verdicts.of(f.Record), isAbout) {
-			out = append(out, fmt.Sprintf("[%s](%s%s)", f.Record, claimPages, recordPage(f.Record)))
+		if slices.ContainsFunc(e.Verdicts.of(file.Record), isAbout) {
+			out = append(out, fmt.Sprintf("[%s](%s%s)", file.Record, claimPages, recordPage(file.Record)))
 		}
 	}
 	return strings.Join(out, ", ")

@@ -37,9 +37,9 @@ const choosing = "choosing.md"
 // others are the links to the pages of e that link to the page with the name.
 func (e *Evidence) others(name string) []string {
 	var out []string
-	for _, p := range e.Others {
-		if p.Name != choosing && bytes.Contains(p.Bytes, []byte("]("+name+")")) {
-			out = append(out, p.link())
+	for _, page := range e.Others {
+		if page.Name != choosing && bytes.Contains(page.Bytes, []byte("]("+name+")")) {
+			out = append(out, page.link())
 		}
 	}
 	return out
@@ -74,11 +74,11 @@ type figure struct {
 func (e *Evidence) figures(name string) []figure {
 	var out []figure
 	for i := range e.Runs {
-		f := &e.Runs[i]
-		all := f.Summarised()
+		file := &e.Runs[i]
+		all := file.Summarised()
 		for j := range all {
 			if all[j].Strategy == name {
-				out = append(out, figure{f, e.name(i), &all[j]})
+				out = append(out, figure{file, e.name(i), &all[j]})
 			}
 		}
 	}
@@ -90,9 +90,9 @@ func (e *Evidence) figures(name string) []figure {
 func (e *Evidence) searches(name string) []*results.Search {
 	var out []*results.Search
 	for i := range e.Explorations {
-		for _, s := range e.Explorations[i].Searches {
-			if s.Strategy == name {
-				out = append(out, s)
+		for _, search := range e.Explorations[i].Searches {
+			if search.Strategy == name {
+				out = append(out, search)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ const leak results.Property = "leak"
 // shortest is the shortest schedule that leaks, or, if none does, that breaks another
 // property, with its search. One without faults goes before all others; nil if nothing
 // was found.
-func shortest(searches []*results.Search) (of *results.Search, f *results.Finding) {
+func shortest(searches []*results.Search) (search *results.Search, finding *results.Finding) {
 	leaks := func(f *results.Finding) int {
 		if f.Property == leak {
 			return 0
@@ -115,22 +115,22 @@ func shortest(searches []*results.Search) (of *results.Search, f *results.Findin
 	for _, s := range searches {
 		for i := range s.Findings {
 			x := &s.Findings[i]
-			if f == nil || cmp.Or(cmp.Compare(len(x.Faults), len(f.Faults)), cmp.Compare(leaks(x), leaks(f)), cmp.Compare(len(x.Steps), len(f.Steps))) < 0 {
-				of = s
-				f = x
+			if finding == nil || cmp.Or(cmp.Compare(len(x.Faults), len(finding.Faults)), cmp.Compare(leaks(x), leaks(finding)), cmp.Compare(len(x.Steps), len(finding.Steps))) < 0 {
+				search = s
+				finding = x
 			}
 		}
 	}
-	return of, f
+	return search, finding
 }
 
 // skipped is why a strategy took no part in the runs; "" if it did, or if
 // nothing is said.
 func (e *Evidence) skipped(name string) string {
 	for i := range e.Runs {
-		for _, s := range e.Runs[i].Skipped {
-			if s.Strategy == name {
-				return s.Reason
+		for _, skipped := range e.Runs[i].Skipped {
+			if skipped.Strategy == name {
+				return skipped.Reason
 			}
 		}
 	}

@@ -18,76 +18,76 @@ const longest = 4
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.
-func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
-	searches := e.searches(m.Name)
+func explored(buffer *bytes.Buffer, meta *strategies.Meta, evidence *Evidence) error {
+	searches := evidence.searches(meta.Name)
 	if len(searches) == 0 {
 		return nil
 	}
-	fmt.Fprint(b, "## Explored\n\n")
-	heading(b, []string{"scripts", "limit", "faults", "states", "violations (steps)"})
-	for _, s := range searches {
-		line(b, []string{callers(s), format.Count(s.Limit), faults(s), states(s), found(s)})
+	fmt.Fprint(buffer, "## Explored\n\n")
+	heading(buffer, []string{"scripts", "limit", "faults", "states", "violations (steps)"})
+	for _, search := range searches {
+		line(buffer, []string{callers(search), format.Count(search.Limit), faults(search), states(search), found(search)})
 	}
-	fmt.Fprintln(b)
-	of, f := shortest(searches)
-	if f == nil {
+	fmt.Fprintln(buffer)
+	of, finding := shortest(searches)
+	if finding == nil {
 		return nil
 	}
-	if len(f.Steps) > longest || f.Property != leak {
-		fmt.Fprintf(b, "Repeat %s: `quotabench explore --replay %s`\n\n", f.Property, f.Token)
+	if len(finding.Steps) > longest || finding.Property != leak {
+		fmt.Fprintf(buffer, "Repeat %s: `quotabench explore --replay %s`\n\n", finding.Property, finding.Token)
 		return nil
 	}
-	fmt.Fprintf(b, "The %s, faults: %s:\n\n```\n", f.Property, faults(of))
-	if err := text.Timeline(b, layout.Page{}, f); err != nil {
+	fmt.Fprintf(buffer, "The %s, faults: %s:\n\n```\n", finding.Property, faults(of))
+	if err := text.Timeline(buffer, layout.Page{}, finding); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "```\n\nRepeat it: `quotabench explore --replay %s`\n\n", f.Token)
+	fmt.Fprintf(buffer, "```\n\nRepeat it: `quotabench explore --replay %s`\n\n", finding.Token)
 	return nil
 }
 
 // callers are what they do, and on how many instances if they share one.
-func callers(s *results.Search) string {
-	scripts := cell("`" + strings.Join(s.Scripts, "; ") + "`")
-	if s.Instances < s.Clients {
-		return fmt.Sprintf("%s: %d clients, %s", scripts, s.Clients, format.Number(int64(s.Instances), "instance"))
+func callers(search *results.Search) string {
+	scripts := cell("`" + strings.Join(search.Scripts, "; ") + "`")
+	if search.Instances < search.Clients {
+		return fmt.Sprintf("%s: %d clients, %s", scripts, search.Clients, format.Number(int64(search.Instances), "instance"))
 	}
 	return scripts
 }
 
 // states that a search saw.
-func states(s *results.Search) string {
-	if s.Capped != "" {
-		return format.Count(int64(s.States)) + "+"
+func states(search *results.Search) string {
+	if search.Capped != "" {
+		return format.Count(int64(search.States)) + "+"
 	}
-	return format.Count(int64(s.States))
+	return format.Count(int64(search.States))
 }
 
 // found lists the findings of one search, or says why it claims nothing.
-func found(s *results.Search) string {
+func found(search *results.Search) string {
 	var parts []string
-	for i := range s.Findings {
-		f := &s.Findings[i]
-		part := fmt.Sprintf("%s %d", f.Property, len(f.Steps))
-		if len(f.Faults) > 0 {
-			part += " (" + joined(f.Faults, faultName) + ")"
+	for i := range search.Findings {
+		finding := &search.Findings[i]
+		part := fmt.Sprintf("%s %d", finding.Property, len(finding.Steps))
+		if len(finding.Faults) > 0 {
+			part += " (" + joined(finding.Faults, faultName) + ")"
 		}
 		parts = append(parts, part)
 	}
-	for _, w := range s.Withheld {
-		parts = append(parts, "no claim: "+cell(w.Detail))
+	for _, withheld := range search.Withheld {
+		parts = append(parts, "no claim: "+cell(withheld.Detail))
 	}
 	return cmp.Or(strings.Join(parts, "; "), "none")
 }
 
 // faults of a search, in words.
-func faults(s *results.Search) string {
+func faults(search *results.Search) string {
 	switch {
-	case s.Passes:
+	case search.Passes:
 		return "time between calls"
-	case len(s.Faults) == 0:
+	case len(search.Faults) == 0:
 		return "none"
-	case len(s.Faults) > 4:
+	case len(search.Faults) > 4:
 		return "all"
 	}
-	return joined(s.Faults, faultName)
+	return joined(search.Faults, faultName)
 }

@@ -28,11 +28,11 @@ func readFaults(dir string) (*claims.Report, error) {
 	cmd := cli.Command(&out, &messages)
 	cmd.SetArgs([]string{"faults", "--from", dir, "--format", "json"})
 	failed := cmd.Execute() // also if a declaration is refuted
-	r := new(claims.Report)
-	if err := json.Unmarshal(out.Bytes(), r); err != nil {
+	report := new(claims.Report)
+	if err := json.Unmarshal(out.Bytes(), report); err != nil {
 		return nil, fmt.Errorf("judge %s: %w\n%s", dir, cmp.Or(failed, err), messages.String())
 	}
-	return r, nil
+	return report, nil
 }
 
 // parts are the tables of the page, by what the names of their faults begin with; the last has all others.
@@ -40,15 +40,15 @@ var parts = []struct{ title, prefix string }{{"Redis", "redis-"}, {"PostgreSQL",
 
 // matrix is the page of a report: in each table a row for each strategy, and a column for each fault. Below are the declarations
 // that are refuted.
-func matrix(r *claims.Report) Page {
-	var b, refuted bytes.Buffer
-	fmt.Fprintf(&b, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/app/faults/faults.yaml). "+
-		"What it declares under the fault: %s Empty: it has no such store.\n", legend(r))
+func matrix(report *claims.Report) Page {
+	var buffer, refuted bytes.Buffer
+	fmt.Fprintf(&buffer, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/app/faults/faults.yaml). "+
+		"What it declares under the fault: %s Empty: it has no such store.\n", legend(report))
 	told := map[string]bool{}
 	for _, part := range parts {
 		columns := []string{"strategy"}
 		at := map[string]int{}
-		for _, cells := range r.ByFault() {
+		for _, cells := range report.ByFault() {
 			if fault := cells[0].Record; !told[fault] && strings.HasPrefix(fault, part.prefix) {
 				told[fault] = true
 				at[fault] = len(columns)
@@ -58,19 +58,19 @@ func matrix(r *claims.Report) Page {
 		if len(at) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n", part.title)
-		heading(&b, columns)
-		for _, cells := range r.ByStrategy() {
+		fmt.Fprintf(&buffer, "\n## %s\n\n", part.title)
+		heading(&buffer, columns)
+		for _, cells := range report.ByStrategy() {
 			if row := row(cells, at, &refuted); row != nil {
-				line(&b, row)
+				line(&buffer, row)
 			}
 		}
 	}
 	if refuted.Len() > 0 {
-		fmt.Fprintf(&b, "\n## Refuted\n\n%s", &refuted)
+		fmt.Fprintf(&buffer, "\n## Refuted\n\n%s", &refuted)
 	}
-	fmt.Fprintf(&b, "\nAll figures: `quotabench faults --from results/baseline/faults`\n%s", mark)
-	return Page{faultsPage, b.Bytes()}
+	fmt.Fprintf(&buffer, "\nAll figures: `quotabench faults --from results/baseline/faults`\n%s", mark)
+	return Page{faultsPage, buffer.Bytes()}
 }
 
 // row has the cells of a strategy in the columns of one table; nil if there are none. It tells what is refuted.
@@ -100,17 +100,17 @@ func row(cells []*claims.Judgement, at map[string]int, refuted *bytes.Buffer) (r
 const closeMark = "~"
 
 // legend says what the marks mean that there are.
-func legend(r *claims.Report) string {
+func legend(report *claims.Report) string {
 	seen := map[claims.Verdict]bool{}
 	unsure := false
-	for i := range r.Claims {
-		seen[r.Claims[i].Verdict] = true
-		unsure = unsure || r.Claims[i].Close
+	for i := range report.Claims {
+		seen[report.Claims[i].Verdict] = true
+		unsure = unsure || report.Claims[i].Close
 	}
 	var out []string
-	for _, v := range claims.CellVerdicts {
-		if seen[v] && claims.Marks[v] != "" {
-			out = append(out, claims.Marks[v]+" "+string(v))
+	for _, verdict := range claims.CellVerdicts {
+		if seen[verdict] && claims.Marks[verdict] != "" {
+			out = append(out, claims.Marks[verdict]+" "+string(verdict))
 		}
 	}
 	if unsure {
@@ -121,9 +121,9 @@ func legend(r *claims.Report) string {
 
 // leaked are the units over the limit; "" if there are none.
 func leaked(j *claims.Judgement) string {
-	for _, f := range j.Figures {
-		if f.Key == "leak" && f.Value != nil && *f.Value > 0 {
-			return "+" + format.Count(int64(*f.Value))
+	for _, shown := range j.Figures {
+		if shown.Key == "leak" && shown.Value != nil && *shown.Value > 0 {
+			return "+" + format.Count(int64(*shown.Value))
 		}
 	}
 	return ""

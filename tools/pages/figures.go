@@ -14,11 +14,11 @@ import (
 )
 
 // quoted has the strategy's rows of every record, measured ones first.
-func quoted(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
-	rows := e.figures(m.Name)
+func quoted(buffer *bytes.Buffer, meta *strategies.Meta, evidence *Evidence) {
+	rows := evidence.figures(meta.Name)
 	if len(rows) == 0 {
-		if why := e.skipped(m.Name); why != "" {
-			fmt.Fprintf(b, "## Measured\n\nNot part of the recorded runs: %s\n\n", sentence(why))
+		if why := evidence.skipped(meta.Name); why != "" {
+			fmt.Fprintf(buffer, "## Measured\n\nNot part of the recorded runs: %s\n\n", sentence(why))
 		}
 		return
 	}
@@ -27,63 +27,63 @@ func quoted(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 	if first, last := rows[0].file.Kind, rows[len(rows)-1].file.Kind; first == last {
 		title = map[string]string{results.Measured: "Measured", results.Simulated: "Simulated"}[first]
 	}
-	fmt.Fprintf(b, "## %s\n\n", title)
-	table(b, m, rows)
+	fmt.Fprintf(buffer, "## %s\n\n", title)
+	table(buffer, meta, rows)
 }
 
 // setting says what was asked of the strategy, in cells.
 func (f figure) setting() []string {
-	s := f.summary
-	p := &f.summary.Params
-	load := fmt.Sprintf("%s requests/s", format.Digits(p.RatePerS))
-	if p.Loop == results.ClosedLoop {
-		load = format.Plural(int64(p.Workers), "worker", "workers")
-		if s.Paced != nil {
-			load += fmt.Sprintf("; %s requests/s for latency", format.Count(int64(s.Paced.Params.RatePerS)))
+	summary := f.summary
+	params := &f.summary.Params
+	load := fmt.Sprintf("%s requests/s", format.Digits(params.RatePerS))
+	if params.Loop == results.ClosedLoop {
+		load = format.Plural(int64(params.Workers), "worker", "workers")
+		if summary.Paced != nil {
+			load += fmt.Sprintf("; %s requests/s for latency", format.Count(int64(summary.Paced.Params.RatePerS)))
 		}
 	}
-	load += fmt.Sprintf(", %s", format.Plural(int64(p.Instances), "instance", "instances"))
-	if p.Cold {
+	load += fmt.Sprintf(", %s", format.Plural(int64(params.Instances), "instance", "instances"))
+	if params.Cold {
 		load += ", cold connections"
 	}
-	if len(p.Trouble) > 0 {
-		load += ", trouble " + strings.Join(p.Trouble.Strings(), ", ")
+	if len(params.Trouble) > 0 {
+		load += ", trouble " + strings.Join(params.Trouble.Strings(), ", ")
 	}
-	return []string{s.Workload, fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), load}
+	return []string{summary.Workload, fmt.Sprintf("%s: %s, %s", summary.Policy, format.Units(params.Limit, params.Unit), params.WindowText()), load}
 }
 
 // table shows a strategy in each of the records.
-func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
+func table(buffer *bytes.Buffer, meta *strategies.Meta, rows []figure) {
 	timed := rows[0].file.Kind == results.Measured
 	columns := []string{"[run](" + Index + "#runs)", "leak", "trials that leaked", "false rejects", "drift"}
-	declares := len(m.Guarantee) > 0
+	declares := len(meta.Guarantee) > 0
 	if declares {
 		columns = append(columns, "guarantee")
 	}
 	if timed {
 		columns = slices.Insert(columns, 1, "decisions/s", "p50", "p99")
 	}
-	heading(b, columns)
-	for _, r := range rows {
-		s := r.summary
-		cells := []string{r.name}
-		if _, given, _ := strings.Cut(s.Label, ":"); given != "" {
+	heading(buffer, columns)
+	for _, figure := range rows {
+		summary := figure.summary
+		cells := []string{figure.name}
+		if _, given, _ := strings.Cut(summary.Label, ":"); given != "" {
 			cells[0] += ", " + cell(given)
 		}
 		switch {
-		case r.file.Kind == results.Measured:
-			cells = append(cells, timing("throughput", s), timing("p50", s), timing("p99", s))
+		case figure.file.Kind == results.Measured:
+			cells = append(cells, timing("throughput", summary), timing("p50", summary), timing("p99", summary))
 		case timed:
 			cells = append(cells, "-", "-", "-")
 		}
-		if s.Counts() {
+		if summary.Counts() {
 			for _, key := range []string{"leak", "leaked-trials", "false-rejects", "drift"} {
-				text := figures.Of(key).Text(s, nil)
+				text := figures.Of(key).Text(summary, nil)
 				switch key {
 				case "leaked-trials":
 					text, _, _ = strings.Cut(text, " (")
 				case "false-rejects":
-					text += neverGiven(s)
+					text += neverGiven(summary)
 				}
 				cells = append(cells, cell(strings.ReplaceAll(text, "\n", "; ")))
 			}
@@ -91,51 +91,55 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 			cells = append(cells, "invalid", "-", "-", "-")
 		}
 		switch {
-		case declares && s.Counts():
-			cells = append(cells, verdict(s))
+		case declares && summary.Counts():
+			cells = append(cells, verdict(summary))
 		case declares:
 			cells = append(cells, "-")
 		}
-		line(b, cells)
+		line(buffer, cells)
 	}
-	fmt.Fprintln(b)
+	fmt.Fprintln(buffer)
 }
 
 // verdict on what the strategy declares.
-func verdict(s *results.Summary) string {
-	if len(s.Guarantee) == 0 && len(s.NotPromised) == 0 {
+func verdict(summary *results.Summary) string {
+	if len(summary.Guarantee) == 0 && len(summary.NotPromised) == 0 {
 		return "not judged"
 	}
-	return figures.Guarantee(s)
+	return figures.Guarantee(summary)
 }
 
 // neverGiven is the room behind false rejects, which count one missing unit again for each
 // attempt.
-func neverGiven(s *results.Summary) string {
-	if n := s.FalseRejects.NeverGiven; n != nil && *n > 0 {
-		return "; " + format.Units(*n, s.Params.Unit) + " never given"
+func neverGiven(summary *results.Summary) string {
+	if n := summary.FalseRejects.NeverGiven; n != nil && *n > 0 {
+		return "; " + format.Units(*n, summary.Params.Unit) + " never given"
 	}
 	return ""
 }
 
-func line(b *bytes.Buffer, cells []string) { fmt.Fprintf(b, "|%s|\n", strings.Join(cells, "|")) }
+func line(buffer *bytes.Buffer, cells []string) {
+	fmt.Fprintf(buffer, "|%s|\n", strings.Join(cells, "|"))
+}
 
-func heading(b *bytes.Buffer, columns []string) {
-	line(b, columns)
-	fmt.Fprintln(b, strings.Repeat("|---", len(columns))+"|")
+func heading(buffer *bytes.Buffer, columns []string) {
+	line(buffer, columns)
+	fmt.Fprintln(buffer, strings.Repeat("|---", len(columns))+"|")
 }
 
 // timing is a timing over all rounds.
-func timing(key string, s *results.Summary) string { return figures.Of(key).Timing(s).Value }
+func timing(key string, summary *results.Summary) string {
+	return figures.Of(key).Timing(summary).Value
+}
 
 // machine says on which machine and stores a record was measured.
-func machine(f *results.File) string {
-	host := f.Provenance.Host
+func machine(file *results.File) string {
+	host := file.Provenance.Host
 	parts := []string{fmt.Sprintf("%s, %s of %s/%s", format.Plural(int64(host.CPUs), "core", "cores"), cmp.Or(host.Model, "a processor"), host.OS, host.Arch)}
-	for _, name := range f.StoreNames() {
-		if s := f.Stores[name]; !strings.Contains(name, ".") {
-			version, _, _ := strings.Cut(s.Version, " (")
-			parts = append(parts, strings.TrimSpace(name+" "+version)+" ("+s.Kind+")")
+	for _, name := range file.StoreNames() {
+		if store := file.Stores[name]; !strings.Contains(name, ".") {
+			version, _, _ := strings.Cut(store.Version, " (")
+			parts = append(parts, strings.TrimSpace(name+" "+version)+" ("+store.Kind+")")
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -57,30 +57,30 @@ func keep(from, to, name string) error {
 
 // pack compresses a record into a directory.
 func pack(path, dir string) error {
-	b, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if filepath.Base(path) == render.ResultsName {
-		f, err := codec.Decode(b)
+		file, err := codec.Decode(data)
 		if err != nil {
 			return err
 		}
-		for i := range f.Runs {
-			thin(&f.Runs[i])
+		for i := range file.Runs {
+			thin(&file.Runs[i])
 		}
-		b, err = codec.Encode(f)
+		data, err = codec.Encode(file)
 		if err != nil {
 			return err
 		}
 	}
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	_, err = z.Write(b)
-	err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755))
+	_, err = writer.Write(data)
+	err = errors.Join(err, writer.Close(), os.MkdirAll(dir, 0o755))
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func pack(path, dir string) error {
 }
 
 // thin leaves out how the machine was busy within a round.
-func thin(r *results.Run) {
-	if r.Waiting != nil {
-		r.Waiting.Slices = []results.WaitingSlice{}
+func thin(run *results.Run) {
+	if run.Waiting != nil {
+		run.Waiting.Slices = []results.WaitingSlice{}
 	}
-	if r.Paced != nil {
-		thin(r.Paced)
+	if run.Paced != nil {
+		thin(run.Paced)
 	}
 }
 
@@ -104,10 +104,10 @@ func seriesIn(report *claims.Report) (map[string]bool, error) {
 		return nil, err
 	}
 	reads := map[string]bool{}
-	for _, f := range files {
-		for _, c := range f.Claims {
-			if strings.Contains(c.Holds+c.Needs+c.Shows+c.Form, ".series") {
-				reads[f.Record+c.ID] = true
+	for _, file := range files {
+		for _, claim := range file.Claims {
+			if strings.Contains(claim.Holds+claim.Needs+claim.Shows+claim.Form, ".series") {
+				reads[file.Record+claim.ID] = true
 			}
 		}
 	}

@@ -84,16 +84,16 @@ func write(records, out string) error {
 		all = append(all, matrix(evidence.Faults))
 	}
 	for i := range evidence.Sweeps {
-		for _, d := range evidence.Sweeps[i].Plots {
-			image, err := d.Plot.Render("svg")
+		for _, drawing := range evidence.Sweeps[i].Plots {
+			image, err := drawing.Plot.Render("svg")
 			if err != nil {
 				return err
 			}
-			all = append(all, Page{evidence.Sweeps[i].image(d), image})
+			all = append(all, Page{evidence.Sweeps[i].image(drawing), image})
 		}
 	}
-	for _, p := range all {
-		if err := files.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
+	for _, page := range all {
+		if err := files.Write(filepath.Join(out, page.Name), []byte(format.Visible(string(page.Bytes)))); err != nil {
 			return err
 		}
 	}
@@ -107,35 +107,35 @@ func writeReports(records string) error {
 		return err
 	}
 	pages, err := reports(evidence)
-	for _, p := range pages {
+	for _, page := range pages {
 		if err == nil {
-			err = files.Write(filepath.Join(records, p.Name), p.Bytes)
+			err = files.Write(filepath.Join(records, page.Name), page.Bytes)
 		}
 	}
 	return err
 }
 
 // reports are those texts, by their names below the records.
-func reports(e *Evidence) (out []Page, err error) {
-	add := func(name string, f results.File) {
+func reports(evidence *Evidence) (out []Page, err error) {
+	add := func(name string, file results.File) {
 		var text []byte
 		if err == nil {
-			text, err = render.Text([]*render.Bundle{{File: &f}})
+			text, err = render.Text([]*render.Bundle{{File: &file}})
 		}
 		out = append(out, Page{filepath.Join(name, "report.txt"), text})
 	}
-	for i, f := range e.Runs {
-		add(e.Names[i], f)
+	for i, file := range evidence.Runs {
+		add(evidence.Names[i], file)
 	}
-	for _, s := range e.Sweeps {
-		add(s.Name, s.File)
+	for _, sweep := range evidence.Sweeps {
+		add(sweep.Name, sweep.File)
 	}
 	return out, err
 }
 
 // readEvidence reads the records in a directory and below it, except those of claims and faults, which have pages of their own.
 func readEvidence(dir string) (*Evidence, error) {
-	e := &Evidence{}
+	evidence := &Evidence{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -146,34 +146,34 @@ func readEvidence(dir string) (*Evidence, error) {
 		path = codec.Unpacked(path)
 		switch filepath.Base(path) {
 		case render.ResultsName:
-			f, err := codec.Read(path)
+			file, err := codec.Read(path)
 			if err != nil {
 				return err
 			}
 			name := filepath.Base(filepath.Dir(path))
-			if f.Sweep == nil {
-				e.Runs = append(e.Runs, f)
-				e.Names = append(e.Names, name)
+			if file.Sweep == nil {
+				evidence.Runs = append(evidence.Runs, file)
+				evidence.Names = append(evidence.Names, name)
 				return nil
 			}
-			s, err := newSweep(name, f)
+			sweep, err := newSweep(name, file)
 			if err != nil {
 				return err
 			}
-			e.Sweeps = append(e.Sweeps, s)
+			evidence.Sweeps = append(evidence.Sweeps, sweep)
 		case render.ExplorationName:
-			x, err := codec.ReadExploration(path)
+			exploration, err := codec.ReadExploration(path)
 			if err != nil {
 				return err
 			}
-			e.Explorations = append(e.Explorations, x)
+			evidence.Explorations = append(evidence.Explorations, exploration)
 		}
 		return nil
 	})
-	if err == nil && len(e.Runs)+len(e.Explorations) == 0 {
+	if err == nil && len(evidence.Runs)+len(evidence.Explorations) == 0 {
 		err = errors.New(dir + " holds no " + render.ResultsName + " and no " + render.ExplorationName)
 	}
-	return e, err
+	return evidence, err
 }
 
 // readOthers reads the pages in a directory that were not generated.

@@ -32,20 +32,20 @@ func Generated(page []byte) bool { return bytes.HasSuffix(page, []byte(mark)) }
 
 // Render writes the index and a page for each strategy, in the order of their names. Pages
 // written by hand that have figures of strategies next to each other follow, with those of
-// e.
-func Render(all []*strategies.Meta, e *Evidence) ([]Page, error) {
+// evidence.
+func Render(all []*strategies.Meta, evidence *Evidence) ([]Page, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b *strategies.Meta) int { return strings.Compare(a.Name, b.Name) })
-	out := []Page{{Index, index(all, e)}}
-	for _, m := range all {
-		p, err := page(m, e)
+	out := []Page{{Index, index(all, evidence)}}
+	for _, meta := range all {
+		data, err := page(meta, evidence)
 		if err != nil {
-			return nil, fmt.Errorf("page of %s: %w", m.Name, err)
+			return nil, fmt.Errorf("page of %s: %w", meta.Name, err)
 		}
-		out = append(out, Page{m.Name + ".md", p})
+		out = append(out, Page{meta.Name + ".md", data})
 	}
-	for i := range e.Others {
-		other := &e.Others[i]
-		filled, err := e.fill(other)
+	for i := range evidence.Others {
+		other := &evidence.Others[i]
+		filled, err := evidence.fill(other)
 		if err != nil {
 			return nil, err
 		}
@@ -67,128 +67,128 @@ const guide = `
 
 ` + "`quotabench list strategies` prints the options of each strategy, and where it differs from its design record.\n"
 
-func index(all []*strategies.Meta, e *Evidence) []byte {
-	var b bytes.Buffer
-	fmt.Fprint(&b, "# Strategies\n\nTo choose one, begin with the [guide](choosing.md).\n\n")
-	heading(&b, []string{"strategy", "form", "what it does"})
-	for _, m := range all {
-		line(&b, []string{fmt.Sprintf("[%s](%s.md)", m.Name, m.Name), string(m.Form), cell(m.Doc)})
+func index(all []*strategies.Meta, evidence *Evidence) []byte {
+	var buffer bytes.Buffer
+	fmt.Fprint(&buffer, "# Strategies\n\nTo choose one, begin with the [guide](choosing.md).\n\n")
+	heading(&buffer, []string{"strategy", "form", "what it does"})
+	for _, meta := range all {
+		line(&buffer, []string{fmt.Sprintf("[%s](%s.md)", meta.Name, meta.Name), string(meta.Form), cell(meta.Doc)})
 	}
-	fmt.Fprint(&b, guide)
-	if len(e.Others) > 0 {
-		fmt.Fprint(&b, "\n## More about some of them\n\n")
-		for _, p := range e.Others {
-			fmt.Fprintf(&b, "- %s\n", p.link())
+	fmt.Fprint(&buffer, guide)
+	if len(evidence.Others) > 0 {
+		fmt.Fprint(&buffer, "\n## More about some of them\n\n")
+		for _, page := range evidence.Others {
+			fmt.Fprintf(&buffer, "- %s\n", page.link())
 		}
 	}
-	if e.Faults != nil {
-		fmt.Fprintf(&b, "- [What they make of faults](%s)\n", faultsPage)
+	if evidence.Faults != nil {
+		fmt.Fprintf(&buffer, "- [What they make of faults](%s)\n", faultsPage)
 	}
-	runs(&b, e)
-	b.WriteString(mark)
-	return b.Bytes()
+	runs(&buffer, evidence)
+	buffer.WriteString(mark)
+	return buffer.Bytes()
 }
 
 // runs lists the records that pages quote, with the machine once.
-func runs(b *bytes.Buffer, e *Evidence) {
-	if len(e.Runs) == 0 {
+func runs(buffer *bytes.Buffer, evidence *Evidence) {
+	if len(evidence.Runs) == 0 {
 		return
 	}
-	fmt.Fprint(b, "\n## Runs\n\n")
+	fmt.Fprint(buffer, "\n## Runs\n\n")
 	last := ""
-	for i := range e.Runs {
-		if m := machine(&e.Runs[i]); e.Runs[i].Kind == results.Measured && len(m) > len(last) {
-			last = m
+	for i := range evidence.Runs {
+		if text := machine(&evidence.Runs[i]); evidence.Runs[i].Kind == results.Measured && len(text) > len(last) {
+			last = text
 		}
 	}
 	if last != "" {
-		fmt.Fprintf(b, "Measured on %s. Compare rows with each other, not with your machine. [The script](../../results/baseline/refresh) has the commands.\n\n", last)
+		fmt.Fprintf(buffer, "Measured on %s. Compare rows with each other, not with your machine. [The script](../../results/baseline/refresh) has the commands.\n\n", last)
 	}
-	heading(b, []string{"run", "workload", "policy", "load"})
-	for i := range e.Runs {
-		f := &e.Runs[i]
-		cells := []string{e.name(i), f.Workload.Name, "", ""}
-		if all := f.Summarised(); len(all) > 0 {
-			own := max(0, slices.IndexFunc(all, func(s results.Summary) bool { return s.Form != string(strategies.Library) }))
-			cells = append(cells[:1], figure{f, e.name(i), &all[own]}.setting()...)
+	heading(buffer, []string{"run", "workload", "policy", "load"})
+	for i := range evidence.Runs {
+		file := &evidence.Runs[i]
+		cells := []string{evidence.name(i), file.Workload.Name, "", ""}
+		if all := file.Summarised(); len(all) > 0 {
+			own := max(0, slices.IndexFunc(all, func(summary results.Summary) bool { return summary.Form != string(strategies.Library) }))
+			cells = append(cells[:1], figure{file, evidence.name(i), &all[own]}.setting()...)
 		}
-		if f.Kind == results.Simulated {
-			cells[3] += fmt.Sprintf("; simulated, seed %d", f.Seed)
+		if file.Kind == results.Simulated {
+			cells[3] += fmt.Sprintf("; simulated, seed %d", file.Seed)
 		}
-		line(b, cells)
+		line(buffer, cells)
 	}
 }
 
-func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", m.Name, sentence(m.Doc))
-	for _, note := range []string{m.Notes.Use, m.Notes.Avoid} {
+func page(meta *strategies.Meta, evidence *Evidence) ([]byte, error) {
+	var buffer bytes.Buffer
+	fmt.Fprintf(&buffer, "# %s\n\n%s\n\n", meta.Name, sentence(meta.Doc))
+	for _, note := range []string{meta.Notes.Use, meta.Notes.Avoid} {
 		if note != "" {
-			fmt.Fprintf(&b, "- %s\n", strings.TrimSpace(note))
+			fmt.Fprintf(&buffer, "- %s\n", strings.TrimSpace(note))
 		}
 	}
-	fmt.Fprint(&b, "\n")
-	facts(&b, m)
-	if more := e.others(m.Name + ".md"); len(more) > 0 {
-		fmt.Fprintf(&b, " More: %s.", strings.Join(more, ", "))
+	fmt.Fprint(&buffer, "\n")
+	facts(&buffer, meta)
+	if more := evidence.others(meta.Name + ".md"); len(more) > 0 {
+		fmt.Fprintf(&buffer, " More: %s.", strings.Join(more, ", "))
 	}
-	if claimed := e.claimed(m.Name); claimed != "" {
-		fmt.Fprintf(&b, " Claims: %s.", claimed)
+	if claimed := evidence.claimed(meta.Name); claimed != "" {
+		fmt.Fprintf(&buffer, " Claims: %s.", claimed)
 	}
-	fmt.Fprint(&b, "\n\n")
-	algorithm(&b, m)
-	guarantee(&b, m)
-	if len(m.Notes.Trouble) > 0 {
-		fmt.Fprintf(&b, "## Trouble\n\n%s\n\n", strings.Join(m.Notes.Trouble, "\n"))
+	fmt.Fprint(&buffer, "\n\n")
+	algorithm(&buffer, meta)
+	guarantee(&buffer, meta)
+	if len(meta.Notes.Trouble) > 0 {
+		fmt.Fprintf(&buffer, "## Trouble\n\n%s\n\n", strings.Join(meta.Notes.Trouble, "\n"))
 	}
-	quoted(&b, m, e)
-	sweeps(&b, m, e)
-	if err := explored(&b, m, e); err != nil {
+	quoted(&buffer, meta, evidence)
+	sweeps(&buffer, meta, evidence)
+	if err := explored(&buffer, meta, evidence); err != nil {
 		return nil, err
 	}
-	return append(bytes.TrimRight(b.Bytes(), "\n"), "\n"+mark...), nil
+	return append(bytes.TrimRight(buffer.Bytes(), "\n"), "\n"+mark...), nil
 }
 
-func facts(b *bytes.Buffer, m *strategies.Meta) {
-	fmt.Fprintf(b, "[Form]("+Index+"#how-to-read-a-page): %s", m.Form)
-	if m.Source != "" {
-		fmt.Fprintf(b, " (%s)", m.Source)
+func facts(buffer *bytes.Buffer, meta *strategies.Meta) {
+	fmt.Fprintf(buffer, "[Form]("+Index+"#how-to-read-a-page): %s", meta.Form)
+	if meta.Source != "" {
+		fmt.Fprintf(buffer, " (%s)", meta.Source)
 	}
-	needs := joined(m.Needs, func(n strategies.Need) string { return string(n) })
-	fmt.Fprintf(b, ". Stores: %s. Windows: %s.", cmp.Or(needs, "none"), windows(m.Kinds))
+	needs := joined(meta.Needs, func(n strategies.Need) string { return string(n) })
+	fmt.Fprintf(buffer, ". Stores: %s. Windows: %s.", cmp.Or(needs, "none"), windows(meta.Kinds))
 	var not []string
 	for _, mode := range strategies.Modes() {
-		if _, excluded := m.Excludes(mode); excluded {
+		if _, excluded := meta.Excludes(mode); excluded {
 			not = append(not, string(mode))
 		}
 	}
 	if len(not) > 0 {
-		fmt.Fprintf(b, " [Not in](../limits.md#modes-that-a-strategy-lacks): %s.", strings.Join(not, ", "))
+		fmt.Fprintf(buffer, " [Not in](../limits.md#modes-that-a-strategy-lacks): %s.", strings.Join(not, ", "))
 	}
 }
 
-func algorithm(b *bytes.Buffer, m *strategies.Meta) {
-	if len(m.Notes.How) == 0 {
+func algorithm(buffer *bytes.Buffer, meta *strategies.Meta) {
+	if len(meta.Notes.How) == 0 {
 		return
 	}
-	fmt.Fprint(b, "## Algorithm\n\n")
-	for i, step := range m.Notes.How {
-		fmt.Fprintf(b, "%d. %s\n", i+1, step)
+	fmt.Fprint(buffer, "## Algorithm\n\n")
+	for i, step := range meta.Notes.How {
+		fmt.Fprintf(buffer, "%d. %s\n", i+1, step)
 	}
-	fmt.Fprintln(b)
+	fmt.Fprintln(buffer)
 }
 
-func guarantee(b *bytes.Buffer, m *strategies.Meta) {
-	fmt.Fprint(b, "## Guarantee\n\n")
-	if len(m.Guarantee) == 0 {
-		fmt.Fprint(b, "It declares none.\n\n")
+func guarantee(buffer *bytes.Buffer, meta *strategies.Meta) {
+	fmt.Fprint(buffer, "## Guarantee\n\n")
+	if len(meta.Guarantee) == 0 {
+		fmt.Fprint(buffer, "It declares none.\n\n")
 		return
 	}
-	heading(b, []string{"clause", "windows", "also under"})
-	for _, c := range m.Guarantee {
-		line(b, []string{bound(c), cmp.Or(windows(c.Kinds), "all"), cmp.Or(joined(c.Tolerates, faultName), "-")})
+	heading(buffer, []string{"clause", "windows", "also under"})
+	for _, clause := range meta.Guarantee {
+		line(buffer, []string{bound(clause), cmp.Or(windows(clause.Kinds), "all"), cmp.Or(joined(clause.Tolerates, faultName), "-")})
 	}
-	fmt.Fprintln(b)
+	fmt.Fprintln(buffer)
 }
 
 // windows are the kinds of windows, those of the calendar as one.
@@ -198,21 +198,21 @@ func windows(kinds []quota.Kind) string {
 
 // bound of a clause in words. The formula of a leak is of all units that a window may admit,
 // and that of another property of the units beyond it.
-func bound(c quota.Clause) string {
-	if c.Property == quota.PropertyLeak {
-		return "admits at most " + c.Formula
+func bound(clause quota.Clause) string {
+	if clause.Property == quota.PropertyLeak {
+		return "admits at most " + clause.Formula
 	}
-	return string(c.Property) + ": at most " + c.Formula
+	return string(clause.Property) + ": at most " + clause.Formula
 }
 
 // sentence begins with a capital letter and ends in a full stop.
-func sentence(s string) string {
-	s = strings.TrimSuffix(strings.TrimSpace(s), ".")
-	if s == "" {
+func sentence(text string) string {
+	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
+	if text == "" {
 		return ""
 	}
-	first, size := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[size:] + "."
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:] + "."
 }
 
 func joined[T any](all []T, name func(T) string) string {
@@ -223,9 +223,9 @@ func joined[T any](all []T, name func(T) string) string {
 	return strings.Join(parts, ", ")
 }
 
-func faultName(f quota.Fault) string { return string(f) }
+func faultName(fault quota.Fault) string { return string(fault) }
 
 // cell is a text that does not end a table's cell.
-func cell(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "\\|")
 }

@@ -32,25 +32,25 @@ var swept = map[string]struct{ quantities, about string }{
 }
 
 // newSweep draws a record.
-func newSweep(name string, f results.File) (s Sweep, err error) {
+func newSweep(name string, file results.File) (sweep Sweep, err error) {
 	what, ok := swept[name]
 	if !ok {
-		return s, fmt.Errorf("%s is a sweep: say in tools/pages/plots.go what its plot shows", name)
+		return sweep, fmt.Errorf("%s is a sweep: say in tools/pages/plots.go what its plot shows", name)
 	}
 	kinds := slices.DeleteFunc(render.Plots(), func(k render.PlotKind) bool { return k.Name != "sweep" })
-	drawings, notes, err := render.Draw(&render.Bundle{File: &f}, kinds...)
+	drawings, notes, err := render.Draw(&render.Bundle{File: &file}, kinds...)
 	if err != nil {
-		return s, err
+		return sweep, err
 	}
-	s = Sweep{Name: name, File: f, About: what.about}
+	sweep = Sweep{Name: name, File: file, About: what.about}
 	for quantity := range strings.FieldsSeq(what.quantities) {
-		i := slices.IndexFunc(drawings, func(d render.Drawing) bool { return d.Name == "sweep-"+quantity })
+		i := slices.IndexFunc(drawings, func(drawing render.Drawing) bool { return drawing.Name == "sweep-"+quantity })
 		if i < 0 {
-			return s, fmt.Errorf("the sweep %s has no plot of %s: %s", name, quantity, strings.Join(notes, "; "))
+			return sweep, fmt.Errorf("the sweep %s has no plot of %s: %s", name, quantity, strings.Join(notes, "; "))
 		}
-		s.Plots = append(s.Plots, drawings[i])
+		sweep.Plots = append(sweep.Plots, drawings[i])
 	}
-	return s, nil
+	return sweep, nil
 }
 
 // image is the file of a plot, seen from the pages.
@@ -59,16 +59,16 @@ func (s *Sweep) image(plot render.Drawing) string {
 }
 
 // sweeps has the plots with the strategy in them.
-func sweeps(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
+func sweeps(buffer *bytes.Buffer, meta *strategies.Meta, evidence *Evidence) {
 	title := "## Sweeps\n\n"
-	for i := range e.Sweeps {
-		s := &e.Sweeps[i]
-		if !slices.ContainsFunc(s.File.Runs, func(r results.Run) bool { return r.Strategy == m.Name }) {
+	for i := range evidence.Sweeps {
+		sweep := &evidence.Sweeps[i]
+		if !slices.ContainsFunc(sweep.File.Runs, func(run results.Run) bool { return run.Strategy == meta.Name }) {
 			continue
 		}
-		fmt.Fprintf(b, "%s%s [%s](../../results/baseline/%s/report.txt)\n\n", title, s.About, s.Name, s.Name)
-		for _, d := range s.Plots {
-			fmt.Fprintf(b, "![%s](%s)\n\n", d.Plot.Title(), s.image(d))
+		fmt.Fprintf(buffer, "%s%s [%s](../../results/baseline/%s/report.txt)\n\n", title, sweep.About, sweep.Name, sweep.Name)
+		for _, drawing := range sweep.Plots {
+			fmt.Fprintf(buffer, "![%s](%s)\n\n", drawing.Plot.Title(), sweep.image(drawing))
 		}
 		title = ""
 	}

@@ -55,10 +55,10 @@ return 1`)),
 		}),
 		limiter("counter-expireat", "", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
 			key = s.window(key)
-			p := s.rdb.TxPipeline()
-			n := p.Incr(ctx, key)
-			p.PExpireAt(ctx, key, s.policy.Window.At(s.now()).End)
-			_, err := p.Exec(ctx)
+			pipeliner := s.rdb.TxPipeline()
+			n := pipeliner.Incr(ctx, key)
+			pipeliner.PExpireAt(ctx, key, s.policy.Window.At(s.now()).End)
+			_, err := pipeliner.Exec(ctx)
 			return err == nil && n.Val() <= s.policy.Limit, err
 		}),
 		limiter("counter-30-days", "its month is 30 days since 1970", quota.CalendarMonth, func(ctx context.Context, s *state, key string) (bool, error) {
@@ -97,10 +97,10 @@ return 1`)),
 
 // counted adds one to a key that lives for so long, and reports whether there was room.
 func counted(ctx context.Context, s *state, key string, life time.Duration) (bool, error) {
-	p := s.rdb.TxPipeline()
-	n := p.Incr(ctx, key)
-	p.PExpire(ctx, key, life)
-	_, err := p.Exec(ctx)
+	pipeliner := s.rdb.TxPipeline()
+	n := pipeliner.Incr(ctx, key)
+	pipeliner.PExpire(ctx, key, life)
+	_, err := pipeliner.Exec(ctx)
 	return err == nil && n.Val() <= s.policy.Limit, err
 }
 
@@ -127,8 +127,8 @@ func watching(conflict bool) do {
 				if !ok {
 					return err
 				}
-				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-					p.Set(ctx, key, n+1, s.length())
+				_, err = tx.TxPipelined(ctx, func(pipeliner redis.Pipeliner) error {
+					pipeliner.Set(ctx, key, n+1, s.length())
 					return nil
 				})
 				return err
@@ -206,17 +206,17 @@ return 1`)),
 			return err == nil && n <= s.policy.Limit, err
 		}),
 		limiter("first-set-and-incr", "", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
-			p := s.rdb.TxPipeline()
-			p.SetNX(ctx, key, 0, s.length())
-			n := p.Incr(ctx, key)
-			_, err := p.Exec(ctx)
+			pipeliner := s.rdb.TxPipeline()
+			pipeliner.SetNX(ctx, key, 0, s.length())
+			n := pipeliner.Incr(ctx, key)
+			_, err := pipeliner.Exec(ctx)
 			return err == nil && n.Val() <= s.policy.Limit, err
 		}),
 		limiter("first-expire-nx", "", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
-			p := s.rdb.TxPipeline()
-			n := p.Incr(ctx, key)
-			p.Do(ctx, "PEXPIRE", key, s.length().Milliseconds(), "NX")
-			_, err := p.Exec(ctx)
+			pipeliner := s.rdb.TxPipeline()
+			n := pipeliner.Incr(ctx, key)
+			pipeliner.Do(ctx, "PEXPIRE", key, s.length().Milliseconds(), "NX")
+			_, err := pipeliner.Exec(ctx)
 			return err == nil && n.Val() <= s.policy.Limit, err
 		}),
 		limiter("first-two-keys", "two callers that find the window over both begin a new one", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
@@ -225,10 +225,10 @@ return 1`)),
 				return false, err
 			}
 			if now := s.now().UnixMicro(); now-began >= s.length().Microseconds() {
-				p := s.rdb.TxPipeline()
-				p.Set(ctx, key+":began", now, s.length())
-				p.Set(ctx, key, 1, s.length())
-				_, err := p.Exec(ctx)
+				pipeliner := s.rdb.TxPipeline()
+				pipeliner.Set(ctx, key+":began", now, s.length())
+				pipeliner.Set(ctx, key, 1, s.length())
+				_, err := pipeliner.Exec(ctx)
 				return err == nil, err
 			}
 			n, err := s.rdb.Incr(ctx, key).Result()

@@ -19,8 +19,8 @@ type lease struct{ *state }
 
 // Allow implements [strategies.Allower].
 func (l lease) Allow(ctx context.Context, key string) (bool, error) {
-	d, err := l.Decide(ctx, key)
-	return d.Admitted, err
+	decision, err := l.Decide(ctx, key)
+	return decision.Admitted, err
 }
 
 // Decide implements [strategies.Decider].
@@ -32,10 +32,10 @@ func (l lease) Decide(ctx context.Context, key string) (quota.Decision, error) {
 		l.used[key]--
 		return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: -1}, nil
 	}
-	p := l.rdb.TxPipeline()
-	end := p.IncrBy(ctx, key, block)
-	p.PExpire(ctx, key, l.length())
-	if _, err := p.Exec(ctx); err != nil {
+	pipeliner := l.rdb.TxPipeline()
+	end := pipeliner.IncrBy(ctx, key, block)
+	pipeliner.PExpire(ctx, key, l.length())
+	if _, err := pipeliner.Exec(ctx); err != nil {
 		return quota.Decision{}, err
 	}
 	got := min(block, l.policy.Limit-(end.Val()-block))
@@ -186,11 +186,11 @@ func memory() []Limiter {
 			return ok, nil
 		}, inMemory),
 		limiter("memory-gcra", "", quota.Bucket, func(_ context.Context, s *state, key string) (bool, error) {
-			w := s.policy.Window
-			v, _ := s.shared.LoadOrStore(key, new(atomic.Int64))
-			tat := v.(*atomic.Int64)
-			per := w.RealLength().Microseconds()
-			now := s.now().UnixMicro() * w.Refill
+			window := s.policy.Window
+			value, _ := s.shared.LoadOrStore(key, new(atomic.Int64))
+			tat := value.(*atomic.Int64)
+			per := window.RealLength().Microseconds()
+			now := s.now().UnixMicro() * window.Refill
 			for {
 				old := tat.Load()
 				next := max(old, now) + per
@@ -228,13 +228,13 @@ func memoryBucket(flown func(parts int64) int64) do {
 	return func(_ context.Context, s *state, key string) (bool, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		w := s.policy.Window
+		window := s.policy.Window
 		now := s.now()
-		per := int64(w.RealLength())
+		per := int64(window.RealLength())
 		if at, ok := s.moment[key]; !ok {
 			s.used[key] = s.policy.Limit * per
-		} else if past := min(now.Sub(at), w.RealLength()*time.Duration(s.policy.Limit)/time.Duration(w.Refill)+1); past > 0 {
-			s.used[key] = min(s.policy.Limit*per, s.used[key]+flown(int64(past)*w.Refill))
+		} else if past := min(now.Sub(at), window.RealLength()*time.Duration(s.policy.Limit)/time.Duration(window.Refill)+1); past > 0 {
+			s.used[key] = min(s.policy.Limit*per, s.used[key]+flown(int64(past)*window.Refill))
 		}
 		s.moment[key] = now
 		if s.used[key] < per {
@@ -261,10 +261,10 @@ func newOwner(s *state) strategies.Allower {
 	o := owner{s, make(chan question), make(chan struct{})}
 	go func() {
 		defer close(o.done)
-		for q := range o.ask {
-			key := o.window(q.key)
+		for question := range o.ask {
+			key := o.window(question.key)
 			o.used[key]++
-			q.admitted <- o.used[key] <= o.policy.Limit
+			question.admitted <- o.used[key] <= o.policy.Limit
 		}
 	}()
 	return o

@@ -62,30 +62,30 @@ func limiter(name, defect string, kind quota.Kind, allow do, change ...func(*str
 }
 
 func of(name, defect string, kind quota.Kind, allower func(*state) strategies.Allower, change ...func(*strategies.Meta)) Limiter {
-	m := strategies.FromFunc(name, []quota.Kind{kind}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		s := &state{env: env, rdb: strategies.Redis(env), policy: p, used: map[string]int64{}, moment: map[string]time.Time{}, turn: make(chan struct{}, 1), shared: &sync.Map{}, times: map[string][]time.Time{}}
+	meta := strategies.FromFunc(name, []quota.Kind{kind}, func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+		s := &state{env: env, rdb: strategies.Redis(env), policy: policy, used: map[string]int64{}, moment: map[string]time.Time{}, turn: make(chan struct{}, 1), shared: &sync.Map{}, times: map[string][]time.Time{}}
 		return allower(s), nil
 	})
-	m.Guarantee = []quota.Clause{quota.Exactly()}
+	meta.Guarantee = []quota.Clause{quota.Exactly()}
 	for _, c := range change {
-		c(&m)
+		c(&meta)
 	}
-	return Limiter{Name: name, Defect: defect, Meta: m}
+	return Limiter{Name: name, Defect: defect, Meta: meta}
 }
 
 // inMemory is for limiters without a store.
-func inMemory(m *strategies.Meta) {
-	m.Needs, m.PerProcess, m.Guarantee = nil, true, quota.PerInstance()
+func inMemory(meta *strategies.Meta) {
+	meta.Needs, meta.PerProcess, meta.Guarantee = nil, true, quota.PerInstance()
 }
 
 // shared is for limiters without a store whose instances share memory.
-func shared(m *strategies.Meta) { m.Needs = nil }
+func shared(meta *strategies.Meta) { meta.Needs = nil }
 
 // foreign is for code that waits on channels, or goes by package time.
-func foreign(m *strategies.Meta) { m.Foreign = true }
+func foreign(meta *strategies.Meta) { meta.Foreign = true }
 
 // mayReject is for limiters that reject although there is room, as their authors know.
-func mayReject(m *strategies.Meta) { m.Guarantee = append(m.Guarantee, quota.MayReject()) }
+func mayReject(meta *strategies.Meta) { meta.Guarantee = append(meta.Guarantee, quota.MayReject()) }
 
 // lua is a limiter that is one script, which answers 1 if it admits. Its arguments are the
 // limit, the window's length in ms, and the present in µs.
@@ -104,8 +104,8 @@ func plain(_ *state, key string) string     { return key }
 func bucket(source string) do {
 	script := redis.NewScript(source)
 	return func(ctx context.Context, s *state, key string) (bool, error) {
-		w := s.policy.Window
-		n, err := script.Run(ctx, s.rdb, []string{key}, s.policy.Limit, w.RealLength().Microseconds(), w.Refill, s.now().UnixMicro()).Int64()
+		window := s.policy.Window
+		n, err := script.Run(ctx, s.rdb, []string{key}, s.policy.Limit, window.RealLength().Microseconds(), window.Refill, s.now().UnixMicro()).Int64()
 		return n == 1, err
 	}
 }

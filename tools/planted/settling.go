@@ -27,12 +27,12 @@ return 1`)
 var giveScript = redis.NewScript(`if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('DECRBY', KEYS[1], ARGV[1])`)
 
-func (r *refunding) key(s quota.Subject, p *quota.Policy, window int64) string {
-	return fmt.Sprintf("%s%s:%s:%d", r.env.Prefix, p.Name, s, window)
+func (r *refunding) key(subject quota.Subject, policy *quota.Policy, window int64) string {
+	return fmt.Sprintf("%s%s:%s:%d", r.env.Prefix, policy.Name, subject, window)
 }
 
 // Take implements [strategies.Strategy].
-func (r *refunding) Take(ctx context.Context, req quota.Request) (d quota.Decision, err error) {
+func (r *refunding) Take(ctx context.Context, req quota.Request) (decision quota.Decision, err error) {
 	window := req.Policy.Window.At(r.env.Clock.Now())
 	charged := req.Units
 	if r.defect == "units" {
@@ -41,12 +41,12 @@ func (r *refunding) Take(ctx context.Context, req quota.Request) (d quota.Decisi
 	n, err := takeScript.Run(ctx, r.rdb, []string{r.key(req.Subject, req.Policy, window.Index)},
 		req.Policy.Limit, req.Units, charged, req.Policy.Window.RealLength().Milliseconds()).Int64()
 	if n == 1 {
-		d.Reservation = quota.Reservation{Request: req, Window: window.Index}
+		decision.Reservation = quota.Reservation{Request: req, Window: window.Index}
 	}
-	d.Admitted = n == 1
-	d.Tier = quota.TierRedis
-	d.Remaining = -1
-	return d, err
+	decision.Admitted = n == 1
+	decision.Tier = quota.TierRedis
+	decision.Remaining = -1
+	return decision, err
 }
 
 // Refund implements [strategies.Refunder].
@@ -71,14 +71,14 @@ func (r *refunding) Close(context.Context) error { return nil }
 
 func settling() []Limiter {
 	of := func(name, wrong, defect string) Limiter {
-		m := strategies.Meta{
+		meta := strategies.Meta{
 			Name: name, Doc: "counts units, which can be given back", Form: strategies.Library, Needs: []strategies.Need{strategies.NeedRedis},
 			Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsNothing, GivesBack: true, Guarantee: []quota.Clause{quota.Exactly()},
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return &refunding{env: env, rdb: strategies.Redis(env), defect: defect}, nil
 			},
 		}
-		return Limiter{Name: name, Defect: wrong, Meta: m}
+		return Limiter{Name: name, Defect: wrong, Meta: meta}
 	}
 	return []Limiter{
 		of("refund", "", ""),

@@ -83,16 +83,16 @@ func within(level pgx.TxIsoLevel, before ...string) func(context.Context, *pgxpo
 
 func tables() []Limiter {
 	of := func(name, wrong string, take func(context.Context, *pgxpool.Pool, row) (bool, error)) Limiter {
-		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(ctx context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		meta := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(ctx context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
 			_, err := strategies.Postgres(env).Exec(ctx, schema)
 			if err != nil { // two instances at once
 				_, err = strategies.Postgres(env).Exec(ctx, schema)
 			}
-			return &table{env, p, take}, err
+			return &table{env, policy, take}, err
 		})
-		m.Needs = []strategies.Need{strategies.NeedPostgres}
-		m.Guarantee = []quota.Clause{quota.Exactly()}
-		return Limiter{Name: name, Defect: wrong, Meta: m}
+		meta.Needs = []strategies.Need{strategies.NeedPostgres}
+		meta.Guarantee = []quota.Clause{quota.Exactly()}
+		return Limiter{Name: name, Defect: wrong, Meta: meta}
 	}
 	return []Limiter{
 		of("table", "", conditional),

@@ -61,10 +61,10 @@ return 1`)),
 					if !ok {
 						return err
 					}
-					_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-						p.ZRemRangeByScore(ctx, key, "-inf", from)
-						p.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: s.env.Rand.Uint64()})
-						p.PExpire(ctx, key, s.length())
+					_, err = tx.TxPipelined(ctx, func(pipeliner redis.Pipeliner) error {
+						pipeliner.ZRemRangeByScore(ctx, key, "-inf", from)
+						pipeliner.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: s.env.Rand.Uint64()})
+						pipeliner.PExpire(ctx, key, s.length())
 						return nil
 					})
 					return err
@@ -81,10 +81,10 @@ return 1`)),
 			if err != nil || n >= s.policy.Limit {
 				return false, err
 			}
-			p := s.rdb.TxPipeline()
-			p.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: s.env.Rand.Uint64()})
-			p.PExpire(ctx, key, s.length())
-			_, err = p.Exec(ctx)
+			pipeliner := s.rdb.TxPipeline()
+			pipeliner.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: s.env.Rand.Uint64()})
+			pipeliner.PExpire(ctx, key, s.length())
+			_, err = pipeliner.Exec(ctx)
 			return err == nil, err
 		}),
 		limiter("log-rejected-too", "rejected requests are in the log, and keep others out", quota.Rolling, lua(plain, `local now = tonumber(ARGV[3])
@@ -115,7 +115,7 @@ return 1`)
 }
 
 func weigheds() []Limiter {
-	approximate := func(m *strategies.Meta) { m.Guarantee = []quota.Clause{quota.Weighted(), quota.MayReject()} }
+	approximate := func(meta *strategies.Meta) { meta.Guarantee = []quota.Clause{quota.Weighted(), quota.MayReject()} }
 	return []Limiter{
 		limiter("weighted", "", quota.Rolling, weighted("before * (length - past) / length"), approximate),
 		limiter("weighted-whole", "the weight of the window before is cut to a whole number", quota.Rolling,
@@ -175,8 +175,8 @@ redis.call('HSET', KEYS[1], 'left', string.format('%.17g', left), 'at', string.f
 redis.call('PEXPIRE', KEYS[1], math.ceil(size * per / units / 1000) + 1)
 return ok`)),
 		limiter("bucket-watch", "", quota.Bucket, func(ctx context.Context, s *state, key string) (ok bool, err error) {
-			w := s.policy.Window
-			per := w.RealLength().Microseconds()
+			window := s.policy.Window
+			per := window.RealLength().Microseconds()
 			now := s.now().UnixMicro()
 			for range 20 {
 				err = s.rdb.Watch(ctx, func(tx *redis.Tx) error {
@@ -187,15 +187,15 @@ return ok`)),
 					if err := tx.HGetAll(ctx, key).Scan(&b); err != nil {
 						return err
 					}
-					parts := min(s.policy.Limit*per, b.Parts+max(0, now-b.At)*w.Refill)
+					parts := min(s.policy.Limit*per, b.Parts+max(0, now-b.At)*window.Refill)
 					at := max(b.At, now)
 					ok = parts >= per
 					if !ok {
 						return nil
 					}
-					_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-						p.HSet(ctx, key, "parts", parts-per, "at", at)
-						p.PExpire(ctx, key, time.Duration(s.policy.Limit*per/w.Refill+1000)*time.Microsecond)
+					_, err := tx.TxPipelined(ctx, func(pipeliner redis.Pipeliner) error {
+						pipeliner.HSet(ctx, key, "parts", parts-per, "at", at)
+						pipeliner.PExpire(ctx, key, time.Duration(s.policy.Limit*per/window.Refill+1000)*time.Microsecond)
 						return nil
 					})
 					return err
@@ -220,15 +220,15 @@ if tat + interval - now > size * interval then return 0 end
 redis.call('SET', KEYS[1], string.format('%.0f', tat + interval), 'PX', math.ceil(size * ARGV[2] / ARGV[3] / 1000) + 1)
 return 1`)),
 		limiter("gcra-get-set", "it reads the moment, and writes the next one", quota.Bucket, func(ctx context.Context, s *state, key string) (bool, error) {
-			w := s.policy.Window
-			per := w.RealLength().Microseconds()
-			now := s.now().UnixMicro() * w.Refill
+			window := s.policy.Window
+			per := window.RealLength().Microseconds()
+			now := s.now().UnixMicro() * window.Refill
 			tat, err := number(ctx, s.rdb, key)
 			tat = max(tat, now)
 			if err != nil || tat+per-now > s.policy.Limit*per {
 				return false, err
 			}
-			return true, s.rdb.Set(ctx, key, tat+per, time.Duration(s.policy.Limit*per/w.Refill+1000)*time.Microsecond).Err()
+			return true, s.rdb.Set(ctx, key, tat+per, time.Duration(s.policy.Limit*per/window.Refill+1000)*time.Microsecond).Err()
 		}),
 	}
 }

@@ -38,9 +38,9 @@ type Program struct {
 
 // New makes a program without flags.
 func New(name string, stderr io.Writer) *Program {
-	p := &Program{flag.NewFlagSet(name, flag.ContinueOnError), stderr}
-	p.SetOutput(stderr)
-	return p
+	program := &Program{flag.NewFlagSet(name, flag.ContinueOnError), stderr}
+	program.SetOutput(stderr)
+	return program
 }
 
 // Begin reads the arguments. If ok is false the program ends with the code: help was

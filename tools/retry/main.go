@@ -70,16 +70,16 @@ func retry(command []string, report string, out io.Writer) error {
 	if len(outcome.failures) > mostFailures {
 		return fmt.Errorf("%d tests failed", len(outcome.failures))
 	}
-	for _, f := range outcome.failures {
-		if cause := f.cause(); cause != "" {
-			return fmt.Errorf("%s in %s is never repeated: %s", f.test, f.pkg, cause)
+	for _, failure := range outcome.failures {
+		if cause := failure.cause(); cause != "" {
+			return fmt.Errorf("%s in %s is never repeated: %s", failure.test, failure.pkg, cause)
 		}
 	}
-	for _, f := range outcome.failures {
-		if err := f.repeat(flags, out); err != nil {
+	for _, failure := range outcome.failures {
+		if err := failure.repeat(flags, out); err != nil {
 			return err
 		}
-		if err := f.write(report); err != nil {
+		if err := failure.write(report); err != nil {
 			return err
 		}
 	}

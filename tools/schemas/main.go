@@ -66,22 +66,22 @@ func constants(of string) (out []any) {
 	declared := regexp.MustCompile(`(?m)^\t\w+ +` + of + ` += "(.*?)"`)
 	files, _ := filepath.Glob(sources + "/*.go") // the pattern is right
 	for _, file := range files {
-		b, err := os.ReadFile(file)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			panic(err)
 		}
-		for _, m := range declared.FindAllSubmatch(b, -1) {
-			out = append(out, string(m[1]))
+		for _, datas := range declared.FindAllSubmatch(data, -1) {
+			out = append(out, string(datas[1]))
 		}
 	}
 	return out
 }
 
 func main() {
-	for _, d := range documents {
-		b, err := d.generate()
+	for _, document := range documents {
+		data, err := document.generate()
 		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, d.file), b, 0o644)
+			err = os.WriteFile(filepath.Join(folder, document.file), data, 0o644)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -93,80 +93,80 @@ func main() {
 // generate renders the schema. It reads the sources of the types, and has to run
 // in this directory.
 func (d document) generate() ([]byte, error) {
-	r := jsonschema.Reflector{ExpandedStruct: true, Anonymous: true, Mapper: asText}
-	if err := r.AddGoComments(here, sources, jsonschema.WithFullComment()); err != nil {
+	reflector := jsonschema.Reflector{ExpandedStruct: true, Anonymous: true, Mapper: asText}
+	if err := reflector.AddGoComments(here, sources, jsonschema.WithFullComment()); err != nil {
 		return nil, fmt.Errorf("read the comments of %s: %w", sources, err)
 	}
-	if len(r.CommentMap) == 0 {
+	if len(reflector.CommentMap) == 0 {
 		return nil, fmt.Errorf("no comments of %s: run in %s", sources, here)
 	}
-	for k, c := range r.CommentMap {
-		r.CommentMap[k] = strings.Join(strings.Fields(c), " ")
+	for k, text := range reflector.CommentMap {
+		reflector.CommentMap[k] = strings.Join(strings.Fields(text), " ")
 	}
-	inheritComments(r.CommentMap, reflect.TypeOf(d.of), map[reflect.Type]bool{})
-	s := r.Reflect(d.of)
-	s.ID = jsonschema.ID("https://github.com/quotabench/quotabench/results/schema/" + d.file)
-	s.Title = d.title
-	version, ok := s.Properties.Get("schema")
+	inheritComments(reflector.CommentMap, reflect.TypeOf(d.of), map[reflect.Type]bool{})
+	schema := reflector.Reflect(d.of)
+	schema.ID = jsonschema.ID("https://github.com/quotabench/quotabench/results/schema/" + d.file)
+	schema.Title = d.title
+	version, ok := schema.Properties.Get("schema")
 	if !ok {
 		return nil, fmt.Errorf("%T has no version", d.of)
 	}
 	version.Const = d.version
-	bound(reflect.TypeOf(d.of).Name(), s)
-	for name, def := range s.Definitions {
+	bound(reflect.TypeOf(d.of).Name(), schema)
+	for name, def := range schema.Definitions {
 		bound(name, def)
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
-	return append(b, '\n'), err
+	data, err := json.MarshalIndent(schema, "", "  ")
+	return append(data, '\n'), err
 }
 
 // asText is the schema of lists of values that are written as texts; nil for all other types.
-func asText(t reflect.Type) *jsonschema.Schema {
-	if t.Kind() != reflect.Slice || !t.Elem().Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+func asText(kind reflect.Type) *jsonschema.Schema {
+	if kind.Kind() != reflect.Slice || !kind.Elem().Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil
 	}
 	return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 }
 
 // inheritComments gives a struct the comments of the fields that it embeds.
-func inheritComments(comments map[string]string, t reflect.Type, seen map[reflect.Type]bool) {
-	switch t.Kind() {
+func inheritComments(comments map[string]string, kind reflect.Type, seen map[reflect.Type]bool) {
+	switch kind.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
-		inheritComments(comments, t.Elem(), seen)
+		inheritComments(comments, kind.Elem(), seen)
 		return
 	case reflect.Struct:
 	default:
 		return
 	}
-	if seen[t] {
+	if seen[kind] {
 		return
 	}
-	seen[t] = true
-	for _, f := range reflect.VisibleFields(t) {
-		if len(f.Index) > 1 {
-			owner := t.FieldByIndex(f.Index[:len(f.Index)-1]).Type
-			comments[t.PkgPath()+"."+t.Name()+"."+f.Name] = comments[owner.PkgPath()+"."+owner.Name()+"."+f.Name]
+	seen[kind] = true
+	for _, field := range reflect.VisibleFields(kind) {
+		if len(field.Index) > 1 {
+			owner := kind.FieldByIndex(field.Index[:len(field.Index)-1]).Type
+			comments[kind.PkgPath()+"."+kind.Name()+"."+field.Name] = comments[owner.PkgPath()+"."+owner.Name()+"."+field.Name]
 		}
-		inheritComments(comments, f.Type, seen)
+		inheritComments(comments, field.Type, seen)
 	}
 }
 
 // bound sets the least value of every number of an object, and the words of its texts.
-func bound(name string, s *jsonschema.Schema) {
-	if s.Properties == nil {
+func bound(name string, schema *jsonschema.Schema) {
+	if schema.Properties == nil {
 		return
 	}
-	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-		if w := words[name][p.Key]; w != nil {
-			p.Value.Enum = w
+	for pair := schema.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		if w := words[name][pair.Key]; w != nil {
+			pair.Value.Enum = w
 		}
-		if (p.Value.Type != "integer" && p.Value.Type != "number") || slices.Contains(signed[name], p.Key) {
+		if (pair.Value.Type != "integer" && pair.Value.Type != "number") || slices.Contains(signed[name], pair.Key) {
 			continue
 		}
 		least := "0"
-		if l, ok := leastOf[p.Key]; ok {
-			least = l
+		if text, ok := leastOf[pair.Key]; ok {
+			least = text
 		}
-		p.Value.Minimum = json.Number(least)
+		pair.Value.Minimum = json.Number(least)
 	}
 }

@@ -43,15 +43,15 @@ func main() {
 	}
 	if n, err := strconv.Atoi(os.Getenv(turns)); err == nil {
 		known, _ := strategies.Lookup(planted)
-		m := *known
-		open := m.Open
-		m.Name = limiter
-		m.Core = false
-		m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			s, err := open(ctx, env)
-			return &slow{s, n}, err
+		meta := *known
+		open := meta.Open
+		meta.Name = limiter
+		meta.Core = false
+		meta.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			strategy, err := open(ctx, env)
+			return &slow{strategy, n}, err
 		}
-		strategies.Register(m)
+		strategies.Register(meta)
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	program.Main(run)
@@ -62,9 +62,9 @@ type slow struct {
 	turns int
 }
 
-func (s *slow) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+func (s *slow) Take(ctx context.Context, request quota.Request) (quota.Decision, error) {
 	spin(s.turns)
-	return s.Strategy.Take(ctx, r)
+	return s.Strategy.Take(ctx, request)
 }
 
 var sink uint64
@@ -106,9 +106,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	loopsEnd, end := context.WithCancel(ctx)
 	defer end()
 	for range *loops {
-		c := exec.CommandContext(loopsEnd, self)
-		c.Env = append(os.Environ(), busy+"=1")
-		go server.RunWithUs(c)
+		cmd := exec.CommandContext(loopsEnd, self)
+		cmd.Env = append(os.Environ(), busy+"=1")
+		go server.RunWithUs(cmd)
 	}
 	s := &study{ctx, dir, self, strconv.Itoa(*requests), stderr}
 	added, err := s.calibrate(float64(*more) / 100)
@@ -124,9 +124,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	fmt.Fprintln(stdout, "| the head | fails | inconclusive | passes | change, middle and range |\n|---|--:|--:|--:|--:|")
-	for _, h := range heads {
-		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", h.name, h.worse, h.unknown, h.fine,
-			stat.Median(h.changes), slices.Min(h.changes), slices.Max(h.changes))
+	for _, head := range heads {
+		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", head.name, head.worse, head.unknown, head.fine,
+			stat.Median(head.changes), slices.Min(head.changes), slices.Max(head.changes))
 	}
 	return 0
 }
@@ -142,10 +142,10 @@ type head struct {
 // sim runs a simulation of the limiter with that many turns.
 func (s *study) sim(n int, dir string, more ...string) error {
 	args := append([]string{"sim", limiter, "--workload", "steady:subjects=100", "--rate", "2000", "--requests", s.requests, "--out", dir}, more...)
-	c := exec.CommandContext(s.ctx, s.self, args...)
-	c.Env = append(os.Environ(), turns+"="+strconv.Itoa(n))
-	said, err := c.CombinedOutput()
-	if _, failed := err.(*exec.ExitError); failed && c.ProcessState.ExitCode() == cli.ExitGate {
+	cmd := exec.CommandContext(s.ctx, s.self, args...)
+	cmd.Env = append(os.Environ(), turns+"="+strconv.Itoa(n))
+	said, err := cmd.CombinedOutput()
+	if _, failed := err.(*exec.ExitError); failed && cmd.ProcessState.ExitCode() == cli.ExitGate {
 		return nil
 	}
 	if err != nil {
@@ -165,11 +165,11 @@ func (s *study) calibrate(share float64) (int, error) {
 			if err := s.sim(n, dir, "--cpu"); err != nil {
 				return 0, err
 			}
-			f, err := codec.Read(filepath.Join(dir, "results.json"))
+			file, err := codec.Read(filepath.Join(dir, "results.json"))
 			if err != nil {
 				return 0, err
 			}
-			all = append(all, f.Runs[0].Cost.ClientCPU)
+			all = append(all, file.Runs[0].Cost.ClientCPU)
 		}
 		middle[n] = stat.Median(all)
 	}
@@ -187,16 +187,16 @@ func (s *study) compare(i int, h *head) error {
 	if err := s.sim(h.turns, dir, "--against", base); err != nil {
 		return err
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "comparison.json"))
-	var c compare.Comparison
+	data, err := os.ReadFile(filepath.Join(dir, "comparison.json"))
+	var comparison compare.Comparison
 	if err == nil {
-		err = json.Unmarshal(b, &c)
+		err = json.Unmarshal(data, &comparison)
 	}
-	for _, r := range c.Rows {
-		if r.Figure != compare.ClientCPU {
+	for _, row := range comparison.Rows {
+		if row.Figure != compare.ClientCPU {
 			continue
 		}
-		switch r.Verdict {
+		switch row.Verdict {
 		case compare.Worse:
 			h.worse++
 		case compare.Inconclusive:
@@ -204,8 +204,8 @@ func (s *study) compare(i int, h *head) error {
 		default:
 			h.fine++
 		}
-		h.changes = append(h.changes, 100*r.Test.Change)
-		fmt.Fprintf(s.out, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, r.Verdict, 100*r.Test.Change, 100*r.Test.Smallest)
+		h.changes = append(h.changes, 100*row.Test.Change)
+		fmt.Fprintf(s.out, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, row.Verdict, 100*row.Test.Change, 100*row.Test.Smallest)
 	}
 	return err
 }

@@ -45,11 +45,11 @@ const (
 )
 
 func replace(path, table string) error {
-	b, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	head, rest, ok := strings.Cut(string(b), begins)
+	head, rest, ok := strings.Cut(string(data), begins)
 	_, tail, ok2 := strings.Cut(rest, ends)
 	if !ok || !ok2 {
 		return fmt.Errorf("%s has no place for the table", path)
@@ -68,14 +68,14 @@ func tables(n int, paths []string) (string, error) {
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".csv")
 		if len(long) > 0 {
-			s := recorded(fmt.Sprintf("%s, %d machines", name, len(long)), long)
-			if err := rows(&out, s.name, scenarios(s), n); err != nil {
+			source := recorded(fmt.Sprintf("%s, %d machines", name, len(long)), long)
+			if err := rows(&out, source.name, scenarios(source), n); err != nil {
 				return "", err
 			}
 		}
 		if len(short) >= 2*rounds {
-			s := recorded(name+", a machine per run", [][]float64{short})
-			if err := rows(&out, s.name, scenarios(s)[:1], n); err != nil {
+			source := recorded(name+", a machine per run", [][]float64{short})
+			if err := rows(&out, source.name, scenarios(source)[:1], n); err != nil {
 				return "", err
 			}
 		}
@@ -88,8 +88,8 @@ func tables(n int, paths []string) (string, error) {
 		return "", err
 	}
 	for _, busy := range []bool{false, true} {
-		s := disturbed(busy)
-		if err := rows(&out, s.name, against(s), n); err != nil {
+		source := disturbed(busy)
+		if err := rows(&out, source.name, against(source), n); err != nil {
 			return "", err
 		}
 	}
@@ -97,12 +97,12 @@ func tables(n int, paths []string) (string, error) {
 }
 
 func rows(out *strings.Builder, from string, all []scenario, n int) error {
-	for _, s := range all {
-		r, err := study(s, n/max(1, s.gates/4))
+	for _, scenario := range all {
+		rates, err := study(scenario, n/max(1, scenario.gates/4))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %s | %s | %d | %.2f %% | %.1f %% | %.1f %% | %.2f %% |\n", from, s.name, r.Comparisons, r.FalseAlarms, r.Inconclusive, r.Detected, r.Missed)
+		fmt.Fprintf(out, "| %s | %s | %d | %.2f %% | %.1f %% | %.1f %% | %.2f %% |\n", from, scenario.name, rates.Comparisons, rates.FalseAlarms, rates.Inconclusive, rates.Detected, rates.Missed)
 		from = "" // once for all its rows
 	}
 	return nil
@@ -117,12 +117,12 @@ type measurement struct {
 // read returns the series of each machine that was measured often, in the order of time,
 // and that of all others together.
 func read(path string) (long [][]float64, short []float64, err error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	table, err := csv.NewReader(f).ReadAll()
+	defer func() { _ = file.Close() }() // it was only read
+	table, err := csv.NewReader(file).ReadAll()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -148,11 +148,11 @@ func read(path string) (long [][]float64, short []float64, err error) {
 		by[row[machine]] = append(by[row[machine]], measurement{row[start], v})
 	}
 	var rest []measurement
-	for _, m := range order {
-		if len(by[m]) >= 4*rounds {
-			long = append(long, inOrder(by[m]))
+	for _, text := range order {
+		if len(by[text]) >= 4*rounds {
+			long = append(long, inOrder(by[text]))
 		} else {
-			rest = append(rest, by[m]...)
+			rest = append(rest, by[text]...)
 		}
 	}
 	return long, inOrder(rest), nil
@@ -160,8 +160,8 @@ func read(path string) (long [][]float64, short []float64, err error) {
 
 func inOrder(all []measurement) (out []float64) {
 	slices.SortStableFunc(all, func(a, b measurement) int { return strings.Compare(a.start, b.start) })
-	for _, m := range all {
-		out = append(out, m.value)
+	for _, measurement := range all {
+		out = append(out, measurement.value)
 	}
 	return out
 }

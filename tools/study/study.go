@@ -45,8 +45,8 @@ func study(s scenario, comparisons int) (rates, error) {
 	for range comparisons {
 		var base, head results.File
 		for gate := range max(s.gates, 1) {
-			b, h := s.draw(rng)
-			base.Runs = append(base.Runs, runs(gate, b)...)
+			rounds, h := s.draw(rng)
+			base.Runs = append(base.Runs, runs(gate, rounds)...)
 			head.Runs = append(head.Runs, runs(gate, h)...)
 		}
 		for _, by := range []float64{1, slower} {
@@ -74,21 +74,21 @@ func study(s scenario, comparisons int) (rates, error) {
 // outcome is what compare says: that the comparison fails, or that the first strategy's
 // rounds cannot tell.
 func (s scenario) outcome(rng *rand.Rand, base, head *results.File, by float64) (fails, open bool, err error) {
-	c, err := s.compared(rng, [2]compare.Side{side("base", base), side("head", head)}, by)
+	comparison, err := s.compared(rng, [2]compare.Side{side("base", base), side("head", head)}, by)
 	if err != nil {
 		return false, false, err
 	}
-	first := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Figure == compare.Throughput && r.Strategy == label(0) })
-	return !c.Passes(), c.Rows[first].Verdict == compare.Inconclusive, nil
+	first := slices.IndexFunc(comparison.Rows, func(row compare.Row) bool { return row.Figure == compare.Throughput && row.Strategy == label(0) })
+	return !comparison.Passes(), comparison.Rows[first].Verdict == compare.Inconclusive, nil
 }
 
 // compared compares two sides, and in stages those that are drawn again.
 func (s scenario) compared(rng *rand.Rand, sides [2]compare.Side, by float64) (*compare.Comparison, error) {
-	o := compare.Options{Paired: s.paired}
+	options := compare.Options{Paired: s.paired}
 	if !s.stages {
-		return compare.Compare(sides[0], sides[1], o)
+		return compare.Compare(sides[0], sides[1], options)
 	}
-	return compare.Staged(o, rounds, 1, nil, func(stage, _, _ int, flagged []string) ([2]compare.Side, error) {
+	return compare.Staged(options, rounds, 1, nil, func(stage, _, _ int, flagged []string) ([2]compare.Side, error) {
 		if stage == 1 {
 			return sides, nil
 		}
@@ -97,32 +97,32 @@ func (s scenario) compared(rng *rand.Rand, sides [2]compare.Side, by float64) (*
 			if !slices.Contains(flagged, label(gate)) {
 				continue
 			}
-			b, h := s.draw(rng)
+			rounds, h := s.draw(rng)
 			for i := range h {
 				if gate == 0 {
 					h[i].throughput /= by
 				}
 			}
-			base.Runs = append(base.Runs, runs(gate, b)...)
+			base.Runs = append(base.Runs, runs(gate, rounds)...)
 			head.Runs = append(head.Runs, runs(gate, h)...)
 		}
 		return [2]compare.Side{side("base", &base), side("head", &head)}, nil
 	})
 }
 
-func side(name string, f *results.File) compare.Side {
-	f.Kind = results.Measured
-	return compare.Side{Name: name, File: f}
+func side(name string, file *results.File) compare.Side {
+	file.Kind = results.Measured
+	return compare.Side{Name: name, File: file}
 }
 
 func label(gate int) string { return fmt.Sprintf("strategy-%d", gate) }
 
 // runs are rounds as run records them, without a leak.
 func runs(gate int, side []round) (out []results.Run) {
-	for i, r := range side {
+	for i, round := range side {
 		out = append(out, results.Run{
 			Strategy: label(gate), Params: results.Params{Label: label(gate), Loop: results.ClosedLoop}, Repetition: i + 1,
-			ThroughputPerS: r.throughput, ReferencePerS: r.reference, Audit: results.Audit{Valid: true},
+			ThroughputPerS: round.throughput, ReferencePerS: round.reference, Audit: results.Audit{Valid: true},
 			Guarantee: []results.Clause{{Property: results.LeakProperty}, {Property: results.FalseRejectProperty}},
 		})
 	}
@@ -132,29 +132,29 @@ func runs(gate int, side []round) (out []results.Run) {
 // window is 20 measurements in a row, from a place in one of the series.
 func window(rng *rand.Rand, series [][]float64) []float64 {
 	total := 0
-	for _, s := range series {
-		total += len(s) - 2*rounds + 1
+	for _, values := range series {
+		total += len(values) - 2*rounds + 1
 	}
 	at := rng.IntN(total)
-	for _, s := range series {
-		if n := len(s) - 2*rounds + 1; at >= n {
+	for _, values := range series {
+		if n := len(values) - 2*rounds + 1; at >= n {
 			at -= n
 			continue
 		}
-		return slices.Clone(s[at : at+2*rounds])
+		return slices.Clone(values[at : at+2*rounds])
 	}
 	panic("unreachable")
 }
 
 // pairs divides neighbours among the sides at random, as both sides on one machine do.
-func pairs(rng *rand.Rand, w []round) (base, head []round) {
-	for i := 0; i < len(w); i += 2 {
-		a := w[i]
-		b := w[i+1]
+func pairs(rng *rand.Rand, rounds []round) (base, head []round) {
+	for i := 0; i < len(rounds); i += 2 {
+		round := rounds[i]
+		b := rounds[i+1]
 		if rng.IntN(2) == 0 {
-			a, b = b, a
+			round, b = b, round
 		}
-		base = append(base, a)
+		base = append(base, round)
 		head = append(head, b)
 	}
 	return base, head
@@ -175,8 +175,8 @@ func recorded(name string, series [][]float64) source {
 	return source{
 		name: name,
 		window: func(rng *rand.Rand) ([]float64, []float64) {
-			w := window(rng, series)
-			return w, slices.Repeat([]float64{w[0]}, len(w))
+			values := window(rng, series)
+			return values, slices.Repeat([]float64{values[0]}, len(values))
 		},
 		noise: func(rng *rand.Rand) []float64 { return window(rng, series) },
 	}
@@ -246,8 +246,8 @@ func against(s source) []scenario {
 // plain are rounds as the source has them.
 func (s source) plain(rng *rand.Rand) (out []round) {
 	throughput, reference := s.window(rng)
-	for i, x := range throughput {
-		out = append(out, round{x, reference[i]})
+	for i, value := range throughput {
+		out = append(out, round{value, reference[i]})
 	}
 	return out
 }
@@ -321,9 +321,9 @@ func scenarios(s source) []scenario {
 	}
 }
 
-func unreferenced(w []round) []round {
-	for i := range w {
-		w[i].reference = 0
+func unreferenced(rounds []round) []round {
+	for i := range rounds {
+		rounds[i].reference = 0
 	}
-	return w
+	return rounds
 }

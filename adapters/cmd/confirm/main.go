@@ -23,34 +23,34 @@ func run() int {
 	if flag.NArg() > 0 {
 		todo = nil
 		for _, name := range flag.Args() {
-			c, err := confirm.Lookup(name)
+			confirmation, err := confirm.Lookup(name)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "confirm:", err)
 				return 2
 			}
-			todo = append(todo, c)
+			todo = append(todo, confirmation)
 		}
 	}
 	code := 0
-	for _, c := range todo {
-		observed, ok, err := on(c, *addr)
+	for _, confirmation := range todo {
+		observed, ok, err := on(confirmation, *addr)
 		switch {
 		case err != nil:
-			fmt.Fprintf(os.Stderr, "confirm: %s: %v\n", c.Name, err)
+			fmt.Fprintf(os.Stderr, "confirm: %s: %v\n", confirmation.Name, err)
 			return 2
 		case ok:
-			fmt.Printf("%s: confirmed: %s\n", c.Name, observed)
+			fmt.Printf("%s: confirmed: %s\n", confirmation.Name, observed)
 		default:
-			fmt.Printf("%s: NOT confirmed: %s\n", c.Name, observed)
+			fmt.Printf("%s: NOT confirmed: %s\n", confirmation.Name, observed)
 			code = 1
 		}
 	}
 	return code
 }
 
-func on(c confirm.Confirmation, addr string) (observed string, ok bool, err error) {
+func on(confirmation confirm.Confirmation, addr string) (observed string, ok bool, err error) {
 	if addr == "" {
-		return confirm.Embedded(c)
+		return confirm.Embedded(confirmation)
 	}
-	return confirm.Server(c, addr)
+	return confirm.Server(confirmation, addr)
 }

@@ -16,8 +16,8 @@ func init() {
 		Options: []quota.Option{
 			{Name: "burst-size", Type: "int", Min: "1", Default: "20", Doc: "`requests` of a subject in a row"},
 		},
-		Make: func(p workloads.Params) (workloads.Stream, workloads.Info, error) {
-			return &stream{size: p.Options.Int("burst-size"), requests: p.Requests}, workloads.Info{Loop: workloads.Closed}, nil
+		Make: func(params workloads.Params) (workloads.Stream, workloads.Info, error) {
+			return &stream{size: params.Options.Int("burst-size"), requests: params.Requests}, workloads.Info{Loop: workloads.Closed}, nil
 		},
 	})
 }

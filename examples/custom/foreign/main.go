@@ -23,40 +23,42 @@ import (
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func init() {
-	memory := func(name string, make func(p *quota.Policy) strategies.Allower) {
-		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return make(p), nil
+	memory := func(name string, make func(policy *quota.Policy) strategies.Allower) {
+		meta := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+			return make(policy), nil
 		})
-		m.Needs = nil
-		m.PerProcess = true
-		register(m)
+		meta.Needs = nil
+		meta.PerProcess = true
+		register(meta)
 	}
 	for name, late := range map[string]time.Duration{"own-clock": 0, "own-clock-late": time.Second} {
-		memory(name, func(p *quota.Policy) strategies.Allower {
-			return &clocked{limit: p.Limit, window: p.Window.RealLength(), late: late, counts: map[string]count{}}
+		memory(name, func(policy *quota.Policy) strategies.Allower {
+			return &clocked{limit: policy.Limit, window: policy.Window.RealLength(), late: late, counts: map[string]count{}}
 		})
 	}
 	for name, times := range map[string]time.Duration{"background": 1, "background-often": 2} {
-		memory(name, func(p *quota.Policy) strategies.Allower { return newResetting(p.Limit, p.Window.RealLength()/times) })
+		memory(name, func(policy *quota.Policy) strategies.Allower {
+			return newResetting(policy.Limit, policy.Window.RealLength()/times)
+		})
 	}
-	stored := func(name string, make func(env strategies.Env, p *quota.Policy) strategies.Allower) {
-		register(strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return make(env, p), nil
+	stored := func(name string, make func(env strategies.Env, policy *quota.Policy) strategies.Allower) {
+		register(strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+			return make(env, policy), nil
 		}))
 	}
-	stored("mutex-across", func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		return &locking{client: strategies.Redis(env), limit: p.Limit, window: p.Window.RealLength()}
+	stored("mutex-across", func(env strategies.Env, policy *quota.Policy) strategies.Allower {
+		return &locking{client: strategies.Redis(env), limit: policy.Limit, window: policy.Window.RealLength()}
 	})
-	stored("own-pool", func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		o := *strategies.Redis(env).(*redis.Client).Options()
-		return &owning{locking{client: redis.NewClient(&o), limit: p.Limit, window: p.Window.RealLength()}}
+	stored("own-pool", func(env strategies.Env, policy *quota.Policy) strategies.Allower {
+		options := *strategies.Redis(env).(*redis.Client).Options()
+		return &owning{locking{client: redis.NewClient(&options), limit: policy.Limit, window: policy.Window.RealLength()}}
 	})
 }
 
-func register(m strategies.Meta) {
-	m.Foreign = true
-	m.Guarantee = []quota.Clause{quota.Exactly(quota.FaultClock)}
-	strategies.Register(m)
+func register(meta strategies.Meta) {
+	meta.Foreign = true
+	meta.Guarantee = []quota.Clause{quota.Exactly(quota.FaultClock)}
+	strategies.Register(meta)
 }
 
 // clocked counts in fixed windows of package time. late is a defect: what comes so soon

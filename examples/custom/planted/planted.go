@@ -65,11 +65,11 @@ func init() {
 }
 
 func register(name, doc string, limiter func(base) strategies.Allower) {
-	m := strategies.FromFunc(name, []quota.Kind{quota.Rolling},
-		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return limiter(base{strategies.Redis(env), p.Limit, p.Window.RealLength(), env.Clock.Now}), nil
+	meta := strategies.FromFunc(name, []quota.Kind{quota.Rolling},
+		func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+			return limiter(base{strategies.Redis(env), policy.Limit, policy.Window.RealLength(), env.Clock.Now}), nil
 		})
-	m.Doc = doc
-	m.Guarantee = []quota.Clause{quota.Exactly()}
-	strategies.Register(m)
+	meta.Doc = doc
+	meta.Guarantee = []quota.Clause{quota.Exactly()}
+	strategies.Register(meta)
 }

@@ -18,7 +18,7 @@ type Forker interface {
 // to the next.
 type Local interface {
 	// Pass lets time pass at rest. Jobs that are due then have not run.
-	Pass(d time.Duration) error
+	Pass(duration time.Duration) error
 	// Keep has every run from now on begin with the scripts that are loaded now.
 	Keep()
 }
@@ -34,7 +34,7 @@ type Brancher interface {
 	// Again puts back what was before the last step, and takes another one from there. It
 	// must come after [Engine.State] has told what the last step led to. ok is false if
 	// it did nothing, since what the step needs cannot be put back.
-	Again(c Choice) (ok bool, err error)
+	Again(choice Choice) (ok bool, err error)
 	// Sound reports, after Again and State, whether that step led to what it would have
 	// led to in a run of its own, as far as can be told. If it is false it may have.
 	Sound() bool
@@ -57,12 +57,12 @@ type Footprint struct {
 // Apart reports whether neither step has changed what the other one has read or changed.
 // From a state in which both were taken, they lead to the same state in either order, each
 // with the footprint that it has in that state.
-func (f *Footprint) Apart(g *Footprint) bool {
-	if f.Whole || g.Whole {
+func (f *Footprint) Apart(footprint *Footprint) bool {
+	if f.Whole || footprint.Whole {
 		return false
 	}
 	for i := range f.Read {
-		if f.Written[i]&(g.Read[i]|g.Written[i]) != 0 || f.Read[i]&g.Written[i] != 0 {
+		if f.Written[i]&(footprint.Read[i]|footprint.Written[i]) != 0 || f.Read[i]&footprint.Written[i] != 0 {
 			return false
 		}
 	}

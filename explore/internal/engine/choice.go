@@ -71,18 +71,18 @@ type injection struct {
 // here and a name in packages quota and results. Engines in this process need code for it only if it does more than tell
 // its client an error; the proxy of services always does.
 var injections = [...]injection{
-	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(a *Actor) bool { return a.Client != nil }},
+	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(actor *Actor) bool { return actor.Client != nil }},
 	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash, text: "ends and starts anew"},
 	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering, err: errLostReply, text: "no reply"},
-	{kind: RetryReply, fault: quota.FaultRetry, event: results.EventRetry, at: Answering, able: func(a *Actor) bool { return a.Repeats }},
+	{kind: RetryReply, fault: quota.FaultRetry, event: results.EventRetry, at: Answering, able: func(actor *Actor) bool { return actor.Repeats }},
 	{kind: TickClock, fault: quota.FaultClock, event: results.EventTick},
 	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction, text: "evicts "},
 	{
-		kind: FailBefore, fault: quota.FaultOutage, event: results.EventOutage, at: Asking, able: func(a *Actor) bool { return a.Fails },
+		kind: FailBefore, fault: quota.FaultOutage, event: results.EventOutage, at: Asking, able: func(actor *Actor) bool { return actor.Fails },
 		err: errUnreachable, text: "error",
 	},
 	{
-		kind: DelayReply, fault: FaultTimeout, event: results.EventLostReply, at: Answering, able: func(a *Actor) bool { return a.Delays },
+		kind: DelayReply, fault: FaultTimeout, event: results.EventLostReply, at: Answering, able: func(actor *Actor) bool { return actor.Delays },
 		text: "no reply in time",
 	},
 	{kind: DropScript, fault: FaultScriptFlush, event: results.EventEviction, text: "drops its scripts"},
@@ -106,8 +106,8 @@ func (c Choice) injection() *injection {
 
 // Fault is the one that the step injects; empty if it injects none.
 func (c Choice) Fault() quota.Fault {
-	if x := c.injection(); x != nil {
-		return x.fault
+	if injection := c.injection(); injection != nil {
+		return injection.fault
 	}
 	return ""
 }
@@ -117,7 +117,7 @@ func (c Choice) Actor() (id int, ok bool) {
 	if c.Kind == StepActor || c.Kind == PromptJob {
 		return c.ID, true
 	}
-	if x := c.injection(); x != nil && x.at != Done {
+	if injection := c.injection(); injection != nil && injection.at != Done {
 		return c.ID, true
 	}
 	return 0, false
@@ -125,27 +125,27 @@ func (c Choice) Actor() (id int, ok bool) {
 
 // Err is what the fault of the step tells its client or job at once; nil for other steps.
 func (c Choice) Err() error {
-	if x := c.injection(); x != nil {
-		return x.err
+	if injection := c.injection(); injection != nil {
+		return injection.err
 	}
 	return nil
 }
 
 // Befalls reports whether the step injects a fault that can befall the actor where it is.
-func (c Choice) Befalls(a *Actor) bool {
-	x := c.injection()
-	return x != nil && x.befalls(a)
+func (c Choice) Befalls(actor *Actor) bool {
+	injection := c.injection()
+	return injection != nil && injection.befalls(actor)
 }
 
-func (x *injection) befalls(a *Actor) bool {
-	return x.at != Done && x.at == a.At && (x.able == nil || x.able(a))
+func (x *injection) befalls(actor *Actor) bool {
+	return x.at != Done && x.at == actor.At && (x.able == nil || x.able(actor))
 }
 
 // Faults are those that engines inject, in the order of records.
 var Faults = func() (out []quota.Fault) {
-	for _, x := range injections {
-		if !slices.Contains(out, x.fault) {
-			out = append(out, x.fault)
+	for _, injection := range injections {
+		if !slices.Contains(out, injection.fault) {
+			out = append(out, injection.fault)
 		}
 	}
 	return out
@@ -154,17 +154,17 @@ var Faults = func() (out []quota.Fault) {
 // Budget is how often each of [Faults] has happened in a run. It has room for them.
 type Budget [len(injections)]int
 
-func (b *Budget) of(f quota.Fault) *int { return &b[slices.Index(Faults, f)] }
+func (b *Budget) of(fault quota.Fault) *int { return &b[slices.Index(Faults, fault)] }
 
 // Digest folds it in.
-func (b *Budget) Digest(d *Digest) {
+func (b *Budget) Digest(digest *Digest) {
 	for _, n := range b {
-		d.Num(uint64(n))
+		digest.Num(uint64(n))
 	}
 }
 
 // OfServices reports whether a fault befalls services alone.
-func OfServices(f quota.Fault) bool { return !slices.Contains(quota.Faults(), f) }
+func OfServices(fault quota.Fault) bool { return !slices.Contains(quota.Faults(), fault) }
 
 // Befalls reports whether a fault may happen to a call that is there: [Asking], before the effect of its command, or
 // [Answering], between the effect and the reply.
@@ -191,41 +191,41 @@ func (c Choice) String() string {
 }
 
 // ParseChoice reads what [Choice.String] writes.
-func ParseChoice(s string) (Choice, error) {
-	if s == "" {
+func ParseChoice(text string) (Choice, error) {
+	if text == "" {
 		return Choice{}, fmt.Errorf("a step without a kind")
 	}
-	c := Choice{Kind: ChoiceKind(s[0])}
-	if c.Kind == EvictKey {
-		key, err := url.QueryUnescape(s[1:])
-		c.Key = key
-		if err != nil || c.String() != s {
-			return Choice{}, fmt.Errorf("step %q names no key", s)
+	choice := Choice{Kind: ChoiceKind(text[0])}
+	if choice.Kind == EvictKey {
+		key, err := url.QueryUnescape(text[1:])
+		choice.Key = key
+		if err != nil || choice.String() != text {
+			return Choice{}, fmt.Errorf("step %q names no key", text)
 		}
-		return c, nil
+		return choice, nil
 	}
-	if c.injection() == nil && c.Kind != StepActor && c.Kind != PromptJob && c.Kind != Ask {
-		return Choice{}, fmt.Errorf("step %q is of no known kind", s)
+	if choice.injection() == nil && choice.Kind != StepActor && choice.Kind != PromptJob && choice.Kind != Ask {
+		return Choice{}, fmt.Errorf("step %q is of no known kind", text)
 	}
-	n, err := strconv.Atoi(s[1:])
-	if err != nil || n < 0 || c.Kind == TickClock && n >= TickKinds {
-		return Choice{}, fmt.Errorf("step %q names no actor", s)
+	n, err := strconv.Atoi(text[1:])
+	if err != nil || n < 0 || choice.Kind == TickClock && n >= TickKinds {
+		return Choice{}, fmt.Errorf("step %q names no actor", text)
 	}
-	c.ID = n
-	if c.String() != s {
-		return Choice{}, fmt.Errorf("step %q is written in another way", s)
+	choice.ID = n
+	if choice.String() != text {
+		return Choice{}, fmt.Errorf("step %q is written in another way", text)
 	}
-	return c, nil
+	return choice, nil
 }
 
 // ShortDuration drops the zeros at the end: 5m instead of 5m0s.
-func ShortDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
+func ShortDuration(duration time.Duration) string {
+	text := duration.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
 	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
 	}
-	return s
+	return text
 }

@@ -40,11 +40,11 @@ type Client struct {
 // Perform goes through the script. pause, which is called between two actions,
 // reports whether to go on.
 func (c *Client) Perform(ctx context.Context, pause func() bool) {
-	var r quota.Reservation
+	var reservation quota.Reservation
 	held := false
-	for i, a := range c.Script {
+	for i, action := range c.Script {
 		if i > 0 {
-			if !held && a.Kind.settles() {
+			if !held && action.Kind.settles() {
 				continue
 			}
 			// Others may act before the client goes on, also if it is about to give
@@ -53,31 +53,31 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			if !pause() {
 				return
 			}
-			if a.Kind.settles() && c.Run.Truth.ended(c.taken) {
+			if action.Kind.settles() && c.Run.Truth.ended(c.taken) {
 				c.Run.Timeline.Say("too late to settle")
 				held = false
 				continue
 			}
 		}
-		switch a.Kind {
+		switch action.Kind {
 		case Take:
-			held = c.take(ctx, i, a.Units, &r)
+			held = c.take(ctx, i, action.Units, &reservation)
 			if !held && c.Ends {
 				return
 			}
 		case Commit:
-			c.commit(ctx, &r, a.Units)
+			c.commit(ctx, &reservation, action.Units)
 		case Refund:
-			c.refund(ctx, &r)
+			c.refund(ctx, &reservation)
 			held = false
 		case Limit:
-			c.limit(ctx, a.Units)
+			c.limit(ctx, action.Units)
 		}
 	}
 }
 
-// take asks for units, and reports whether r is now what was reserved.
-func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Reservation) bool {
+// take asks for units, and reports whether reservation is now what was reserved.
+func (c *Client) take(ctx context.Context, action int, units int64, reservation *quota.Reservation) bool {
 	req := quota.Request{
 		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: c.Run.Truth.Policy, Units: units,
 		Settles: c.Script.Settles(action),
@@ -85,46 +85,46 @@ func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Res
 	if req.Settles {
 		req.Life = c.Setup.Life
 	}
-	t := &c.Run.Truth
-	c.Pending = t.call(c.Index, oracle.Take, units, -1)
-	t.begins(c.Pending, req.Life)
-	d, err := c.Strategy().Take(ctx, req)
+	truth := &c.Run.Truth
+	c.Pending = truth.call(c.Index, oracle.Take, units, -1)
+	truth.begins(c.Pending, req.Life)
+	decision, err := c.Strategy().Take(ctx, req)
 	c.turn()
 	if c.over() {
 		return false
 	}
 	granted := int64(0)
 	if err == nil {
-		granted, err = d.Units(units)
+		granted, err = decision.Units(units)
 	}
 	c.Witness.Taken(err)
 	e := c.Pending
 	c.Pending = -1
 	switch {
 	case err != nil:
-		t.reply(c.Index, e, oracle.Failed)
+		truth.reply(c.Index, e, oracle.Failed)
 		c.Run.Timeline.Say("error: " + err.Error())
 		return false
-	case d.Admitted:
-		t.grant(e, granted)
-		t.reply(c.Index, e, oracle.Admitted)
+	case decision.Admitted:
+		truth.grant(e, granted)
+		truth.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
-		c.Run.Timeline.Say(grantText(verdictText("admitted", d), granted, units))
-		*r = d.Reservation
+		c.Run.Timeline.Say(grantText(verdictText("admitted", decision), granted, units))
+		*reservation = decision.Reservation
 		req.Units = granted
-		r.Request = req // strategies that settle nothing leave it out
+		reservation.Request = req // strategies that settle nothing leave it out
 		return true
-	case d.Degraded:
-		t.reply(c.Index, e, oracle.RejectedDegraded)
+	case decision.Degraded:
+		truth.reply(c.Index, e, oracle.RejectedDegraded)
 	default:
-		t.reply(c.Index, e, oracle.Rejected)
+		truth.reply(c.Index, e, oracle.Rejected)
 	}
-	c.Run.Timeline.Say(verdictText("rejected", d))
+	c.Run.Timeline.Say(verdictText("rejected", decision))
 	return false
 }
 
-func verdictText(what string, d quota.Decision) string {
-	if d.Degraded {
+func verdictText(what string, decision quota.Decision) string {
+	if decision.Degraded {
 		return what + " without its store"
 	}
 	return what
@@ -140,10 +140,10 @@ func grantText(text string, granted, asked int64) string {
 // limit changes the limit, as an operator would. If it fails, or its caller dies, either
 // limit may be in force from then on.
 func (c *Client) limit(ctx context.Context, units int64) {
-	t := &c.Run.Truth
-	t.changes(units)
-	if l, ok := c.Strategy().(strategies.LimitSetter); ok {
-		err := l.SetLimit(ctx, t.Policy, []quota.Subject{Subject})
+	truth := &c.Run.Truth
+	truth.changes(units)
+	if setter, ok := c.Strategy().(strategies.LimitSetter); ok {
+		err := setter.SetLimit(ctx, truth.Policy, []quota.Subject{Subject})
 		c.turn()
 		if c.over() {
 			return
@@ -153,36 +153,36 @@ func (c *Client) limit(ctx context.Context, units int64) {
 			return
 		}
 	}
-	t.changed()
+	truth.changed()
 	c.Run.Timeline.Say(fmt.Sprintf("the limit is %d", units))
 }
 
-func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64) {
+func (c *Client) commit(ctx context.Context, reservation *quota.Reservation, actual int64) {
 	k, ok := c.Strategy().(strategies.Committer)
 	if !ok {
 		return
 	}
 	if actual == 0 {
-		actual = r.Request.Units
+		actual = reservation.Request.Units
 	}
-	c.Pending = c.Run.Truth.call(c.Index, oracle.Commit, r.Request.Units-actual, c.taken)
-	err := k.Commit(ctx, *r, actual)
+	c.Pending = c.Run.Truth.call(c.Index, oracle.Commit, reservation.Request.Units-actual, c.taken)
+	err := k.Commit(ctx, *reservation, actual)
 	c.turn()
-	r.Committed = true
+	reservation.Committed = true
 	c.settled("committed", err)
 }
 
-func (c *Client) refund(ctx context.Context, r *quota.Reservation) {
+func (c *Client) refund(ctx context.Context, reservation *quota.Reservation) {
 	k, ok := c.Strategy().(strategies.Refunder)
 	if !ok {
 		return
 	}
-	c.Pending = c.Run.Truth.call(c.Index, oracle.Refund, r.Request.Units, c.taken)
-	err := k.Refund(ctx, *r)
+	c.Pending = c.Run.Truth.call(c.Index, oracle.Refund, reservation.Request.Units, c.taken)
+	err := k.Refund(ctx, *reservation)
 	c.turn()
 	if err != nil && !c.over() {
 		c.Run.Timeline.Say("error, and tries again")
-		err = k.Refund(ctx, *r)
+		err = k.Refund(ctx, *reservation)
 		c.turn()
 	}
 	c.settled("refunded", err)

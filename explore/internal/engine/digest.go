@@ -19,16 +19,16 @@ func (d *Digest) Num(v uint64) {
 }
 
 // Text folds a text in.
-func (d *Digest) Text(s string) {
-	d.Num(uint64(len(s)) + 1)
-	for ; len(s) >= 8; s = s[8:] {
-		d.Num(uint64(s[7]) | uint64(s[6])<<8 | uint64(s[5])<<16 | uint64(s[4])<<24 |
-			uint64(s[3])<<32 | uint64(s[2])<<40 | uint64(s[1])<<48 | uint64(s[0])<<56)
+func (d *Digest) Text(text string) {
+	d.Num(uint64(len(text)) + 1)
+	for ; len(text) >= 8; text = text[8:] {
+		d.Num(uint64(text[7]) | uint64(text[6])<<8 | uint64(text[5])<<16 | uint64(text[4])<<24 |
+			uint64(text[3])<<32 | uint64(text[2])<<40 | uint64(text[1])<<48 | uint64(text[0])<<56)
 	}
-	if len(s) > 0 {
+	if len(text) > 0 {
 		var word uint64
-		for i := range len(s) {
-			word = word<<8 | uint64(s[i])
+		for i := range len(text) {
+			word = word<<8 | uint64(text[i])
 		}
 		d.Num(word)
 	}
@@ -38,7 +38,7 @@ func (d *Digest) Text(s string) {
 func (d *Digest) Moment(t time.Time) { d.Num(uint64(t.UnixNano())) }
 
 // Fold folds another digest in.
-func (d *Digest) Fold(o Digest) { d.Num(o.A); d.Num(o.B) }
+func (d *Digest) Fold(digest Digest) { d.Num(digest.A); d.Num(digest.B) }
 
 // Bool folds a truth value in.
 func (d *Digest) Bool(b bool) {

@@ -46,7 +46,7 @@ type Engine interface {
 	// Begin starts a fresh run. Every run begins the same.
 	Begin() error
 	// Step takes one step. It answers [ErrMisfit] to a transition that is not enabled.
-	Step(c Choice) error
+	Step(choice Choice) error
 	// End releases the run.
 	End() error
 	// Close releases the engine.
@@ -156,7 +156,7 @@ type Signs struct {
 
 // atRest reports whether no call is in flight and no job has anything to do.
 func (s *Snapshot) atRest() bool {
-	return !slices.ContainsFunc(s.Actors, func(a Actor) bool { return a.At >= Waiting })
+	return !slices.ContainsFunc(s.Actors, func(actor Actor) bool { return actor.At >= Waiting })
 }
 
 // Look is where a run has got to.
@@ -273,19 +273,19 @@ func (t *Timeline) Write(command, reply string, event results.StepEvent) {
 
 // Add adds an operation and its reply to what is on the line already.
 func (t *Timeline) Add(command, reply string, event results.StepEvent) {
-	l := t.Line
-	if l == nil {
+	step := t.Line
+	if step == nil {
 		return
 	}
-	if t.Whole && command != "" && l.Reply != "" {
-		l.Command = l.Command + " = " + l.Reply
-		l.Reply = ""
+	if t.Whole && command != "" && step.Reply != "" {
+		step.Command = step.Command + " = " + step.Reply
+		step.Reply = ""
 	}
-	if command != "" && l.Command != "" && l.Command != "starts" {
-		command = l.Command + "; " + command
+	if command != "" && step.Command != "" && step.Command != "starts" {
+		command = step.Command + "; " + command
 	}
-	if l.Event.Injected() {
-		event = l.Event
+	if step.Event.Injected() {
+		event = step.Event
 	}
 	t.Write(command, reply, event)
 }

@@ -17,9 +17,9 @@ const mostOfAnAsk = 1_000
 // AskWhole has a request of the last client be one step, of whatever take does again and again until it reports that the client
 // has to wait or to be asked for the next one.
 func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
-	t := &w.Run.Timeline
-	t.Whole = true
-	defer func() { t.Whole = false }()
+	timeline := &w.Run.Timeline
+	timeline.Whole = true
+	defer func() { timeline.Whole = false }()
 	for range mostOfAnAsk {
 		goesOn, err := take()
 		if err != nil {
@@ -29,8 +29,8 @@ func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
 			break
 		}
 	}
-	if l := t.Line; l != nil && l.Command == "" {
-		l.Command = "asks"
+	if step := timeline.Line; step != nil && step.Command == "" {
+		step.Command = "asks"
 	}
 	return nil
 }
@@ -39,24 +39,24 @@ func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
 // at rest, without a break in any of its requests, until it does not get what it asks for.
 // It belongs to the instance with which it begins, which may be any: a claim holds for all.
 func (w *World) LastClient() Client {
-	c := w.Client(w.Setup.Clients)
-	c.Name = "last"
-	c.Script = slices.Repeat(Script{{Kind: Take, Units: 1}}, MostAsks)
-	c.Ends = true
-	return c
+	client := w.Client(w.Setup.Clients)
+	client.Name = "last"
+	client.Script = slices.Repeat(Script{{Kind: Take, Units: 1}}, MostAsks)
+	client.Ends = true
+	return client
 }
 
 // LastAsks reports whether so few units are left, as callers were told, that the last
 // client can be rejected: of more there is nothing to learn but that they can be had. It
 // asks nothing if time has passed within a request, which may then count in one window
 // or in another: who comes after a caller that was held up for so long needs a script.
-func (s *Setup) LastAsks(t *Truth) bool {
-	return s.Asks > 0 && t.Policy.Limit-t.InUse < int64(s.Asks) && !t.heldUp()
+func (s *Setup) LastAsks(truth *Truth) bool {
+	return s.Asks > 0 && truth.Policy.Limit-truth.InUse < int64(s.Asks) && !truth.heldUp()
 }
 
 // heldUp reports whether time has passed within a request.
 func (t *Truth) heldUp() bool {
-	return slices.ContainsFunc(t.events, func(e oracle.Event) bool { return e.Reply-e.Call > int64(time.Millisecond) })
+	return slices.ContainsFunc(t.events, func(event oracle.Event) bool { return event.Reply-event.Call > int64(time.Millisecond) })
 }
 
 // Fractions reports whether time also moves to moments at which a part of a unit has

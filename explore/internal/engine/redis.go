@@ -52,8 +52,8 @@ func (d *Digest) Stored(keys []fakeredis.Key, scripts []string) {
 	for _, k := range keys {
 		d.Text(k.Name)
 		d.Num(uint64(k.Left))
-		for _, c := range k.Content {
-			d.Text(c)
+		for _, text := range k.Content {
+			d.Text(text)
 		}
 	}
 	for _, sha := range scripts {
@@ -62,31 +62,31 @@ func (d *Digest) Stored(keys []fakeredis.Key, scripts []string) {
 }
 
 // FoldReply tells replies apart.
-func FoldReply(d *Digest, cmd redis.Cmder, err error) {
+func FoldReply(digest *Digest, cmd redis.Cmder, err error) {
 	if err != nil {
-		d.Text(err.Error())
+		digest.Text(err.Error())
 		return
 	}
 	switch c := cmd.(type) {
 	case *redis.IntCmd:
-		d.Num(uint64(c.Val()))
+		digest.Num(uint64(c.Val()))
 	case *redis.StringCmd:
-		d.Text(c.Val())
+		digest.Text(c.Val())
 	case *redis.StatusCmd:
-		d.Text(c.Val())
+		digest.Text(c.Val())
 	case *redis.BoolCmd:
-		d.Bool(c.Val())
+		digest.Bool(c.Val())
 	case *redis.Cmd:
-		d.any(c.Args())
-		d.any(c.Val())
+		digest.any(c.Args())
+		digest.any(c.Val())
 	default:
-		d.Text(cmd.String())
+		digest.Text(cmd.String())
 	}
 }
 
 // any folds an argument or a reply of any kind in.
-func (d *Digest) any(v any) {
-	switch v := v.(type) {
+func (d *Digest) any(value any) {
+	switch v := value.(type) {
 	case string:
 		d.Text(v)
 	case int64:
@@ -104,22 +104,22 @@ func (d *Digest) any(v any) {
 // Held appends what is said of keys to out.
 func Held(out []Holding, keys []fakeredis.Key) []Holding {
 	for _, k := range keys {
-		h := Holding{Name: k.Name, Forever: k.Left == 0, Left: k.Left}
+		holding := Holding{Name: k.Name, Forever: k.Left == 0, Left: k.Left}
 		if !k.Set && negative(k.Content) {
-			h.Negative = strings.Join(k.Content, " ")
+			holding.Negative = strings.Join(k.Content, " ")
 		}
-		out = append(out, h)
+		out = append(out, holding)
 	}
 	return out
 }
 
 // negative reports whether a count among the contents of a key is below zero.
 func negative(content []string) bool {
-	return slices.ContainsFunc(content, func(s string) bool {
-		if !strings.HasPrefix(s, "-") { // an error takes longer to make than to be foreseen
+	return slices.ContainsFunc(content, func(text string) bool {
+		if !strings.HasPrefix(text, "-") { // an error takes longer to make than to be foreseen
 			return false
 		}
-		n, err := strconv.ParseInt(s, 10, 64)
+		n, err := strconv.ParseInt(text, 10, 64)
 		return err == nil && n < 0
 	})
 }

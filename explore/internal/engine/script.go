@@ -44,9 +44,9 @@ type Script []Action
 // Settles reports whether the take at that position is followed by a commit or a
 // refund.
 func (s Script) Settles(take int) bool {
-	for _, a := range s[take+1:] {
-		if a.Kind != Limit {
-			return a.Kind.settles()
+	for _, action := range s[take+1:] {
+		if action.Kind != Limit {
+			return action.Kind.settles()
 		}
 	}
 	return false
@@ -54,16 +54,16 @@ func (s Script) Settles(take int) bool {
 
 // Operates reports whether the script changes the limit.
 func (s Script) Operates() bool {
-	return slices.ContainsFunc(s, func(a Action) bool { return a.Kind == Limit })
+	return slices.ContainsFunc(s, func(action Action) bool { return action.Kind == Limit })
 }
 
 // String is the form that [ParseScripts] reads.
 func (s Script) String() string {
 	parts := make([]string, len(s))
-	for i, a := range s {
-		parts[i] = string(a.Kind)
-		if a.Kind == Take && a.Units != 1 || a.Kind == Commit && a.Units != 0 || a.Kind == Limit {
-			parts[i] += "=" + strconv.FormatInt(a.Units, 10)
+	for i, action := range s {
+		parts[i] = string(action.Kind)
+		if action.Kind == Take && action.Units != 1 || action.Kind == Commit && action.Units != 0 || action.Kind == Limit {
+			parts[i] += "=" + strconv.FormatInt(action.Units, 10)
 		}
 	}
 	return strings.Join(parts, ",")
@@ -77,25 +77,25 @@ func ParseScripts(text string) ([]Script, error) {
 	}
 	var out []Script
 	for one := range strings.SplitSeq(text, ";") {
-		var s Script
+		var script Script
 		for word := range strings.SplitSeq(one, ",") {
 			name, units, given := strings.Cut(strings.TrimSpace(word), "=")
-			a := Action{Kind: ActionKind(name)}
-			if a.Kind == Take {
-				a.Units = 1
+			action := Action{Kind: ActionKind(name)}
+			if action.Kind == Take {
+				action.Units = 1
 			}
-			known := a.Kind == Take || a.Kind.settles() || a.Kind == Limit && given
+			known := action.Kind == Take || action.Kind.settles() || action.Kind == Limit && given
 			if given {
 				n, err := strconv.ParseInt(units, 10, 64)
-				known = known && err == nil && n >= 1 && a.Kind != Refund
-				a.Units = n
+				known = known && err == nil && n >= 1 && action.Kind != Refund
+				action.Units = n
 			}
 			if !known {
 				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS, refund or limit=UNITS", word)
 			}
-			s = append(s, a)
+			script = append(script, action)
 		}
-		out = append(out, s)
+		out = append(out, script)
 	}
 	return out, nil
 }
@@ -107,18 +107,18 @@ const MaxActions = 16
 const MaxUnits = 1 << 40
 
 // Validate reports why the strategy cannot run the script.
-func (s Script) Validate(m *strategies.Meta) error {
+func (s Script) Validate(meta *strategies.Meta) error {
 	if len(s) == 0 || len(s) > MaxActions {
 		return fmt.Errorf("a script of %d actions: give 1 to %d", len(s), MaxActions)
 	}
-	for i, a := range s {
+	for i, action := range s {
 		switch {
-		case (a.Kind == Take || a.Kind == Limit) && a.Units < 1 || a.Units < 0 || a.Units > MaxUnits:
-			return fmt.Errorf("a %s of %d units: give at most %d", a.Kind, a.Units, int64(MaxUnits))
-		case a.Kind.settles() && i == 0:
-			return fmt.Errorf("script %q begins with a %s: there is nothing to settle yet", s, a.Kind)
-		case a.Kind == Refund && !m.GivesBack:
-			return fmt.Errorf("strategy %s takes no units back, which the script %q asks for", m.Name, s)
+		case (action.Kind == Take || action.Kind == Limit) && action.Units < 1 || action.Units < 0 || action.Units > MaxUnits:
+			return fmt.Errorf("a %s of %d units: give at most %d", action.Kind, action.Units, int64(MaxUnits))
+		case action.Kind.settles() && i == 0:
+			return fmt.Errorf("script %q begins with a %s: there is nothing to settle yet", s, action.Kind)
+		case action.Kind == Refund && !meta.GivesBack:
+			return fmt.Errorf("strategy %s takes no units back, which the script %q asks for", meta.Name, s)
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (s *Setup) Begins() time.Time { return Start.Add(s.From) }
 func (s *Setup) Ticks() bool { return s.Passes || s.Has(quota.FaultClock) }
 
 // Has reports whether the fault may happen.
-func (s *Setup) Has(f quota.Fault) bool { return slices.Contains(s.Faults, f) }
+func (s *Setup) Has(fault quota.Fault) bool { return slices.Contains(s.Faults, fault) }
 
 // SkewOf is how far the clock of an instance is ahead.
 func (s *Setup) SkewOf(instance int) time.Duration {
@@ -84,19 +84,19 @@ func (s *Setup) Members(instance int) int {
 // Split reports whether effect and reply are two steps: faults may come between, or others that share memory.
 func (s *Setup) Split() bool {
 	return s.Shares || len(s.Faults) > 0 || s.Instances < s.Clients || slices.ContainsFunc(s.Scripts,
-		func(s Script) bool { return len(s) > 1 || s.Operates() })
+		func(script Script) bool { return len(script) > 1 || script.Operates() })
 }
 
 // Provision sets the subject up. in is the first instance of the strategy of that name.
-func (s *Setup) Provision(ctx context.Context, in strategies.Strategy, name string) error {
-	p, ok := in.(strategies.Provisioner)
+func (s *Setup) Provision(ctx context.Context, strategy strategies.Strategy, name string) error {
+	provisioner, ok := strategy.(strategies.Provisioner)
 	if !ok && s.Used > 0 {
 		return &UnfitError{Err: fmt.Errorf("strategy %s cannot begin with units used: leave them out", name)}
 	}
 	if !ok {
 		return nil
 	}
-	if err := p.Provision(ctx, &s.Policy, []strategies.Grant{{Subject: Subject, Limit: s.Policy.Limit, Used: s.Used}}); err != nil {
+	if err := provisioner.Provision(ctx, &s.Policy, []strategies.Grant{{Subject: Subject, Limit: s.Policy.Limit, Used: s.Used}}); err != nil {
 		return fmt.Errorf("set the subject up: %w", err)
 	}
 	return nil
@@ -144,8 +144,8 @@ func (s *Setup) Rounded(t time.Time) time.Time {
 // Renewed is when at the latest all that was used at t is free again, or t itself
 // if that never happens by itself.
 func (s *Setup) Renewed(t time.Time) time.Time {
-	if p := &s.Policy; p.Window.Kind == quota.Bucket {
-		return t.Add(time.Duration(p.Window.Flow().Until(quota.Level{Units: p.Limit})))
+	if policy := &s.Policy; policy.Window.Kind == quota.Bucket {
+		return t.Add(time.Duration(policy.Window.Flow().Until(quota.Level{Units: policy.Limit})))
 	}
 	return s.WindowEnd(t)
 }

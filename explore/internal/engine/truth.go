@@ -76,13 +76,13 @@ func (t *Truth) moment() int64 { return int64(t.now.Sub(t.start)) + t.step }
 func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	e := len(t.events)
 	m := t.moment()
-	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
+	event := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
-		ev.TakeCall = t.events[take].Call
-		ev.TakeReply = t.events[take].Reply
+		event.TakeCall = t.events[take].Call
+		event.TakeReply = t.events[take].Reply
 		t.settling(take, kind, units)
 	}
-	t.events = append(t.events, ev)
+	t.events = append(t.events, event)
 	t.open = append(t.open, e)
 	t.maxOpen = max(t.maxOpen, len(t.open))
 	if kind == oracle.Refund || kind == oracle.Commit {
@@ -110,17 +110,17 @@ func (t *Truth) grant(e int, units int64) {
 
 // reply ends it.
 func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
-	ev := &t.events[e]
-	ev.Reply = t.moment()
-	ev.Outcome = outcome
+	event := &t.events[e]
+	event.Reply = t.moment()
+	event.Outcome = outcome
 	t.open = slices.DeleteFunc(t.open, func(o int) bool { return o == e })
-	if ev.Kind == oracle.Commit && outcome != oracle.Failed {
-		t.committed(ev.TakeCall)
+	if event.Kind == oracle.Commit && outcome != oracle.Failed {
+		t.committed(event.TakeCall)
 	}
-	if ev.Kind == oracle.Take {
+	if event.Kind == oracle.Take {
 		switch outcome {
 		case oracle.Admitted:
-			t.InUse += ev.Units
+			t.InUse += event.Units
 			t.admitted(e)
 			t.Peak = max(t.Peak, t.InUse)
 		case oracle.Rejected, oracle.RejectedDegraded:
@@ -156,8 +156,8 @@ func (t *Truth) Changed() bool { return len(t.limits) > 0 }
 // HighestLimit is the highest of the run so far.
 func (t *Truth) HighestLimit() int64 {
 	highest := t.base.Limit
-	for _, c := range t.limits {
-		highest = max(highest, c.Limit)
+	for _, change := range t.limits {
+		highest = max(highest, change.Limit)
 	}
 	return highest
 }
@@ -212,36 +212,36 @@ func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool,
 }
 
 // CopyTo makes another truth the same. What it held before is used again.
-func (t *Truth) CopyTo(to *Truth) {
-	limits := append(to.limits[:0], t.limits...)
-	events := append(to.events[:0], t.events...)
-	open := append(to.open[:0], t.open...)
-	sessions := append(to.sessions[:0], t.sessions...)
-	*to = *t
-	to.limits = limits
-	to.events = events
-	to.open = open
-	to.sessions = sessions
+func (t *Truth) CopyTo(truth *Truth) {
+	limits := append(truth.limits[:0], t.limits...)
+	events := append(truth.events[:0], t.events...)
+	open := append(truth.open[:0], t.open...)
+	sessions := append(truth.sessions[:0], t.sessions...)
+	*truth = *t
+	truth.limits = limits
+	truth.events = events
+	truth.open = open
+	truth.sessions = sessions
 }
 
 // Digest folds in what later verdicts depend on. If they do not depend on the
 // order of the events, only the sums matter.
-func (t *Truth) Digest(d *Digest, ordered bool) {
-	d.Num(uint64(t.InUse))
-	d.Num(uint64(t.Peak))
-	d.Num(uint64(t.maxOpen))
+func (t *Truth) Digest(digest *Digest, ordered bool) {
+	digest.Num(uint64(t.InUse))
+	digest.Num(uint64(t.Peak))
+	digest.Num(uint64(t.maxOpen))
 	if ordered || t.Crossed {
-		d.Fold(t.order)
+		digest.Fold(t.order)
 		return
 	}
 	var sums [5]int64
-	for _, e := range t.events {
-		sums[min(int(e.Outcome), len(sums)-1)] += e.Units
+	for _, event := range t.events {
+		sums[min(int(event.Outcome), len(sums)-1)] += event.Units
 	}
 	for _, s := range sums {
-		d.Num(uint64(s))
+		digest.Num(uint64(s))
 	}
-	d.Num(uint64(len(t.open)))
+	digest.Num(uint64(len(t.open)))
 }
 
 // session is a take that its client is to settle before its life ends.
@@ -267,9 +267,9 @@ func (t *Truth) begins(take int, life time.Duration) {
 // its units are in use no more.
 func (t *Truth) admitted(take int) {
 	for i := range t.sessions {
-		if s := &t.sessions[i]; s.take == take {
-			s.admitted = true
-			s.doubtful = t.events[take].Reply-t.events[take].Call > int64(time.Millisecond)
+		if session := &t.sessions[i]; session.take == take {
+			session.admitted = true
+			session.doubtful = t.events[take].Reply-t.events[take].Call > int64(time.Millisecond)
 		}
 	}
 	t.expire()
@@ -278,8 +278,8 @@ func (t *Truth) admitted(take int) {
 // ended reports whether the take's life is over: then it can be settled
 // no longer.
 func (t *Truth) ended(take int) bool {
-	return slices.ContainsFunc(t.events, func(e oracle.Event) bool {
-		return e.Kind == oracle.Expire && e.TakeCall == t.events[take].Call
+	return slices.ContainsFunc(t.events, func(event oracle.Event) bool {
+		return event.Kind == oracle.Expire && event.TakeCall == t.events[take].Call
 	})
 }
 
@@ -312,16 +312,16 @@ func (t *Truth) expire() {
 		}
 		take := t.events[s.take]
 		m := t.moment()
-		e := oracle.Event{
+		event := oracle.Event{
 			Call: m, Reply: m, Units: take.Units - s.back, Kind: oracle.Expire, Instance: take.Instance,
 			TakeCall: take.Call, TakeReply: take.Reply,
 		}
 		if s.doubtful {
-			e.Outcome = oracle.Failed
+			event.Outcome = oracle.Failed
 		}
-		t.events = append(t.events, e)
-		t.InUse -= min(take.Units, e.Units)
-		t.note(3, s.take, uint64(e.Outcome))
+		t.events = append(t.events, event)
+		t.InUse -= min(take.Units, event.Units)
+		t.note(3, s.take, uint64(event.Outcome))
 		return true
 	})
 }

@@ -30,10 +30,10 @@ type World struct {
 }
 
 // Connect says which engine the world belongs to, and what it runs.
-func (w *World) Connect(port Engine, s *Setup) {
+func (w *World) Connect(port Engine, setup *Setup) {
 	w.port = port
-	w.Setup = s
-	w.Run.Truth = Truth{Policy: &s.Policy, Initial: s.Used, Instances: s.Instances}
+	w.Setup = setup
+	w.Run.Truth = Truth{Policy: &setup.Policy, Initial: setup.Used, Instances: setup.Instances}
 }
 
 // Client is the client of that number, which has not begun.
@@ -63,9 +63,9 @@ func (w *World) Fresh(start time.Time) {
 
 // faults lists those that have happened.
 func (w *World) faults() (out []quota.Fault) {
-	for i, f := range Faults {
-		if w.Budget[i] > 0 && (f != quota.FaultClock || !w.Setup.Passes) {
-			out = append(out, f)
+	for i, fault := range Faults {
+		if w.Budget[i] > 0 && (fault != quota.FaultClock || !w.Setup.Passes) {
+			out = append(out, fault)
 		}
 	}
 	return out
@@ -74,61 +74,61 @@ func (w *World) faults() (out []quota.Fault) {
 // Enabled appends the transitions of this state. symmetric leaves out clients that could as
 // well be another one that has not started either.
 func (w *World) Enabled(out []Choice, symmetric bool) []Choice {
-	s := w.port.Snapshot()
-	began := w.began(s)
+	snapshot := w.port.Snapshot()
+	began := w.began(snapshot)
 	runnable := false
 	waits := false
-	for i := range s.Actors {
-		a := &s.Actors[i]
+	for i := range snapshot.Actors {
+		actor := &snapshot.Actors[i]
 		switch {
-		case a.At == Done || w.isLast(a) && a.At == Between:
+		case actor.At == Done || w.isLast(actor) && actor.At == Between:
 			continue
-		case a.At == Between && a.Client == nil:
-			if a.Prompts && !began {
-				out = append(out, Choice{Kind: PromptJob, ID: a.ID})
+		case actor.At == Between && actor.Client == nil:
+			if actor.Prompts && !began {
+				out = append(out, Choice{Kind: PromptJob, ID: actor.ID})
 			}
 			continue
-		case !a.Ready:
-			waits = waits || a.Sleeps
+		case !actor.Ready:
+			waits = waits || actor.Sleeps
 			continue
 		}
-		runnable = runnable || !a.Idle
-		if a.At != Unborn || !symmetric || !w.hasTwin(s.Actors[:i], a) {
-			out = append(out, Choice{Kind: StepActor, ID: a.ID})
+		runnable = runnable || !actor.Idle
+		if actor.At != Unborn || !symmetric || !w.hasTwin(snapshot.Actors[:i], actor) {
+			out = append(out, Choice{Kind: StepActor, ID: actor.ID})
 		}
 	}
 	n := len(out)
 	if !began {
-		out = w.enabledFaults(out, s)
+		out = w.enabledFaults(out, snapshot)
 	}
-	if w.mayAsk(s) && w.Setup.LastAsks(&w.Run.Truth) {
+	if w.mayAsk(snapshot) && w.Setup.LastAsks(&w.Run.Truth) {
 		for i := range w.Setup.Instances {
-			if !began || w.lastOf(s).Instance == i {
+			if !began || w.lastOf(snapshot).Instance == i {
 				out = append(out, Choice{Kind: Ask, ID: i})
 			}
 		}
 	}
 	wait := Choice{Kind: TickClock, ID: TickWaiter}
 	// If nothing is left but to wait, waiting is no fault.
-	if !runnable && waits && len(s.Stuck) == 0 && !slices.Contains(out[n:], wait) {
+	if !runnable && waits && len(snapshot.Stuck) == 0 && !slices.Contains(out[n:], wait) {
 		out = append(out, wait)
 	}
 	return out
 }
 
-func (w *World) isLast(a *Actor) bool { return a.Client != nil && a.Client == w.Last }
+func (w *World) isLast(actor *Actor) bool { return actor.Client != nil && actor.Client == w.Last }
 
 // lastOf is the last client if it has begun.
-func (w *World) lastOf(s *Snapshot) *Actor {
-	for i := range s.Actors {
-		if w.isLast(&s.Actors[i]) {
-			return &s.Actors[i]
+func (w *World) lastOf(snapshot *Snapshot) *Actor {
+	for i := range snapshot.Actors {
+		if w.isLast(&snapshot.Actors[i]) {
+			return &snapshot.Actors[i]
 		}
 	}
 	return nil
 }
 
-func (w *World) began(s *Snapshot) bool { return w.lastOf(s) != nil }
+func (w *World) began(snapshot *Snapshot) bool { return w.lastOf(snapshot) != nil }
 
 // hasTwin reports whether an earlier client has not started either and could take the place
 // of a: it runs the same script on an instance of which the same is true. Whose name is
@@ -138,27 +138,27 @@ func (w *World) began(s *Snapshot) bool { return w.lastOf(s) != nil }
 // Instances are interchangeable that have done nothing so far and will do the same. If one
 // has several clients, or a job of its own, a swap would have to take them along; that is
 // not attempted.
-func (w *World) hasTwin(earlier []Actor, a *Actor) bool {
+func (w *World) hasTwin(earlier []Actor, actor *Actor) bool {
 	return slices.ContainsFunc(earlier, func(o Actor) bool {
-		return o.At == Unborn && o.Client != nil && slices.Equal(o.Client.Script, a.Client.Script) && (o.Instance == a.Instance ||
-			o.Members == 1 && a.Members == 1 && o.Lives == a.Lives && w.Setup.SkewOf(o.Instance) == w.Setup.SkewOf(a.Instance))
+		return o.At == Unborn && o.Client != nil && slices.Equal(o.Client.Script, actor.Client.Script) && (o.Instance == actor.Instance ||
+			o.Members == 1 && actor.Members == 1 && o.Lives == actor.Lives && w.Setup.SkewOf(o.Instance) == w.Setup.SkewOf(actor.Instance))
 	})
 }
 
-func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
+func (w *World) enabledFaults(out []Choice, snapshot *Snapshot) []Choice {
 	if len(w.Setup.Faults) == 0 && !w.Setup.Passes {
 		return out
 	}
-	may := func(f quota.Fault) bool { return w.Setup.Has(f) && *w.Budget.of(f) < w.Setup.Times }
-	for i := range s.Actors {
-		a := &s.Actors[i]
-		if a.Client == nil && w.Traits.Foreign { // a goroutine, which works for nobody knows whom
+	may := func(fault quota.Fault) bool { return w.Setup.Has(fault) && *w.Budget.of(fault) < w.Setup.Times }
+	for i := range snapshot.Actors {
+		actor := &snapshot.Actors[i]
+		if actor.Client == nil && w.Traits.Foreign { // a goroutine, which works for nobody knows whom
 			continue
 		}
 		for j := range injections {
-			x := &injections[j]
-			if x.befalls(a) && may(x.fault) {
-				out = append(out, Choice{Kind: x.kind, ID: a.ID})
+			injection := &injections[j]
+			if injection.befalls(actor) && may(injection.fault) {
+				out = append(out, Choice{Kind: injection.kind, ID: actor.ID})
 			}
 		}
 	}
@@ -174,20 +174,20 @@ func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
 			out = append(out, Choice{Kind: EvictKey, Key: k.Name})
 		}
 	}
-	if slices.ContainsFunc(s.Actors, func(a Actor) bool { return a.At != Done }) {
-		for _, c := range []Choice{{Kind: DropScript}, {Kind: EmptyStore}} {
-			if may(c.Fault()) {
-				out = append(out, c)
+	if slices.ContainsFunc(snapshot.Actors, func(actor Actor) bool { return actor.At != Done }) {
+		for _, choice := range []Choice{{Kind: DropScript}, {Kind: EmptyStore}} {
+			if may(choice.Fault()) {
+				out = append(out, choice)
 			}
 		}
 	} else if w.Traits.Wall { // no further client asks
 		return out
 	}
-	return w.enabledTicks(out, s)
+	return w.enabledTicks(out, snapshot)
 }
 
-func (w *World) enabledTicks(out []Choice, s *Snapshot) []Choice {
-	atRest := s.atRest()
+func (w *World) enabledTicks(out []Choice, snapshot *Snapshot) []Choice {
+	atRest := snapshot.atRest()
 	if !w.Setup.Ticks() || w.ticks() > w.Setup.Times || w.Setup.Passes && !atRest {
 		return out
 	}
@@ -203,7 +203,7 @@ func (w *World) enabledTicks(out []Choice, s *Snapshot) []Choice {
 			out = append(out, Choice{Kind: TickClock, ID: kind})
 		}
 	}
-	if s.Waits {
+	if snapshot.Waits {
 		out = append(out, Choice{Kind: TickClock, ID: TickWaiter})
 	}
 	return out
@@ -211,12 +211,12 @@ func (w *World) enabledTicks(out []Choice, s *Snapshot) []Choice {
 
 // Deadline is the next one of a kind.
 func (w *World) Deadline(kind int) (next time.Time, found bool) {
-	s := w.port.Snapshot()
+	snapshot := w.port.Snapshot()
 	earlier := func(t time.Time) {
 		if kind != TickBefore {
 			t = w.Setup.Rounded(t)
 		}
-		if t.After(s.Now) && (!found || t.Before(next)) {
+		if t.After(snapshot.Now) && (!found || t.Before(next)) {
 			next = t
 			found = true
 		}
@@ -225,17 +225,17 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 	case TickExpiry:
 		for _, k := range w.keys() {
 			if k.Left > 0 {
-				earlier(s.Now.Add(k.Left))
+				earlier(snapshot.Now.Add(k.Left))
 			}
 		}
 		return next, found
 	case TickWaiter:
-		earlier(s.Wakes)
+		earlier(snapshot.Wakes)
 		return next, found
 	}
 	for i := range w.Setup.Instances {
 		skew := w.Setup.SkewOf(i)
-		at := s.Now.Add(skew)
+		at := snapshot.Now.Add(skew)
 		switch kind {
 		case TickWindow:
 			earlier(w.past(w.Setup.WindowEnd(at)).Add(-skew))
@@ -270,17 +270,17 @@ func (w *World) keys() []Holding {
 }
 
 // Inject counts the fault of a step, and says on its line what happens.
-func (w *World) Inject(c Choice) {
-	x := c.injection()
-	t := &w.Run.Timeline
-	*w.Budget.of(x.fault)++
+func (w *World) Inject(choice Choice) {
+	injection := choice.injection()
+	timeline := &w.Run.Timeline
+	*w.Budget.of(injection.fault)++
 	switch {
-	case c.Kind == CrashHost:
-		t.Mark(fmt.Sprintf("instance %d", c.ID), results.RoleInstance, x.event, x.text)
-	case x.at == Done:
-		t.Mark("store", results.RoleStore, x.event, x.text+c.Key)
+	case choice.Kind == CrashHost:
+		timeline.Mark(fmt.Sprintf("instance %d", choice.ID), results.RoleInstance, injection.event, injection.text)
+	case injection.at == Done:
+		timeline.Mark("store", results.RoleStore, injection.event, injection.text+choice.Key)
 	default:
-		t.Write("", x.text, x.event)
+		timeline.Write("", injection.text, injection.event)
 	}
 }
 
@@ -293,34 +293,34 @@ func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
 
 // Ticking is called before time moves on to a deadline. What it returns is called after, and counts and notes that.
 func (w *World) Ticking() (ticked func(what string)) {
-	s := w.port.Snapshot()
-	from := s.Now
-	busy := !s.atRest()
+	snapshot := w.port.Snapshot()
+	from := snapshot.Now
+	busy := !snapshot.atRest()
 	return func(what string) {
 		now := w.port.Snapshot().Now
-		d := now.Sub(from)
+		duration := now.Sub(from)
 		if busy {
-			w.Run.Paused += d
+			w.Run.Paused += duration
 		}
 		*w.Budget.of(quota.FaultClock)++
 		w.Run.Truth.At(now)
-		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(duration), what))
 	}
 }
 
 // mayAsk reports whether all scripts have ended, everything is at rest, and the last client
 // has not been rejected.
-func (w *World) mayAsk(s *Snapshot) bool {
-	if w.Last == nil || len(s.Stuck) > 0 {
+func (w *World) mayAsk(snapshot *Snapshot) bool {
+	if w.Last == nil || len(snapshot.Stuck) > 0 {
 		return false
 	}
-	for i := range s.Actors {
-		switch a := &s.Actors[i]; {
-		case a.Client == nil || w.isLast(a):
-			if a.At != Between && (a.At != Done || w.isLast(a)) {
+	for i := range snapshot.Actors {
+		switch actor := &snapshot.Actors[i]; {
+		case actor.Client == nil || w.isLast(actor):
+			if actor.At != Between && (actor.At != Done || w.isLast(actor)) {
 				return false
 			}
-		case a.At != Done:
+		case actor.At != Done:
 			return false
 		}
 	}
@@ -329,69 +329,69 @@ func (w *World) mayAsk(s *Snapshot) bool {
 
 // MayAsk reports whether the last client may ask an instance.
 func (w *World) MayAsk(instance int) bool {
-	s := w.port.Snapshot()
-	last := w.lastOf(s)
-	return w.mayAsk(s) && instance >= 0 && instance < w.Setup.Instances && (last == nil || last.Instance == instance)
+	snapshot := w.port.Snapshot()
+	last := w.lastOf(snapshot)
+	return w.mayAsk(snapshot) && instance >= 0 && instance < w.Setup.Instances && (last == nil || last.Instance == instance)
 }
 
 // Serial is what happens next if clients come one after the other and nothing fails: a step
 // of a client that is under way, else of a job, else of the next client. ok is false at the
 // end.
-func (w *World) Serial() (c Choice, ok bool) {
-	s := w.port.Snapshot()
+func (w *World) Serial() (choice Choice, ok bool) {
+	snapshot := w.port.Snapshot()
 	const begins, waits, works, goesOn = 1, 2, 3, 4
 	rank := 0
-	for i := range s.Actors {
-		a := &s.Actors[i]
-		if a.At == Done || a.At == Between && (a.Client == nil || w.isLast(a)) {
+	for i := range snapshot.Actors {
+		actor := &snapshot.Actors[i]
+		if actor.At == Done || actor.At == Between && (actor.Client == nil || w.isLast(actor)) {
 			continue
 		}
 		r := works
 		switch {
-		case !a.Ready:
-			if !w.Traits.Foreign || !a.Sleeps || len(s.Stuck) > 0 {
+		case !actor.Ready:
+			if !w.Traits.Foreign || !actor.Sleeps || len(snapshot.Stuck) > 0 {
 				continue
 			}
 			r = waits
-		case a.Client != nil && a.At == Unborn:
+		case actor.Client != nil && actor.At == Unborn:
 			r = begins
-		case a.Client != nil:
+		case actor.Client != nil:
 			r = goesOn
 		}
 		if r > rank {
-			c = Choice{Kind: StepActor, ID: a.ID}
+			choice = Choice{Kind: StepActor, ID: actor.ID}
 			rank = r
 			if r == waits {
-				c = Choice{Kind: TickClock, ID: TickWaiter}
+				choice = Choice{Kind: TickClock, ID: TickWaiter}
 			}
 		}
 	}
-	return c, rank > 0
+	return choice, rank > 0
 }
 
 // Look describes where the run has got to.
 func (w *World) Look() Look {
-	s := w.port.Snapshot()
-	l := Look{AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.ticks() > 0, Signs: s.Signs}
+	snapshot := w.port.Snapshot()
+	look := Look{AtRest: snapshot.atRest(), Ended: true, Faults: w.faults(), Ticked: w.ticks() > 0, Signs: snapshot.Signs}
 	able := w.Traits.Foreign // it says itself who is stuck
-	for i := range s.Actors {
-		a := &s.Actors[i]
-		l.Ended = l.Ended && !w.isLast(a) && (a.Client == nil || a.At == Done)
-		able = able || a.Ready || a.Sleeps
+	for i := range snapshot.Actors {
+		actor := &snapshot.Actors[i]
+		look.Ended = look.Ended && !w.isLast(actor) && (actor.Client == nil || actor.At == Done)
+		able = able || actor.Ready || actor.Sleeps
 	}
-	for i := range s.Actors {
-		if a := &s.Actors[i]; !able && a.At != Done && a.At != Between {
-			l.Stuck = append(l.Stuck, a.Text.String())
+	for i := range snapshot.Actors {
+		if actor := &snapshot.Actors[i]; !able && actor.At != Done && actor.At != Between {
+			look.Stuck = append(look.Stuck, actor.Text.String())
 		}
 	}
-	return l
+	return look
 }
 
 // Flight is where the actor of that number is, for one who counts preemptions.
 func (w *World) Flight(actor int) Place {
-	s := w.port.Snapshot()
-	if i := slices.IndexFunc(s.Actors, func(a Actor) bool { return a.ID == actor }); i >= 0 {
-		return s.Actors[i].At
+	snapshot := w.port.Snapshot()
+	if i := slices.IndexFunc(snapshot.Actors, func(a Actor) bool { return a.ID == actor }); i >= 0 {
+		return snapshot.Actors[i].At
 	}
 	return Done
 }

@@ -124,18 +124,18 @@ func (c *client) between() bool { return c.at != nil && c.at.op.Kind == sched.Wa
 // Search runs f with an engine over a Redis in this process.
 func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine) (T, error)) (T, error) {
 	return fakeredis.WithFallback(func(open func() (fakeredis.Redis, error)) (res T, err error) {
-		r, err := open()
+		redis, err := open()
 		if err != nil {
 			return res, err
 		}
-		e := newEngine(sel, setup, r)
+		e := newEngine(sel, setup, redis)
 		res, err = f(e)
 		return res, errors.Join(err, e.Close())
 	})
 }
 
-func newEngine(sel strategies.Selection, setup engine.Setup, r fakeredis.Redis) *Engine {
-	e := &Engine{sel: sel, redis: r}
+func newEngine(sel strategies.Selection, setup engine.Setup, redis fakeredis.Redis) *Engine {
+	e := &Engine{sel: sel, redis: redis}
 	e.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0, Real: clock.Wall{}.Now(), Virtual: setup.Begins(),
 	})
@@ -191,8 +191,8 @@ func (e *Engine) Begin() error {
 		e.shared = &strategies.Shared{}
 	}
 	e.Fresh(e.Setup.Begins())
-	for _, c := range e.clients[:e.last.Index] {
-		e.Run.Timeline.Column(c.Name, results.RoleClient)
+	for _, client := range e.clients[:e.last.Index] {
+		e.Run.Timeline.Column(client.Name, results.RoleClient)
 	}
 	return e.in(e.begin)
 }
@@ -203,9 +203,9 @@ func (e *Engine) begin() {
 	time.Sleep(e.Setup.Begins().Sub(e.clock.Now())) // in which goroutines wake
 	e.now = e.clock.Now()
 	e.redis.Reset(e.now.UnixNano())
-	for _, in := range e.instances {
-		in.past = past{}
-		if err := e.open(in); err != nil {
+	for _, instance := range e.instances {
+		instance.past = past{}
+		if err := e.open(instance); err != nil {
 			e.fail(err)
 			return
 		}
@@ -214,14 +214,14 @@ func (e *Engine) begin() {
 		e.fail(err)
 		return
 	}
-	for i, c := range e.clients {
-		c.in = e.instances[i%len(e.instances)]
-		c.goroutine = 0
-		c.started = false
-		c.at = nil
-		c.Pending = -1
-		c.done.Store(false)
-		c.dead.Store(false)
+	for i, client := range e.clients {
+		client.in = e.instances[i%len(e.instances)]
+		client.goroutine = 0
+		client.started = false
+		client.at = nil
+		client.Pending = -1
+		client.done.Store(false)
+		client.dead.Store(false)
 	}
 	e.fused = e.Setup.Instances == e.Setup.Clients && !e.Setup.Ticks() && !e.Setup.Befalls(engine.Asking) && !e.Setup.Shares
 	e.settle()
@@ -248,41 +248,41 @@ func (e *Engine) open(in *instance) error {
 	for _, name := range e.sel.RedisNeeds() {
 		env.Clients[string(name)] = client
 	}
-	s, err := e.sel.Open(context.Background(), env)
+	strategy, err := e.sel.Open(context.Background(), env)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", e.sel, err)
 	}
-	if j, ok := s.(strategies.Jobber); ok && len(j.Jobs()) > 0 {
+	if j, ok := strategy.(strategies.Jobber); ok && len(j.Jobs()) > 0 {
 		return &engine.UnfitError{Err: fmt.Errorf("strategy %s is foreign and has jobs: its own goroutines do its background "+
 			"work, or it is not foreign", e.sel.Name)}
 	}
-	in.strategy = s
+	in.strategy = strategy
 	return nil
 }
 
 // End implements [engine.Engine].
 func (e *Engine) End() error {
-	w := e.world
-	if w == nil {
+	world := e.world
+	if world == nil {
 		return nil
 	}
 	e.world = nil
-	if w.stuck {
-		e.abandon(w)
+	if world.stuck {
+		e.abandon(world)
 		return nil
 	}
-	if err := w.do(e.Setup.Patience, e.finish); err == nil {
-		if w.close(); w.failed == nil {
+	if err := world.do(e.Setup.Patience, e.finish); err == nil {
+		if world.close(); world.failed == nil {
 			return nil
 		}
 		if e.Run.Left == 0 { // it has left none before: counting them takes long
-			e.Run.Left = len(bubble.Members(w.mark))
+			e.Run.Left = len(bubble.Members(world.mark))
 		}
 		if e.Run.Left == 0 {
-			return fmt.Errorf("a bubble did not end: %v", w.failed)
+			return fmt.Errorf("a bubble did not end: %v", world.failed)
 		}
 	}
-	e.abandon(w)
+	e.abandon(world)
 	return nil
 }
 
@@ -292,8 +292,8 @@ const mostAbandoned = 5_000
 
 func (e *Engine) abandon(w *world) {
 	e.abandoned = append(e.abandoned, w)
-	for _, in := range e.instances {
-		e.abandoned = append(e.abandoned, in.strategy)
+	for _, instance := range e.instances {
+		e.abandoned = append(e.abandoned, instance.strategy)
 	}
 	if len(e.abandoned) > mostAbandoned*(1+len(e.instances)) {
 		e.Run.Spent = fmt.Sprintf("goroutines that the strategy starts do not end with Close, and those of %d schedules are left", mostAbandoned)
@@ -306,26 +306,26 @@ func (e *Engine) finish() {
 	e.over = true
 	waiting := slices.Concat(e.arrived, e.helpers, e.turns, e.frozen)
 	e.mu.Unlock()
-	for _, c := range e.clients {
-		if c.at != nil {
-			waiting = append(waiting, c.at)
+	for _, client := range e.clients {
+		if client.at != nil {
+			waiting = append(waiting, client.at)
 		}
 	}
-	for _, p := range waiting {
-		p.free(errOver)
+	for _, parked := range waiting {
+		parked.free(errOver)
 	}
 	synctest.Wait()
 	e.await(func() bool {
 		return !slices.ContainsFunc(e.clients, func(c *client) bool { return c.started && !c.done.Load() })
 	})
-	for _, in := range e.instances {
-		for _, s := range append(in.earlier, in.strategy) {
-			if s != nil {
-				_ = s.Close(context.Background()) // what it answers does not matter here
+	for _, instance := range e.instances {
+		for _, strategy := range append(instance.earlier, instance.strategy) {
+			if strategy != nil {
+				_ = strategy.Close(context.Background()) // what it answers does not matter here
 			}
 		}
-		for _, c := range in.clients {
-			_ = c.Close() // the strategy may have closed it
+		for _, client := range instance.clients {
+			_ = client.Close() // the strategy may have closed it
 		}
 	}
 	synctest.Wait()

@@ -11,25 +11,25 @@ func (e *Engine) lastNumber() int { return e.last.Index + len(e.instances)*mostH
 
 // lastRests reports whether the last client has not begun, or is between two requests.
 func (e *Engine) lastRests() bool {
-	c := e.last
-	return !c.started || c.between()
+	client := e.last
+	return !client.started || client.between()
 }
 
 // ask is one request of the last client, of that instance. If it has to wait within
 // that, it goes on as everybody does.
 func (e *Engine) ask(instance int) error {
-	c := e.last
+	client := e.last
 	if !e.MayAsk(instance) {
 		return engine.ErrMisfit
 	}
-	c.in = e.instances[instance]
-	e.Run.Timeline.By(c.Name, results.RoleClient, e.named(c.Name), results.EventCommand)
+	client.in = e.instances[instance]
+	e.Run.Timeline.By(client.Name, results.RoleClient, e.named(client.Name), results.EventCommand)
 	return e.AskWhole(func() (goesOn bool, err error) {
-		if c.started {
-			err = e.act(engine.Choice{Kind: engine.StepActor}, c.at)
+		if client.started {
+			err = e.act(engine.Choice{Kind: engine.StepActor}, client.at)
 		} else {
-			e.starts(c)
+			e.starts(client)
 		}
-		return c.at != nil && !e.lastRests(), err
+		return client.at != nil && !e.lastRests(), err
 	})
 }

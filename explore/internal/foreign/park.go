@@ -93,9 +93,9 @@ func (e *Engine) tell() {
 func (e *Engine) callerOn(goroutine uint64) *client {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, c := range e.clients {
-		if c.goroutine == goroutine {
-			return c
+	for _, client := range e.clients {
+		if client.goroutine == goroutine {
+			return client
 		}
 	}
 	return nil
@@ -141,8 +141,8 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		if h.e.direct.Load() || len(cmds) == 0 {
 			return each(cmds)
 		}
-		for _, c := range cmds {
-			h.e.seen(ctx, c)
+		for _, cmd := range cmds {
+			h.e.seen(ctx, cmd)
 		}
 		return sched.Pipelined(cmds, each, func(op sched.Op, effect, repeat func() error) (error, bool) {
 			return h.e.park(ctx, &parked{op: op, in: h.in, life: h.life, effect: effect, repeat: repeat})
@@ -160,24 +160,24 @@ func (e *Engine) receive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	slices.SortStableFunc(e.arrived, func(a, b *parked) int { return e.rank(a) - e.rank(b) })
-	for _, p := range e.arrived {
+	for _, parked := range e.arrived {
 		switch {
-		case p.gone:
-		case p.life != p.in.lives || p.client != nil && p.client.dead.Load():
-			e.frozen = append(e.frozen, p)
-		case p.turn:
-			e.turns = append(e.turns, p)
-		case p.client != nil:
-			p.client.at = p
-		case !e.help(p) && e.err == nil:
+		case parked.gone:
+		case parked.life != parked.in.lives || parked.client != nil && parked.client.dead.Load():
+			e.frozen = append(e.frozen, parked)
+		case parked.turn:
+			e.turns = append(e.turns, parked)
+		case parked.client != nil:
+			parked.client.at = parked
+		case !e.help(parked) && e.err == nil:
 			e.err = errors.New("a strategy has more goroutines at the store at once than can be told apart")
 		}
 	}
 	e.arrived = e.arrived[:0]
 	e.helpers = slices.DeleteFunc(e.helpers, func(p *parked) bool { return p.gone })
-	for _, c := range e.clients {
-		if c.at != nil && c.at.gone {
-			c.at = nil
+	for _, client := range e.clients {
+		if client.at != nil && client.at.gone {
+			client.at = nil
 		}
 	}
 }

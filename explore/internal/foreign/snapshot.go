@@ -12,45 +12,45 @@ import (
 // call one works for. One that waits for another goroutine or for time is preempted by
 // nobody, although the call that it works for may not be over.
 func (e *Engine) Snapshot() *engine.Snapshot {
-	s := &e.snapshot
-	*s = engine.Snapshot{Now: e.now, Actors: s.Actors[:0], Signs: engine.Signs{Stuck: e.stuck}}
-	for _, c := range e.clients {
-		if c != e.last || c.started {
-			s.Actors = append(s.Actors, e.caller(c))
+	snapshot := &e.snapshot
+	*snapshot = engine.Snapshot{Now: e.now, Actors: snapshot.Actors[:0], Signs: engine.Signs{Stuck: e.stuck}}
+	for _, client := range e.clients {
+		if client != e.last || client.started {
+			snapshot.Actors = append(snapshot.Actors, e.caller(client))
 		}
 	}
-	for _, p := range e.helpers {
-		a := engine.Actor{ID: e.number(p), Instance: p.in.index, At: engine.Waiting, Ready: true}
-		if e.wentOn(p) { // else another one has its number now
-			a.At = p.place()
+	for _, parked := range e.helpers {
+		actor := engine.Actor{ID: e.number(parked), Instance: parked.in.index, At: engine.Waiting, Ready: true}
+		if e.wentOn(parked) { // else another one has its number now
+			actor.At = parked.place()
 		}
-		s.Actors = append(s.Actors, a)
+		snapshot.Actors = append(snapshot.Actors, actor)
 	}
-	s.Waits = e.waits() && len(e.stuck) == 0 || e.own && len(e.sel.RedisNeeds()) > 0
-	return s
+	snapshot.Waits = e.waits() && len(e.stuck) == 0 || e.own && len(e.sel.RedisNeeds()) > 0
+	return snapshot
 }
 
 func (e *Engine) caller(c *client) engine.Actor {
-	a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: e.Setup.Members(c.in.index), Lives: c.in.lives}
+	actor := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: e.Setup.Members(c.in.index), Lives: c.in.lives}
 	if c == e.last {
-		a.ID = e.lastNumber()
+		actor.ID = e.lastNumber()
 	}
 	switch {
 	case c.done.Load() || c.dead.Load():
-		a.At = engine.Done
+		actor.At = engine.Done
 	case !c.started:
-		a.At = engine.Unborn
-		a.Ready = true
+		actor.At = engine.Unborn
+		actor.Ready = true
 	case c.at == nil:
-		a.At = engine.Waiting
-		a.Sleeps = true
+		actor.At = engine.Waiting
+		actor.Sleeps = true
 	default:
-		a.At = c.at.place()
-		a.Ready = true
-		a.Fails = true
-		a.Repeats = true
+		actor.At = c.at.place()
+		actor.Ready = true
+		actor.Fails = true
+		actor.Repeats = true
 	}
-	return a
+	return actor
 }
 
 // place is where a goroutine is that waits with an operation.
@@ -80,9 +80,9 @@ func (e *Engine) anyMoves() bool {
 
 // waiting names those callers.
 func (e *Engine) waiting() (out []string) {
-	for _, c := range e.clients {
-		if c.started && !c.done.Load() && !c.dead.Load() && c.at == nil {
-			out = append(out, c.Name+": waits in the strategy")
+	for _, client := range e.clients {
+		if client.started && !client.done.Load() && !client.dead.Load() && client.at == nil {
+			out = append(out, client.Name+": waits in the strategy")
 		}
 	}
 	return out

@@ -17,8 +17,8 @@ import (
 func (e *Engine) Keep() {
 	e.redis.Keep()
 	var opened []strategies.Strategy
-	for _, in := range e.instances {
-		opened = append(opened, in.strategy)
+	for _, instance := range e.instances {
+		opened = append(opened, instance.strategy)
 	}
 	e.common = e.shared.Len() > 0 || e.Run.Left == 0 && inproc.Common(opened, e.sel.Options)
 	e.Setup.Shares = e.Setup.Shares || e.Run.Aside || e.common
@@ -26,24 +26,24 @@ func (e *Engine) Keep() {
 
 // State implements [engine.Engine].
 func (e *Engine) State() (engine.Digest, error) {
-	var d engine.Digest
-	d.Moment(e.now)
-	d.Stored(e.keys(), e.redis.Fresh(nil))
-	for _, in := range e.instances {
-		d.Num(uint64(in.lives))
-		d.Fold(in.history)
+	var digest engine.Digest
+	digest.Moment(e.now)
+	digest.Stored(e.keys(), e.redis.Fresh(nil))
+	for _, instance := range e.instances {
+		digest.Num(uint64(instance.lives))
+		digest.Fold(instance.history)
 	}
-	for _, c := range e.clients {
-		d.Bool(c.dead.Load())
-		d.Bool(c.done.Load())
+	for _, client := range e.clients {
+		digest.Bool(client.dead.Load())
+		digest.Bool(client.done.Load())
 	}
-	e.Budget.Digest(&d)
-	d.Num(uint64(len(e.stuck)))
+	e.Budget.Digest(&digest)
+	digest.Num(uint64(len(e.stuck)))
 	if e.common { // instances see memory of each other
-		d.Fold(e.history)
+		digest.Fold(e.history)
 	}
-	e.Run.Truth.Digest(&d, e.Setup.Ordered)
-	return d, nil
+	e.Run.Truth.Digest(&digest, e.Setup.Ordered)
+	return digest, nil
 }
 
 // note has an instance remember what comes to it.
@@ -64,7 +64,7 @@ func (e *Engine) Holdings() ([]engine.Holding, error) { return engine.Held(nil, 
 
 // Used implements [engine.Engine].
 func (e *Engine) Used() (readings []quota.Reading, ok bool) {
-	v, ok := e.instances[0].strategy.(strategies.Viewer)
+	viewer, ok := e.instances[0].strategy.(strategies.Viewer)
 	if !ok {
 		return nil, false
 	}
@@ -73,15 +73,15 @@ func (e *Engine) Used() (readings []quota.Reading, ok bool) {
 		e.direct.Store(true)
 		defer e.direct.Store(false)
 		e.sync()
-		readings, err = v.Used(context.Background(), engine.Subject, e.Run.Truth.Policy)
+		readings, err = viewer.Used(context.Background(), engine.Subject, e.Run.Truth.Policy)
 	})
 	return readings, err == nil && hung == nil
 }
 
 // Pass implements [engine.Local].
-func (e *Engine) Pass(d time.Duration) error {
+func (e *Engine) Pass(duration time.Duration) error {
 	return e.in(func() {
-		time.Sleep(d)
+		time.Sleep(duration)
 		e.now = e.clock.Now()
 		e.Run.Truth.At(e.now)
 		e.settle()
@@ -121,16 +121,16 @@ func (e *Engine) named(name string) int {
 
 // say puts what is done, and what was answered, on the line.
 func (e *Engine) say(text, reply string, event results.StepEvent) {
-	l := e.Run.Timeline.Line
-	if l == nil {
+	step := e.Run.Timeline.Line
+	if step == nil {
 		return
 	}
 	if e.Run.Timeline.Whole && event != results.EventCommand {
 		return
 	}
 	if event != results.EventStart && event != results.EventResume {
-		l.Store = "redis"
-		l.Kind = "redis"
+		step.Store = "redis"
+		step.Kind = "redis"
 	}
 	e.Run.Timeline.Add(text, reply, event)
 }

@@ -14,13 +14,13 @@ import (
 )
 
 // Step implements [engine.Engine].
-func (e *Engine) Step(c engine.Choice) error {
+func (e *Engine) Step(choice engine.Choice) error {
 	var misfit error
 	err := e.in(func() {
 		e.Run.Truth.At(e.now)
 		line := &e.Run.Timeline
 		line.Start()
-		misfit = e.do(c)
+		misfit = e.do(choice)
 		if misfit == nil {
 			line.End(e.now.Sub(e.Setup.Begins()), &e.Run.Truth)
 		}
@@ -31,42 +31,42 @@ func (e *Engine) Step(c engine.Choice) error {
 	return misfit
 }
 
-func (e *Engine) do(c engine.Choice) error {
-	switch c.Kind {
+func (e *Engine) do(choice engine.Choice) error {
+	switch choice.Kind {
 	case engine.TickClock:
-		return e.tick(c.ID)
+		return e.tick(choice.ID)
 	case engine.EvictKey:
-		e.Inject(c)
+		e.Inject(choice)
 		e.sync()
-		e.redis.Remove(c.Key)
+		e.redis.Remove(choice.Key)
 		return nil
 	case engine.CrashHost:
-		if c.ID >= len(e.instances) {
+		if choice.ID >= len(e.instances) {
 			return engine.ErrMisfit
 		}
-		e.Inject(c)
-		e.crashInstance(e.instances[c.ID])
+		e.Inject(choice)
+		e.crashInstance(e.instances[choice.ID])
 		return nil
 	case engine.Ask:
-		return e.ask(c.ID)
+		return e.ask(choice.ID)
 	case engine.StepActor:
-		if cl := e.starting(c.ID); cl != nil {
-			e.start(cl)
+		if client := e.starting(choice.ID); client != nil {
+			e.start(client)
 			return nil
 		}
 	}
-	p := e.parkedAt(c.ID)
-	if p == nil {
+	parked := e.parkedAt(choice.ID)
+	if parked == nil {
 		return engine.ErrMisfit
 	}
-	return e.act(c, p)
+	return e.act(choice, parked)
 }
 
 // starting is the client with the number, if it has not started.
 func (e *Engine) starting(id int) *client {
 	if id < e.last.Index {
-		if c := e.clients[id]; !c.started && !c.dead.Load() {
-			return c
+		if client := e.clients[id]; !client.started && !client.dead.Load() {
+			return client
 		}
 	}
 	return nil
@@ -78,14 +78,14 @@ func (e *Engine) parkedAt(id int) *parked {
 		return e.last.at
 	}
 	if id < e.last.Index {
-		if c := e.clients[id]; !c.dead.Load() {
-			return c.at
+		if client := e.clients[id]; !client.dead.Load() {
+			return client.at
 		}
 		return nil
 	}
-	for _, p := range e.helpers {
-		if e.number(p) == id {
-			return p
+	for _, parked := range e.helpers {
+		if e.number(parked) == id {
+			return parked
 		}
 	}
 	return nil
@@ -128,8 +128,8 @@ func (e *Engine) perform(c *client) {
 	e.mu.Unlock()
 	defer e.tell()
 	defer func() {
-		if p := recover(); p != nil && !e.isOver() {
-			e.fail(&engine.PanicError{Where: c.Name, Value: p, Stack: debug.Stack()})
+		if value := recover(); value != nil && !e.isOver() {
+			e.fail(&engine.PanicError{Where: c.Name, Value: value, Stack: debug.Stack()})
 		}
 		c.done.Store(true)
 	}()
@@ -170,26 +170,26 @@ func (e *Engine) settle() {
 			e.activate(nil)
 			return
 		}
-		p := e.turns[0]
+		parked := e.turns[0]
 		e.turns = e.turns[1:]
-		e.comes(p.client.in, p.client.Index, uint64(sched.Wait))
-		e.activate(p.client)
-		p.free(nil)
+		e.comes(parked.client.in, parked.client.Index, uint64(sched.Wait))
+		e.activate(parked.client)
+		parked.free(nil)
 	}
 }
 
 // act does with an operation what was chosen.
-func (e *Engine) act(c engine.Choice, p *parked) error {
+func (e *Engine) act(choice engine.Choice, p *parked) error {
 	role := results.RoleClient
 	if p.client == nil {
 		role = results.RoleJob
 	}
 	e.Run.Timeline.By(e.name(p), role, e.columnOf(p), results.EventCommand)
-	e.note(p, uint64(c.Kind))
+	e.note(p, uint64(choice.Kind))
 	e.went = p
 	switch {
-	case c.Kind != engine.StepActor:
-		return e.befall(c, p)
+	case choice.Kind != engine.StepActor:
+		return e.befall(choice, p)
 	case !p.op.Store():
 		e.say("goes on", "", results.EventResume)
 		e.release(p, nil)
@@ -203,15 +203,15 @@ func (e *Engine) act(c engine.Choice, p *parked) error {
 }
 
 // befall has a fault happen to a client.
-func (e *Engine) befall(c engine.Choice, p *parked) error {
+func (e *Engine) befall(choice engine.Choice, p *parked) error {
 	if p.client == nil {
 		return engine.ErrMisfit
 	}
-	if a := e.caller(p.client); !c.Befalls(&a) {
+	if actor := e.caller(p.client); !choice.Befalls(&actor) {
 		return engine.ErrMisfit
 	}
-	e.Inject(c)
-	switch c.Kind {
+	e.Inject(choice)
+	switch choice.Kind {
 	case engine.CrashCall:
 		e.kill(p.client)
 		e.release(p, errDead)
@@ -225,7 +225,7 @@ func (e *Engine) befall(c engine.Choice, p *parked) error {
 			text = ""
 		}
 		e.say(text, "", "")
-		e.release(p, c.Err())
+		e.release(p, choice.Err())
 	}
 	return nil
 }
@@ -244,14 +244,14 @@ func (e *Engine) happen(p *parked) {
 
 // replied notes what an operation was answered.
 func (e *Engine) replied(p *parked) {
-	d := &p.in.history
+	digest := &p.in.history
 	switch p.op.Kind {
 	case sched.Command:
-		engine.FoldReply(d, p.op.Cmd, p.err)
+		engine.FoldReply(digest, p.op.Cmd, p.err)
 		e.say(p.op.String(), engine.ReplyText(p.op.Cmd, p.err), results.EventCommand)
 	case sched.Transaction:
-		for _, c := range p.op.Cmds {
-			engine.FoldReply(d, c, p.err)
+		for _, cmd := range p.op.Cmds {
+			engine.FoldReply(digest, cmd, p.err)
 		}
 		text := ""
 		if p.err != nil {
@@ -281,13 +281,13 @@ func (e *Engine) kill(c *client) {
 // crashInstance ends what an instance is doing, and opens it again without its memory.
 func (e *Engine) crashInstance(in *instance) {
 	history := engine.Digest{}
-	for _, c := range e.clients {
+	for _, client := range e.clients {
 		switch {
-		case c.in != in || !c.started || c.done.Load() || c.dead.Load():
-		case c.between() && c.Survives():
+		case client.in != in || !client.started || client.done.Load() || client.dead.Load():
+		case client.between() && client.Survives():
 			history.Fold(in.history) // which says where in its script it is
 		default:
-			e.kill(c)
+			e.kill(client)
 		}
 	}
 	e.mu.Lock()
@@ -363,8 +363,8 @@ func (e *Engine) await(so func() bool) bool {
 }
 
 func (e *Engine) finished() (n int) {
-	for _, c := range e.clients {
-		if c.done.Load() {
+	for _, client := range e.clients {
+		if client.done.Load() {
 			n++
 		}
 	}

@@ -17,15 +17,15 @@ const mostConnections = 64
 // channels, and belongs to the bubble.
 func (e *Engine) client(in *instance) redis.UniversalClient {
 	for len(in.clients) <= in.lives {
-		c := fakeredis.Watched(e.redis, mostConnections, func(first bool) error {
+		client := fakeredis.Watched(e.redis, mostConnections, func(first bool) error {
 			if e.inside.Load() == 0 || first && !e.within() {
 				return e.Witness.Past()
 			}
 			return nil
 		})
-		c.AddHook(hook{e, in, len(in.clients)})
-		c.AddHook(engine.Direct{Redis: e.redis, Enter: e.enter})
-		in.clients = append(in.clients, c)
+		client.AddHook(hook{e, in, len(in.clients)})
+		client.AddHook(engine.Direct{Redis: e.redis, Enter: e.enter})
+		in.clients = append(in.clients, client)
 	}
 	return in.clients[in.lives]
 }

@@ -48,8 +48,8 @@ func newWorld() *world {
 // guarded runs f and returns its panic as an error.
 func guarded(f func()) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = &engine.PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
+		if value := recover(); value != nil {
+			err = &engine.PanicError{Where: "a step", Value: value, Stack: debug.Stack()}
 		}
 	}()
 	f()
@@ -64,8 +64,8 @@ const look = 50 * time.Millisecond
 // [guard.HungError] that says where; the bubble is then left alone.
 func (w *world) do(patience time.Duration, f func()) error {
 	w.work <- f
-	t := time.NewTimer(look)
-	defer t.Stop()
+	timer := time.NewTimer(look)
+	defer timer.Stop()
 	waited := time.Duration(0)
 	last := ""
 	same := 0
@@ -73,10 +73,10 @@ func (w *world) do(patience time.Duration, f func()) error {
 		select {
 		case err := <-w.done:
 			return err
-		case <-t.C:
+		case <-timer.C:
 		}
 		waited += look
-		t.Reset(look)
+		timer.Reset(look)
 		at, blocked := w.blocked()
 		if blocked && at == last {
 			same++
@@ -96,18 +96,18 @@ func (w *world) do(patience time.Duration, f func()) error {
 // and whether none of them runs.
 func (w *world) blocked() (at string, all bool) {
 	all = true
-	for _, g := range bubble.Members(w.mark) {
-		head, _, _ := strings.Cut(g.Text, "\n")
+	for _, goroutine := range bubble.Members(w.mark) {
+		head, _, _ := strings.Cut(goroutine.Text, "\n")
 		if strings.Contains(head, "(durable)") {
 			continue
 		}
 		switch {
-		case strings.HasPrefix(g.State, "sync."):
-			at = where(g)
+		case strings.HasPrefix(goroutine.State, "sync."):
+			at = where(goroutine)
 		default:
 			all = false
 			if at == "" {
-				at = where(g)
+				at = where(goroutine)
 			}
 		}
 	}
@@ -118,30 +118,30 @@ func (w *world) blocked() (at string, all bool) {
 func (w *world) held() bool {
 	locked := false
 	parked := false
-	for _, g := range bubble.Members(w.mark) {
-		if _, at := g.Called("foreign.(*Engine).park"); at {
+	for _, goroutine := range bubble.Members(w.mark) {
+		if _, at := goroutine.Called("foreign.(*Engine).park"); at {
 			parked = true
-		} else if !strings.Contains(g.State, "(durable)") {
-			locked = locked || g.Locked()
+		} else if !strings.Contains(goroutine.State, "(durable)") {
+			locked = locked || goroutine.Locked()
 		}
 	}
 	return locked && parked
 }
 
-func where(g stacks.Goroutine) string {
-	calls, ok := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
+func where(goroutine stacks.Goroutine) string {
+	calls, ok := goroutine.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
 	if !ok {
-		calls = g.Frames()
+		calls = goroutine.Frames()
 	}
-	return g.Where(calls)
+	return goroutine.Where(calls)
 }
 
 func (w *world) stack() string {
-	var b strings.Builder
-	for _, g := range bubble.Members(w.mark) {
-		b.WriteString(g.Text + "\n\n")
+	var builder strings.Builder
+	for _, goroutine := range bubble.Members(w.mark) {
+		builder.WriteString(goroutine.Text + "\n\n")
 	}
-	return b.String()
+	return builder.String()
 }
 
 // close ends the bubble, in which everything waits. If goroutines are left it has failed:

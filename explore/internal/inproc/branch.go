@@ -56,20 +56,20 @@ func (b *branch) changed(in *instance) bool { return b.on && b.instance[in.index
 // remembers is the hash of an instance's memory, as it was in the state where it is no
 // more.
 func (w *Engine) remembers(in *instance) engine.Digest {
-	d, hidden := w.hash(in, nil)
+	digest, hidden := w.hash(in, nil)
 	in.hidden = append(in.hidden[:0], hidden...)
-	b := &w.branch
+	branch := &w.branch
 	switch {
-	case !b.on:
-	case b.changed(in):
-		was := &b.instance[in.index]
-		b.tangled = b.tangled || d != was.after
+	case !branch.on:
+	case branch.changed(in):
+		was := &branch.instance[in.index]
+		branch.tangled = branch.tangled || digest != was.after
 		in.hidden = append(in.hidden[:0], was.hidden...)
 		return was.memory
 	default:
-		b.instance[in.index].after = d
+		branch.instance[in.index].after = digest
 	}
-	return d
+	return digest
 }
 
 var _ engine.Brancher = (*Engine)(nil)
@@ -90,89 +90,89 @@ func (w *Engine) Branch(path []engine.Choice, trail []engine.Digest, several boo
 
 // save notes the present state.
 func (w *Engine) save(trail []engine.Digest) {
-	b := &w.branch
+	branch := &w.branch
 	w.s.Sync()
 	ok := false
-	b.store, ok = w.store.copy()
+	branch.store, ok = w.store.copy()
 	if !ok {
 		return
 	}
-	b.instance = b.instance[:0]
-	for _, in := range w.instances {
-		b.instance = append(b.instance, branchInstance{
-			memory: w.remembers(in), hidden: slices.Clone(in.hidden), rand: in.source.State(), screens: in.screens, forgot: in.forgot,
+	branch.instance = branch.instance[:0]
+	for _, instance := range w.instances {
+		branch.instance = append(branch.instance, branchInstance{
+			memory: w.remembers(instance), hidden: slices.Clone(instance.hidden), rand: instance.source.State(), screens: instance.screens, forgot: instance.forgot,
 		})
 	}
-	b.clients = b.clients[:0]
-	for _, c := range w.clients {
-		b.clients = append(b.clients, c.Pending)
+	branch.clients = branch.clients[:0]
+	for _, client := range w.clients {
+		branch.clients = append(branch.clients, client.Pending)
 	}
-	w.Run.Truth.CopyTo(&b.truth)
-	w.s.Save(&b.actors)
-	b.trail, b.fresh, b.shared = trail, append(b.fresh[:0], w.store.fresh()...), w.shared.Len()
-	b.used = w.Budget
-	b.synced = w.synced
-	b.paused = w.Run.Paused
-	b.on = true
-	b.open = true
-	b.tangled = false
+	w.Run.Truth.CopyTo(&branch.truth)
+	w.s.Save(&branch.actors)
+	branch.trail, branch.fresh, branch.shared = trail, append(branch.fresh[:0], w.store.fresh()...), w.shared.Len()
+	branch.used = w.Budget
+	branch.synced = w.synced
+	branch.paused = w.Run.Paused
+	branch.on = true
+	branch.open = true
+	branch.tangled = false
 }
 
 // leaves notes that a step is taken from the state.
-func (w *Engine) leaves(c engine.Choice) {
-	w.branch.last = c
-	w.branch.open = w.branch.open && !irrevocable(c)
+func (w *Engine) leaves(choice engine.Choice) {
+	w.branch.last = choice
+	w.branch.open = w.branch.open && !irrevocable(choice)
 }
 
 // irrevocable reports whether a step cannot be taken back: time does not run backwards, an
 // instance that begins anew has other actors, and the last client is one that begins.
-func irrevocable(c engine.Choice) bool {
-	return c.Kind == engine.TickClock || c.Kind == engine.CrashHost || c.Kind == engine.Ask
+func irrevocable(choice engine.Choice) bool {
+	return choice.Kind == engine.TickClock || choice.Kind == engine.CrashHost || choice.Kind == engine.Ask
 }
 
 // Sound implements [engine.Brancher].
 func (w *Engine) Sound() bool {
-	b := &w.branch
-	return !b.tangled && !w.s.Moved(&b.actors) && slices.Equal(w.store.fresh(), b.fresh) && w.shared.Len() == b.shared
+	branch := &w.branch
+	return !branch.tangled && !w.s.Moved(&branch.actors) && slices.Equal(w.store.fresh(), branch.fresh) && w.shared.Len() == branch.shared
 }
 
 // Again implements [engine.Brancher].
-func (w *Engine) Again(c engine.Choice) (ok bool, err error) {
+func (w *Engine) Again(choice engine.Choice) (ok bool, err error) {
 	defer w.caught("a step", &err)
-	if !w.goBack(c) {
+	if !w.goBack(choice) {
 		return false, nil
 	}
-	w.leaves(c)
+	w.leaves(choice)
 	w.foot.due = w.foot.on
-	return true, w.Step(c)
+	return true, w.Step(choice)
 }
 
 // goBack puts the state back for a step, if it can.
-func (w *Engine) goBack(c engine.Choice) bool {
-	b := &w.branch
-	if !b.open {
+func (w *Engine) goBack(choice engine.Choice) bool {
+	branch := &w.branch
+	if !branch.open {
 		return false
 	}
 	if w.Err != nil || !w.Sound() || !w.stays() {
-		b.open = false
+		branch.open = false
 		return false
 	}
-	if id, ok := c.Actor(); ok && b.instance[w.actors[id].in.index].gone || irrevocable(c) {
+	if id, ok := choice.Actor(); ok && branch.instance[w.actors[id].in.index].gone || irrevocable(choice) {
 		return false
 	}
-	b.store()
-	b.truth.CopyTo(&w.Run.Truth)
-	w.Budget = b.used
-	w.synced = b.synced
-	w.Run.Paused = b.paused
-	w.s.Restore(&b.actors, func(a *sched.Actor) bool { return b.changed(w.actors[a.ID].in) })
-	w.recall(b.trail)
-	for i, c := range w.clients {
-		c.Pending = b.clients[i]
+	branch.store()
+	branch.truth.CopyTo(&w.Run.Truth)
+	w.Budget = branch.used
+	w.synced = branch.synced
+	w.Run.Paused = branch.paused
+	w.s.Restore(&branch.actors, func(actor *sched.Actor) bool { return branch.changed(w.actors[actor.ID].in) })
+	w.recall(branch.trail)
+	for i, client := range w.clients {
+		client.Pending = branch.clients[i]
 	}
-	for i, in := range w.instances {
-		in.screens = b.instance[i].screens
-		in.forgot = b.instance[i].forgot
+	for i, instance := range w.instances {
+		instance.screens = branch.instance[i].screens
+		instance.forgot = branch.instance[i].forgot
 	}
 	return true
 }
@@ -180,21 +180,21 @@ func (w *Engine) goBack(c engine.Choice) bool {
 // stays notes who has taken the last step, and reports whether that has left alone the
 // memory of the other instances, and of its own if others may see that.
 func (w *Engine) stays() bool {
-	b := &w.branch
+	branch := &w.branch
 	own := -1
-	if id, ok := b.last.Actor(); ok {
+	if id, ok := branch.last.Actor(); ok {
 		own = w.actors[id].in.index
 	}
-	for i, in := range w.instances {
-		was := &b.instance[i]
+	for i, instance := range w.instances {
+		was := &branch.instance[i]
 		if was.changed {
 			continue
 		}
-		changed := was.after != was.memory || in.source.State() != was.rand || i == own && len(was.hidden)+len(in.hidden) > 0
+		changed := was.after != was.memory || instance.source.State() != was.rand || i == own && len(was.hidden)+len(instance.hidden) > 0
 		if changed && (i != own || w.shared.Len() > 0 || w.sight.common) {
 			return false
 		}
-		if _, asked := in.strategy.(strategies.Viewer); changed && asked && i == 0 {
+		if _, asked := instance.strategy.(strategies.Viewer); changed && asked && i == 0 {
 			return false // which says what is in use, from its memory
 		}
 		was.gone = was.gone || i == own

@@ -66,56 +66,56 @@ func (w *Engine) Trace(on bool) { w.foot.on = on }
 
 // footBefore notes what is so before a step.
 func (w *Engine) footBefore() {
-	f := &w.foot
-	f.noted = f.due
-	f.due = false
-	f.synced = false
-	f.asked = false
-	if !f.noted {
+	footprint := &w.foot
+	footprint.noted = footprint.due
+	footprint.due = false
+	footprint.synced = false
+	footprint.asked = false
+	if !footprint.noted {
 		return
 	}
-	f.of = engine.Footprint{}
-	f.store = fakeredis.Trace{}
-	f.tables = false
-	f.memory = f.memory[:0]
-	f.rand = f.rand[:0]
-	f.after = f.after[:0]
-	f.own = f.own[:0]
-	for i, in := range w.instances {
+	footprint.of = engine.Footprint{}
+	footprint.store = fakeredis.Trace{}
+	footprint.tables = false
+	footprint.memory = footprint.memory[:0]
+	footprint.rand = footprint.rand[:0]
+	footprint.after = footprint.after[:0]
+	footprint.own = footprint.own[:0]
+	for i, instance := range w.instances {
 		if w.branch.on {
-			f.memory = append(f.memory, w.branch.instance[i].memory)
+			footprint.memory = append(footprint.memory, w.branch.instance[i].memory)
 		} else {
-			f.memory = append(f.memory, w.remembers(in))
+			footprint.memory = append(footprint.memory, w.remembers(instance))
 		}
-		f.rand = append(f.rand, in.source.State())
+		footprint.rand = append(footprint.rand, instance.source.State())
 		if w.hasTables() {
-			own, _ := w.hash(in, w.shared)
-			f.own = append(f.own, own)
+			own, _ := w.hash(instance, w.shared)
+			footprint.own = append(footprint.own, own)
 		}
 	}
-	f.marks, f.truth, f.shared = w.s.Marks(), w.Run.Truth.Order(), w.shared.Len()
-	f.of.Whole = !w.store.trace(&f.store)
+	footprint.marks, footprint.truth, footprint.shared = w.s.Marks(), w.Run.Truth.Order(), w.shared.Len()
+	footprint.of.Whole = !w.store.trace(&footprint.store)
 }
 
 // footAfter notes what a step has changed, except the memory of instances.
-func (w *Engine) footAfter(c engine.Choice) {
-	f := &w.foot
-	if !f.noted {
+func (w *Engine) footAfter(choice engine.Choice) {
+	footprint := &w.foot
+	if !footprint.noted {
 		return
 	}
 	w.store.trace(nil)
-	locks, woken, made := w.s.Between(f.marks)
-	f.of.Whole = f.of.Whole || irrevocable(c) || made || w.shared.Len() != f.shared
-	for _, in := range w.instances {
-		f.of.Whole = f.of.Whole || in.forgot // which is said of the last step alone
+	locks, woken, made := w.s.Between(footprint.marks)
+	footprint.of.Whole = footprint.of.Whole || irrevocable(choice) || made || w.shared.Len() != footprint.shared
+	for _, instance := range w.instances {
+		footprint.of.Whole = footprint.of.Whole || instance.forgot // which is said of the last step alone
 	}
-	read := &f.of.Read[0]
-	written := &f.of.Written[0]
-	f.actor = -1
-	if id, ok := c.Actor(); ok {
-		m := w.actors[id]
-		f.actor = m.in.index
-		*read |= memoryOf(m.in.index)
+	read := &footprint.of.Read[0]
+	written := &footprint.of.Written[0]
+	footprint.actor = -1
+	if id, ok := choice.Actor(); ok {
+		member := w.actors[id]
+		footprint.actor = member.in.index
+		*read |= memoryOf(member.in.index)
 		*written |= actorOf(id)
 	}
 	for _, id := range woken { // of which it makes no difference how often
@@ -126,10 +126,10 @@ func (w *Engine) footAfter(c engine.Choice) {
 		if *read |= footLocks; n == 0 || anew { // numbers depend on which instance began anew first
 			*written |= footLocks
 		} else {
-			f.store.Wrote("\x00lock " + strconv.Itoa(n))
+			footprint.store.Wrote("\x00lock " + strconv.Itoa(n))
 		}
 	}
-	if c.Kind != engine.StepActor && c.Kind != engine.PromptJob {
+	if choice.Kind != engine.StepActor && choice.Kind != engine.PromptJob {
 		*written |= footFaults
 	}
 	for _, x := range [...]struct {
@@ -137,49 +137,49 @@ func (w *Engine) footAfter(c engine.Choice) {
 		in  *uint64
 		bit uint64
 	}{
-		{w.Run.Truth.Order() != f.truth, written, footTruth},
-		{f.tables, read, footTables},
-		{f.synced, written, footSynced},
-		{f.store.Scripts, read, footScripts},
-		{f.store.Loaded, written, footScripts},
+		{w.Run.Truth.Order() != footprint.truth, written, footTruth},
+		{footprint.tables, read, footTables},
+		{footprint.synced, written, footSynced},
+		{footprint.store.Scripts, read, footScripts},
+		{footprint.store.Loaded, written, footScripts},
 	} {
 		if x.so {
 			*x.in |= x.bit
 		}
 	}
-	copy(f.of.Read[1:], f.store.Read[:])
-	copy(f.of.Written[1:], f.store.Written[:])
+	copy(footprint.of.Read[1:], footprint.store.Read[:])
+	copy(footprint.of.Written[1:], footprint.store.Written[:])
 }
 
 // footAsks is called before the first instance is asked what is in use.
 func (w *Engine) footAsks() {
-	if f := &w.foot; f.noted && !f.asked {
-		f.asked, f.unasked = true, w.remembers(w.instances[0])
+	if footprint := &w.foot; footprint.noted && !footprint.asked {
+		footprint.asked, footprint.unasked = true, w.remembers(w.instances[0])
 	}
 }
 
 // Footprint implements [engine.Brancher].
 func (w *Engine) Footprint() engine.Footprint {
-	f := &w.foot
-	if !f.noted || len(f.after) != len(f.memory) {
+	footprint := &w.foot
+	if !footprint.noted || len(footprint.after) != len(footprint.memory) {
 		return engine.Footprint{Whole: true}
 	}
-	of := f.of
-	for i, in := range w.instances {
-		changed := f.after[i] != f.memory[i]
-		if changed && len(f.own) > 0 && (i > 0 || !f.asked) {
+	of := footprint.of
+	for i, instance := range w.instances {
+		changed := footprint.after[i] != footprint.memory[i]
+		if changed && len(footprint.own) > 0 && (i > 0 || !footprint.asked) {
 			// The tables were changed. If none of their instances shows that, all
 			// of these have changed themselves.
-			if own, _ := w.hash(in, w.shared); own == f.own[i] {
+			if own, _ := w.hash(instance, w.shared); own == footprint.own[i] {
 				of.Written[0] |= footTables
 				changed = false
 			}
 		}
-		if changed || in.source.State() != f.rand[i] || i == f.actor && len(in.hidden) > 0 {
+		if changed || instance.source.State() != footprint.rand[i] || i == footprint.actor && len(instance.hidden) > 0 {
 			of.Written[0] |= memoryOf(i)
 		}
 	}
-	of.Whole = of.Whole || w.sight.common && f.actor >= 0
+	of.Whole = of.Whole || w.sight.common && footprint.actor >= 0
 	return of
 }
 
@@ -192,8 +192,8 @@ func (w *Engine) hasTables() bool {
 // difference which.
 func (w *Engine) jobSynced(every time.Duration) {
 	w.synced = every
-	for _, m := range w.actors {
-		if j := m.Job(); j != nil && j.Every() > 0 && j.Every() != every {
+	for _, member := range w.actors {
+		if j := member.Job(); j != nil && j.Every() > 0 && j.Every() != every {
 			w.foot.synced = true
 		}
 	}

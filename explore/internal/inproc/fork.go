@@ -39,8 +39,8 @@ func (w *Engine) Fork(beat *sched.Beat) (engine.Engine, error) {
 	}
 	e.Witness = w.Witness
 	e.older = w.older
-	for _, c := range e.clients {
-		c.Witness = w.Witness
+	for _, client := range e.clients {
+		client.Witness = w.Witness
 	}
 	e.last.Witness = w.Witness
 	return e, nil

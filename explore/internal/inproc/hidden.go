@@ -79,9 +79,9 @@ func mayCapture(name string) bool {
 var givers = []string{givenPackage, clockType.PkgPath()}
 
 // channel hashes how much waits in a channel.
-func (m *memory) channel(v reflect.Value) {
-	m.d.Num(uint64(v.Len()))
-	m.hides(v.UnsafePointer())
+func (m *memory) channel(value reflect.Value) {
+	m.d.Num(uint64(value.Len()))
+	m.hides(value.UnsafePointer())
 }
 
 // clientModule is where clients of Redis come from, whose other values are opaque.
@@ -93,8 +93,8 @@ var (
 )
 
 // opaque reports whether values of a struct have contents that are not looked at.
-func opaque(t reflect.Type) bool {
-	return slices.Contains(opaqueTypes, t) || strings.HasPrefix(t.PkgPath(), clientModule) || strings.HasPrefix(t.PkgPath(),
+func opaque(kind reflect.Type) bool {
+	return slices.Contains(opaqueTypes, kind) || strings.HasPrefix(kind.PkgPath(), clientModule) || strings.HasPrefix(kind.PkgPath(),
 		"github.com/jackc/")
 }
 
@@ -107,12 +107,12 @@ func (m *memory) concurrent() func(*memory, unsafe.Pointer) {
 		var sum engine.Digest
 		n := uint64(0)
 		(*sync.Map)(p).Range(func(key, value any) bool {
-			var d engine.Digest
-			m.d = &d
+			var digest engine.Digest
+			m.d = &digest
 			entry.hash(m, unsafe.Pointer(&key))
 			entry.hash(m, unsafe.Pointer(&value))
-			sum.A += d.A
-			sum.B += d.B
+			sum.A += digest.A
+			sum.B += digest.B
 			m.seen.forget(within)
 			n++
 			return true
@@ -130,11 +130,11 @@ func (w *Engine) outlives() {
 	}
 	w.metIn = w.runs
 	met := map[unsafe.Pointer]bool{}
-	for _, in := range w.instances {
-		if in.strategy == nil {
+	for _, instance := range w.instances {
+		if instance.strategy == nil {
 			return
 		}
-		_, hidden := w.hash(in, nil)
+		_, hidden := w.hash(instance, nil)
 		for _, p := range hidden {
 			met[p] = true
 		}
@@ -163,8 +163,8 @@ func (w *Engine) outlives() {
 // common is the memory that instances have in common.
 func (w *Engine) common() map[unsafe.Pointer]bool {
 	var opened []strategies.Strategy
-	for _, in := range w.instances {
-		opened = append(opened, in.strategy)
+	for _, instance := range w.instances {
+		opened = append(opened, instance.strategy)
 	}
 	return common(w.memory, w.older, opened, w.named, w.sel.Options)
 }
@@ -178,15 +178,15 @@ func Common(of []strategies.Strategy, given ...any) bool {
 func common(m hasher, older map[unsafe.Pointer]bool, of []strategies.Strategy, given ...any) (common map[unsafe.Pointer]bool) {
 	met := map[unsafe.Pointer]bool{}
 	common = map[unsafe.Pointer]bool{}
-	for _, s := range of {
+	for _, strategy := range of {
 		all := map[unsafe.Pointer]bool{}
-		for _, p := range m.hash(&engine.Digest{}, s, view{places: all}) {
+		for _, p := range m.hash(&engine.Digest{}, strategy, view{places: all}) {
 			if older != nil && !older[p] {
 				all[p] = true
 			}
 		}
-		for _, g := range given {
-			delete(all, reflect.ValueOf(g).UnsafePointer())
+		for _, value := range given {
+			delete(all, reflect.ValueOf(value).UnsafePointer())
 		}
 		for p := range all {
 			if met[p] {
@@ -216,27 +216,27 @@ func (w *Engine) sees() (s sight) {
 }
 
 // foldHidden folds in what stands for what is hidden.
-func (w *Engine) foldHidden(d *engine.Digest) {
+func (w *Engine) foldHidden(digest *engine.Digest) {
 	w.sight = w.sees()
-	for _, in := range w.instances {
-		if len(in.hidden) == 0 {
-			in.history = engine.Digest{}
+	for _, instance := range w.instances {
+		if len(instance.hidden) == 0 {
+			instance.history = engine.Digest{}
 		} else if !w.sight.common {
-			d.Fold(in.history)
+			digest.Fold(instance.history)
 		}
 	}
 	if !w.sight.hides {
 		w.history = engine.Digest{}
 	} else if w.sight.common {
-		d.Fold(w.history)
+		digest.Fold(w.history)
 	}
 }
 
 // comes notes what comes to an instance.
 func (w *Engine) comes(m *member, what *engine.Digest) {
-	for _, d := range [...]*engine.Digest{&m.in.history, &w.history} {
-		d.Num(uint64(m.ID))
-		d.Fold(*what)
+	for _, digest := range [...]*engine.Digest{&m.in.history, &w.history} {
+		digest.Num(uint64(m.ID))
+		digest.Fold(*what)
 	}
 }
 
@@ -245,8 +245,8 @@ func (w *Engine) histories(out []engine.Digest) []engine.Digest {
 	if !w.sight.hides {
 		return out
 	}
-	for _, in := range w.instances {
-		out = append(out, in.history)
+	for _, instance := range w.instances {
+		out = append(out, instance.history)
 	}
 	return append(out, w.history)
 }
@@ -257,16 +257,16 @@ func (w *Engine) recall(trail []engine.Digest) (ok bool) {
 	if len(trail) != n && len(trail) != n+len(w.instances)+1 {
 		return false
 	}
-	for i, m := range w.actors {
-		m.history = trail[i]
+	for i, member := range w.actors {
+		member.history = trail[i]
 	}
 	w.history = engine.Digest{}
-	for _, in := range w.instances {
-		in.history = engine.Digest{}
+	for _, instance := range w.instances {
+		instance.history = engine.Digest{}
 	}
 	if rest := trail[n:]; len(rest) > 0 {
-		for i, in := range w.instances {
-			in.history = rest[i]
+		for i, instance := range w.instances {
+			instance.history = rest[i]
 		}
 		w.history = rest[len(rest)-1]
 	}

@@ -133,14 +133,14 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 		over := func(setup engine.Setup) (*Engine, error) {
 			opening.Lock()
 			defer opening.Unlock()
-			r, err := open()
+			redis, err := open()
 			if err != nil {
 				return nil, err
 			}
-			if table, ok := r.(*fakeredis.Table); ok && sel.NeedsStore(strategies.NeedReplicated) {
+			if table, ok := redis.(*fakeredis.Table); ok && sel.NeedsStore(strategies.NeedReplicated) {
 				table.Replicas = 1
 			}
-			return newEngine(sel, setup, newMemoryStore(r, setup.Begins()), setup.Begins()), nil
+			return newEngine(sel, setup, newMemoryStore(redis, setup.Begins()), setup.Begins()), nil
 		}
 		w, err := over(setup)
 		if err != nil {
@@ -219,24 +219,24 @@ func (w *Engine) Begin() (err error) {
 	w.sight = sight{}
 	w.history = engine.Digest{}
 	w.Fresh(w.start)
-	for _, in := range w.instances {
-		in.members = 0
-		in.lives = 0
-		if err := w.open(in); err != nil {
+	for _, instance := range w.instances {
+		instance.members = 0
+		instance.lives = 0
+		if err := w.open(instance); err != nil {
 			return err
 		}
 	}
 	if err := w.Setup.Provision(setupContext, w.instances[0].strategy, w.sel.Name); err != nil {
 		return err
 	}
-	for _, in := range w.instances {
-		w.startJobs(in, in.index == 0)
+	for _, instance := range w.instances {
+		w.startJobs(instance, instance.index == 0)
 	}
 	w.last.m = nil
 	w.last.Pending = -1
-	for i, c := range w.clients {
-		c.Pending = -1
-		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[i%len(w.instances)], c)
+	for i, client := range w.clients {
+		client.Pending = -1
+		client.m = w.join(w.s.Go(client.Name, client.body), w.instances[i%len(w.instances)], client)
 	}
 	w.fused = w.canFuse()
 	return nil
@@ -264,12 +264,12 @@ func (w *Engine) open(in *instance) error {
 		Clients: w.named, Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
 		Instance: in.index, Instances: w.Setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
 	}
-	s, err := w.sel.Open(setupContext, env)
+	strategy, err := w.sel.Open(setupContext, env)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", w.sel, err)
 	}
-	in.strategy = s
-	in.screener, _ = s.(strategies.Screener)
+	in.strategy = strategy
+	in.screener, _ = strategy.(strategies.Screener)
 	in.screens = false
 	in.forgot = false
 	if w.Setup.Has(quota.FaultCrash) {
@@ -280,14 +280,14 @@ func (w *Engine) open(in *instance) error {
 
 // screen looks at the tiers that only know who is over quota.
 func (w *Engine) screen() {
-	for _, in := range w.instances {
-		if w.branch.changed(in) { // not in this step
-			in.forgot = false
+	for _, instance := range w.instances {
+		if w.branch.changed(instance) { // not in this step
+			instance.forgot = false
 			continue
 		}
-		if in.screener != nil {
-			now := in.screener.Screens(engine.Subject)
-			in.screens, in.forgot = now, in.screens && !now
+		if instance.screener != nil {
+			now := instance.screener.Screens(engine.Subject)
+			instance.screens, instance.forgot = now, instance.screens && !now
 		}
 	}
 }
@@ -304,21 +304,21 @@ func (w *Engine) startJobs(in *instance, singletons bool) {
 		}
 	}
 	w.jobs = mine
-	for _, a := range in.jobs.Start(mine) {
-		w.join(a, in, nil)
+	for _, actor := range in.jobs.Start(mine) {
+		w.join(actor, in, nil)
 	}
 }
 
-func (w *Engine) join(a *sched.Actor, in *instance, c *client) *member {
+func (w *Engine) join(actor *sched.Actor, in *instance, c *client) *member {
 	n := len(w.actors)
 	w.actors = slices.Grow(w.actors, 1)[:n+1]
 	if w.actors[n] == nil {
 		w.actors[n] = &member{}
 	}
 	m := w.actors[n]
-	*m = member{Actor: a, in: in, client: c}
+	*m = member{Actor: actor, in: in, client: c}
 	in.members++
-	w.Run.Timeline.Column(a.Name, m.role())
+	w.Run.Timeline.Column(actor.Name, m.role())
 	return m
 }
 

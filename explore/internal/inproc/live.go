@@ -32,11 +32,11 @@ type live struct {
 func Live(ctx context.Context, sel strategies.Selection, setup engine.Setup, client *redis.Client, prefix string) *Engine {
 	now := clock.Wall{}.Now().Round(0)
 	setup.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: engine.Start}
-	o := *client.Options()
-	o.PoolSize = 2
-	o.MinIdleConns = 0
-	o.MaxRetries = -1
-	l := &live{ctx: ctx, admin: client, name: prefix, rdb: redis.NewClient(&o)}
+	options := *client.Options()
+	options.PoolSize = 2
+	options.MinIdleConns = 0
+	options.MaxRetries = -1
+	l := &live{ctx: ctx, admin: client, name: prefix, rdb: redis.NewClient(&options)}
 	return newEngine(sel, setup, l, now)
 }
 
@@ -115,8 +115,8 @@ func (l *live) content(name string) (content []string, set bool, err error) {
 	}
 	switch kind {
 	case "string":
-		v, err := l.admin.Get(l.ctx, name).Result()
-		return []string{v}, false, err
+		text, err := l.admin.Get(l.ctx, name).Result()
+		return []string{text}, false, err
 	case "hash":
 		fields, err := l.admin.HVals(l.ctx, name).Result()
 		return fields, false, err
@@ -125,8 +125,8 @@ func (l *live) content(name string) (content []string, set bool, err error) {
 	}
 }
 
-// age takes d off the time that every key has left.
-func (l *live) age(d time.Duration) error {
+// age takes duration off the time that every key has left.
+func (l *live) age(duration time.Duration) error {
 	keys, err := l.keys()
 	if err != nil {
 		return err
@@ -134,10 +134,10 @@ func (l *live) age(d time.Duration) error {
 	for _, k := range keys {
 		switch {
 		case k.Left == 0:
-		case k.Left <= d:
+		case k.Left <= duration:
 			err = l.admin.Del(l.ctx, l.name+k.Name).Err()
 		default:
-			err = l.admin.PExpire(l.ctx, l.name+k.Name, k.Left-d).Err()
+			err = l.admin.PExpire(l.ctx, l.name+k.Name, k.Left-duration).Err()
 		}
 		if err != nil {
 			return fmt.Errorf("age %s: %w", k.Name, err)

@@ -16,7 +16,7 @@ import (
 // hasher hashes what strategies have in memory. Whoever asks knows nothing of how: see [memory], and its twin in the tests.
 type hasher interface {
 	// hash folds an instance into d. It returns what is hidden in it, which is valid until the next call.
-	hash(d *engine.Digest, s strategies.Strategy, of view) (hidden []unsafe.Pointer)
+	hash(digest *engine.Digest, strategy strategies.Strategy, of view) (hidden []unsafe.Pointer)
 }
 
 // view says what of an instance is hashed.
@@ -67,7 +67,7 @@ var (
 var givenPackage = reflect.TypeFor[sched.Scheduler]().PkgPath()
 
 // hash implements [hasher]. A memory serves any number of instances, one after the other.
-func (m *memory) hash(d *engine.Digest, s strategies.Strategy, of view) (hidden []unsafe.Pointer) {
+func (m *memory) hash(digest *engine.Digest, strategy strategies.Strategy, of view) (hidden []unsafe.Pointer) {
 	if m.plans == nil {
 		m.plans = map[reflect.Type]*plan{}
 		m.variables = map[uintptr]bool{}
@@ -77,16 +77,16 @@ func (m *memory) hash(d *engine.Digest, s strategies.Strategy, of view) (hidden 
 	if of.without != nil {
 		of.without.All(m.leaveOut)
 	}
-	m.d = d
+	m.d = digest
 	m.caller = of.caller
 	m.seen.all = of.places
-	v := reflect.ValueOf(s)
-	if v.Kind() != reflect.Pointer {
-		m.copied(v)
+	value := reflect.ValueOf(strategy)
+	if value.Kind() != reflect.Pointer {
+		m.copied(value)
 		return m.hidden
 	}
-	m.root = v.UnsafePointer()
-	m.plan(v.Type()).hash(m, unsafe.Pointer(&m.root))
+	m.root = value.UnsafePointer()
+	m.plan(value.Type()).hash(m, unsafe.Pointer(&m.root))
 	return m.hidden
 }
 
@@ -179,12 +179,12 @@ func (s *visits) forget(n int) {
 }
 
 // given reports whether values of the type belong to the surroundings.
-func given(t reflect.Type) bool {
-	if givenTypes[t] || t.Implements(clientType) || t.Implements(clockType) {
+func given(kind reflect.Type) bool {
+	if givenTypes[kind] || kind.Implements(clientType) || kind.Implements(clockType) {
 		return true
 	}
-	if t.Kind() == reflect.Pointer {
-		return t.Elem().PkgPath() == givenPackage
+	if kind.Kind() == reflect.Pointer {
+		return kind.Elem().PkgPath() == givenPackage
 	}
-	return t.PkgPath() == givenPackage || t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(clientType)
+	return kind.PkgPath() == givenPackage || kind.Kind() == reflect.Struct && reflect.PointerTo(kind).Implements(clientType)
 }

@@ -22,13 +22,13 @@ type plan struct {
 
 // plan returns the plan of a type. That of a type that refers to itself is not complete
 // until its own plan is, and is looked up when it is used.
-func (m *memory) plan(t reflect.Type) *plan {
-	if p := m.plans[t]; p != nil {
-		return p
+func (m *memory) plan(kind reflect.Type) *plan {
+	if plan := m.plans[kind]; plan != nil {
+		return plan
 	}
-	p := &plan{given: given(t), id: uint64(reflect.ValueOf(t).Pointer())}
-	m.plans[t] = p
-	p.hash = m.planOf(t, p)
+	p := &plan{given: given(kind), id: uint64(reflect.ValueOf(kind).Pointer())}
+	m.plans[kind] = p
+	p.hash = m.planOf(kind, p)
 	if p.hash == nil {
 		p.nothing, p.hash = true, func(*memory, unsafe.Pointer) {}
 	}
@@ -36,8 +36,8 @@ func (m *memory) plan(t reflect.Type) *plan {
 }
 
 // planOf is nil if there is nothing to hash.
-func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
-	switch t.Kind() {
+func (m *memory) planOf(kind reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
+	switch kind.Kind() {
 	case reflect.Bool:
 		return func(m *memory, p unsafe.Pointer) { m.d.Bool(*(*bool)(p)) }
 	case reflect.Float32:
@@ -47,26 +47,26 @@ func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 	case reflect.String:
 		return func(m *memory, p unsafe.Pointer) { m.d.Text(*(*string)(p)) }
 	case reflect.Pointer:
-		return m.pointer(t, p)
+		return m.pointer(kind, p)
 	case reflect.Interface:
-		return m.dynamic(t)
+		return m.dynamic(kind)
 	case reflect.Struct:
-		return m.fields(t, p)
+		return m.fields(kind, p)
 	case reflect.Slice:
-		return m.slice(t)
+		return m.slice(kind)
 	case reflect.Array:
-		each := m.plan(t.Elem())
-		size := t.Elem().Size()
-		n := t.Len()
+		each := m.plan(kind.Elem())
+		size := kind.Elem().Size()
+		n := kind.Len()
 		return func(m *memory, p unsafe.Pointer) { m.list(each, size, n, p) }
 	case reflect.Map:
-		return m.entries(t, p)
+		return m.entries(kind, p)
 	case reflect.Func:
 		return function
 	case reflect.Chan:
-		return func(m *memory, p unsafe.Pointer) { m.channel(reflect.NewAt(t, p).Elem()) }
+		return func(m *memory, p unsafe.Pointer) { m.channel(reflect.NewAt(kind, p).Elem()) }
 	default:
-		if f := numbers[t.Kind()]; f != nil {
+		if f := numbers[kind.Kind()]; f != nil {
 			return f
 		}
 		// Pointers without a type.
@@ -85,7 +85,7 @@ func number[T int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint3
 	m.d.Num(uint64(*(*T)(p)))
 }
 
-func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
+func (m *memory) pointer(kind reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
 	if own.given {
 		return func(m *memory, p unsafe.Pointer) {
 			if *(*unsafe.Pointer)(p) == nil {
@@ -93,7 +93,7 @@ func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 			}
 		}
 	}
-	to := m.plan(t.Elem())
+	to := m.plan(kind.Elem())
 	return func(m *memory, p unsafe.Pointer) {
 		p = *(*unsafe.Pointer)(p)
 		if p == nil {
@@ -111,7 +111,7 @@ func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 
 // dynamic hashes what interfaces of a type hold. Most hold values of one type only, which
 // is why the last one is kept, by the first of the interface's two words.
-func (m *memory) dynamic(t reflect.Type) func(*memory, unsafe.Pointer) {
+func (m *memory) dynamic(kind reflect.Type) func(*memory, unsafe.Pointer) {
 	var last unsafe.Pointer
 	var kept *plan
 	var pointer bool
@@ -122,56 +122,56 @@ func (m *memory) dynamic(t reflect.Type) func(*memory, unsafe.Pointer) {
 			return
 		}
 		if word != last {
-			held := reflect.NewAt(t, at).Elem().Elem().Type()
+			held := reflect.NewAt(kind, at).Elem().Elem().Type()
 			last, kept, pointer = word, m.plan(held), held.Kind() == reflect.Pointer
 		}
-		p := kept // which a value of this type that it holds may change
-		m.d.Num(p.id)
+		plan := kept // which a value of this type that it holds may change
+		m.d.Num(plan.id)
 		switch {
-		case p.given || p.nothing:
+		case plan.given || plan.nothing:
 		case pointer: // which is the second word
-			p.hash(m, unsafe.Add(at, unsafe.Sizeof(at)))
+			plan.hash(m, unsafe.Add(at, unsafe.Sizeof(at)))
 		default:
-			m.copied(reflect.NewAt(t, at).Elem().Elem())
+			m.copied(reflect.NewAt(kind, at).Elem().Elem())
 		}
 	}
 }
 
 // copied hashes a value that has no address.
-func (m *memory) copied(v reflect.Value) {
-	at := reflect.New(v.Type())
-	at.Elem().Set(v)
-	m.plan(v.Type()).hash(m, at.UnsafePointer())
+func (m *memory) copied(value reflect.Value) {
+	at := reflect.New(value.Type())
+	at.Elem().Set(value)
+	m.plan(value.Type()).hash(m, at.UnsafePointer())
 }
 
-func (m *memory) fields(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
+func (m *memory) fields(kind reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
 	switch {
 	case own.given:
 		return nil
-	case t == syncMap:
+	case kind == syncMap:
 		return m.concurrent()
-	case opaque(t):
+	case opaque(kind):
 		return func(m *memory, p unsafe.Pointer) { m.hides(p) }
-	case t.PkgPath() == "sync/atomic" && strings.HasPrefix(t.Name(), "Pointer["):
+	case kind.PkgPath() == "sync/atomic" && strings.HasPrefix(kind.Name(), "Pointer["):
 		// Its first field says what it points to, declared as [0]*T.
-		f, _ := t.FieldByName("v")
-		to := m.plan(t.Field(0).Type.Elem())
-		return func(m *memory, p unsafe.Pointer) { to.hash(m, unsafe.Add(p, f.Offset)) }
+		field, _ := kind.FieldByName("v")
+		plan := m.plan(kind.Field(0).Type.Elem())
+		return func(m *memory, p unsafe.Pointer) { plan.hash(m, unsafe.Add(p, field.Offset)) }
 	}
 	type field struct {
 		at   uintptr
 		plan *plan
 	}
 	var list []field
-	for i := range t.NumField() {
-		if p := m.plan(t.Field(i).Type); !p.nothing {
-			list = append(list, field{t.Field(i).Offset, p})
+	for i := range kind.NumField() {
+		if plan := m.plan(kind.Field(i).Type); !plan.nothing {
+			list = append(list, field{kind.Field(i).Offset, plan})
 		}
 	}
 	switch {
 	case len(list) == 0:
 		return nil
-	case t == flagType:
+	case kind == flagType:
 		return func(m *memory, p unsafe.Pointer) {
 			if !m.caller {
 				for i := range list {
@@ -188,8 +188,8 @@ func (m *memory) fields(t reflect.Type, own *plan) func(*memory, unsafe.Pointer)
 	}
 }
 
-func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
-	if t.Elem().Kind() == reflect.Uint64 {
+func (m *memory) slice(kind reflect.Type) func(*memory, unsafe.Pointer) {
+	if kind.Elem().Kind() == reflect.Uint64 {
 		return func(m *memory, p unsafe.Pointer) {
 			// The bits of a Bloom filter: too many to be looked at one by one.
 			words := *(*[]uint64)(p)
@@ -203,13 +203,13 @@ func (m *memory) slice(t reflect.Type) func(*memory, unsafe.Pointer) {
 			}
 		}
 	}
-	each := m.plan(t.Elem())
-	size := t.Elem().Size()
+	each := m.plan(kind.Elem())
+	size := kind.Elem().Size()
 	return func(m *memory, p unsafe.Pointer) {
 		// Length and array of a slice of any type lie where they do in one of bytes.
-		s := *(*[]byte)(p)
-		m.d.Bool(s == nil)
-		m.list(each, size, len(s), unsafe.Pointer(unsafe.SliceData(s)))
+		data := *(*[]byte)(p)
+		m.d.Bool(data == nil)
+		m.list(each, size, len(data), unsafe.Pointer(unsafe.SliceData(data)))
 	}
 }
 
@@ -225,16 +225,16 @@ func (m *memory) list(each *plan, size uintptr, n int, first unsafe.Pointer) {
 
 // entries hashes a map in no order. What one entry refers to counts as not met before in
 // the others, which may come first the next time.
-func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
-	key := m.plan(t.Key())
-	value := m.plan(t.Elem())
+func (m *memory) entries(kind reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
+	key := m.plan(kind.Key())
+	value := m.plan(kind.Elem())
 	type pair struct {
 		key, value reflect.Value
 		d          engine.Digest
 	}
 	var free []*pair // entries have no addresses, and a map may lie within itself
 	return func(m *memory, p unsafe.Pointer) {
-		v := reflect.NewAt(t, p).Elem()
+		v := reflect.NewAt(kind, p).Elem()
 		if v.IsNil() {
 			m.d.Num(0)
 			return
@@ -254,14 +254,14 @@ func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 				x = free[n-1]
 				free = free[:n-1]
 			} else {
-				x = &pair{key: reflect.New(t.Key()), value: reflect.New(t.Elem())}
+				x = &pair{key: reflect.New(kind.Key()), value: reflect.New(kind.Elem())}
 			}
-			for it := v.MapRange(); it.Next(); {
+			for iter := v.MapRange(); iter.Next(); {
 				x.d = engine.Digest{}
 				m.d = &x.d
-				x.key.Elem().SetIterKey(it)
+				x.key.Elem().SetIterKey(iter)
 				key.hash(m, x.key.UnsafePointer())
-				x.value.Elem().SetIterValue(it)
+				x.value.Elem().SetIterValue(iter)
 				value.hash(m, x.value.UnsafePointer())
 				sum.A += x.d.A
 				sum.B += x.d.B

@@ -15,16 +15,16 @@ func (w *Engine) column(m *member) {
 
 // describe puts an actor's step on its line.
 func (w *Engine) describe(m *member, e *sched.Event) {
-	l := w.Run.Timeline.Line
-	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
+	step := w.Run.Timeline.Line
+	if step == nil || step.Column != m.ID || e.Outcome == sched.Killed {
 		return
 	}
 	if w.Run.Timeline.Whole && e.Op.Kind != sched.Command && e.Op.Kind != sched.Transaction && e.Op.Kind != sched.SQL {
 		return
 	}
 	if store, kind := storeName(e.Op); store != "" {
-		l.Store = store
-		l.Kind = kind
+		step.Store = store
+		step.Kind = kind
 	}
 	event := results.EventCommand
 	text := e.Op.String()

@@ -22,8 +22,8 @@ func (w *Engine) statement(ctx context.Context, sql string, run func() error) er
 
 // pass looks at a Redis command, and keeps those from the store that would race with
 // everything here.
-func (w *Engine) pass(ctx context.Context, a *sched.Actor, cmd redis.Cmder) bool {
-	if w.own(cmd.Name()) || a == nil && w.refused(ctx, cmd.Name()) {
+func (w *Engine) pass(ctx context.Context, actor *sched.Actor, cmd redis.Cmder) bool {
+	if w.own(cmd.Name()) || actor == nil && w.refused(ctx, cmd.Name()) {
 		return false
 	}
 	if w.sampled && !w.blind {

@@ -11,69 +11,69 @@ import (
 
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
-	s := &w.snapshot
-	s.Now = w.s.Now()
-	s.Forgot = s.Forgot[:0]
-	s.SyncPeriod = w.synced
-	s.PeriodicJobs = false
-	s.Wakes, _ = w.s.NextDeadline()
-	s.Actors = slices.Grow(s.Actors[:0], len(w.actors))[:len(w.actors)]
-	for i, m := range w.actors {
-		w.actor(m, &s.Actors[i])
-		s.PeriodicJobs = s.PeriodicJobs || m.client == nil && m.Job().Every() > 0
+	snapshot := &w.snapshot
+	snapshot.Now = w.s.Now()
+	snapshot.Forgot = snapshot.Forgot[:0]
+	snapshot.SyncPeriod = w.synced
+	snapshot.PeriodicJobs = false
+	snapshot.Wakes, _ = w.s.NextDeadline()
+	snapshot.Actors = slices.Grow(snapshot.Actors[:0], len(w.actors))[:len(w.actors)]
+	for i, member := range w.actors {
+		w.actor(member, &snapshot.Actors[i])
+		snapshot.PeriodicJobs = snapshot.PeriodicJobs || member.client == nil && member.Job().Every() > 0
 	}
-	for _, in := range w.instances {
-		if in.forgot {
-			s.Forgot = append(s.Forgot, in.index)
+	for _, instance := range w.instances {
+		if instance.forgot {
+			snapshot.Forgot = append(snapshot.Forgot, instance.index)
 		}
 	}
-	return s
+	return snapshot
 }
 
 // actor fills in what a snapshot says of an actor.
-func (w *Engine) actor(m *member, a *engine.Actor) {
-	*a = engine.Actor{ID: m.ID, Instance: m.in.index, Members: m.in.members, Lives: m.in.lives, Text: m.Actor}
+func (w *Engine) actor(m *member, actor *engine.Actor) {
+	*actor = engine.Actor{ID: m.ID, Instance: m.in.index, Members: m.in.members, Lives: m.in.lives, Text: m.Actor}
 	if m.client != nil {
-		a.Client = &m.client.Client
+		actor.Client = &m.client.Client
 	}
 	if m.Done() {
 		return
 	}
 	kind := m.Kind()
-	a.Ready = m.Ready()
-	a.Sleeps = kind == sched.Sleep && !a.Ready
-	a.Idle = m.client == nil && kind == sched.Idle
+	actor.Ready = m.Ready()
+	actor.Sleeps = kind == sched.Sleep && !actor.Ready
+	actor.Idle = m.client == nil && kind == sched.Idle
 	switch {
 	case kind == sched.Start:
-		a.At = engine.Unborn
+		actor.At = engine.Unborn
 	case m.between():
-		a.At = engine.Between
-	case a.Idle && !a.Ready:
-		a.At, a.Prompts = engine.Between, m.Job().Every() > 0 && m.Job().Rounds < w.Setup.JobRounds
-	case a.Idle, !a.Ready:
-		a.At = engine.Waiting
+		actor.At = engine.Between
+	case actor.Idle && !actor.Ready:
+		actor.At, actor.Prompts = engine.Between, m.Job().Every() > 0 && m.Job().Rounds < w.Setup.JobRounds
+	case actor.Idle, !actor.Ready:
+		actor.At = engine.Waiting
 	case kind == sched.Reply:
-		a.At, a.Repeats = engine.Answering, m.Op().ReplyTo() != sched.SQL
+		actor.At, actor.Repeats = engine.Answering, m.Op().ReplyTo() != sched.SQL
 	default:
-		a.At, a.Fails = engine.Asking, m.Op().Store()
+		actor.At, actor.Fails = engine.Asking, m.Op().Store()
 	}
 }
 
 // Crashable implements [engine.Engine]. The end of an instance is more than that of one call
 // if it interrupts others, or if what it has in memory is not what it begins with.
 func (w *Engine) Crashable(i int) bool {
-	in := w.instances[i]
-	if in.members > 1 && slices.ContainsFunc(w.actors, func(m *member) bool {
-		return m.in == in && !m.Done() && !m.toCome() && m.Kind() != sched.Idle
+	instance := w.instances[i]
+	if instance.members > 1 && slices.ContainsFunc(w.actors, func(m *member) bool {
+		return m.in == instance && !m.Done() && !m.toCome() && m.Kind() != sched.Idle
 	}) {
 		return true
 	}
-	if w.branch.changed(in) { // which only instances do that share no memory
-		was := &w.branch.instance[in.index]
-		return was.memory != in.fresh || len(was.hidden) > 0
+	if w.branch.changed(instance) { // which only instances do that share no memory
+		was := &w.branch.instance[instance.index]
+		return was.memory != instance.fresh || len(was.hidden) > 0
 	}
-	own, hidden := w.hash(in, w.shared)
-	return own != in.fresh || len(hidden) > 0
+	own, hidden := w.hash(instance, w.shared)
+	return own != instance.fresh || len(hidden) > 0
 }
 
 // Holdings implements [engine.Engine].
@@ -86,11 +86,11 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 
 // Used implements [engine.Engine].
 func (w *Engine) Used() (readings []quota.Reading, ok bool) {
-	v, ok := w.instances[0].strategy.(strategies.Viewer)
+	viewer, ok := w.instances[0].strategy.(strategies.Viewer)
 	if !ok {
 		return nil, false
 	}
 	w.footAsks()
-	readings, err := v.Used(setupContext, engine.Subject, w.Run.Truth.Policy)
+	readings, err := viewer.Used(setupContext, engine.Subject, w.Run.Truth.Policy)
 	return readings, err == nil
 }

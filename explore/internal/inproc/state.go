@@ -7,48 +7,48 @@ import (
 
 // State implements [engine.Engine].
 func (w *Engine) State() (engine.Digest, error) {
-	var d engine.Digest
+	var digest engine.Digest
 	now := w.s.Now()
 	w.s.Sync()
 	keys, err := w.store.keys()
 	if err != nil {
-		return d, err
+		return digest, err
 	}
-	d.Moment(now)
-	d.Stored(keys, w.store.fresh())
+	digest.Moment(now)
+	digest.Stored(keys, w.store.fresh())
 	w.foot.after = w.foot.after[:0]
-	for i, in := range w.instances {
-		remembers := w.remembers(in)
-		d.Num(uint64(in.lives))
-		d.Fold(remembers)
+	for i, instance := range w.instances {
+		remembers := w.remembers(instance)
+		digest.Num(uint64(instance.lives))
+		digest.Fold(remembers)
 		if i == 0 && w.foot.asked {
 			remembers = w.foot.unasked
 		}
 		w.foot.after = append(w.foot.after, remembers)
 	}
-	w.foldHidden(&d)
-	for _, m := range w.actors {
+	w.foldHidden(&digest)
+	for _, member := range w.actors {
 		// A caller that has returned has no variables any more, and a job has
 		// none between two rounds.
-		if !m.Done() && (m.client != nil || m.Kind() != sched.Idle) {
-			d.Fold(m.history)
+		if !member.Done() && (member.client != nil || member.Kind() != sched.Idle) {
+			digest.Fold(member.history)
 		}
-		d.Bool(m.Done())
-		if j := m.Job(); j != nil && j.Every() > 0 {
-			d.Num(uint64(max(0, w.Setup.JobRounds-j.Rounds))) // that may still begin
+		digest.Bool(member.Done())
+		if j := member.Job(); j != nil && j.Every() > 0 {
+			digest.Num(uint64(max(0, w.Setup.JobRounds-j.Rounds))) // that may still begin
 		}
 	}
-	w.Budget.Digest(&d)
-	d.Num(uint64(w.synced))
-	w.Run.Truth.Digest(&d, w.Setup.Ordered)
-	return d, nil
+	w.Budget.Digest(&digest)
+	digest.Num(uint64(w.synced))
+	w.Run.Truth.Digest(&digest, w.Setup.Ordered)
+	return digest, nil
 }
 
 // Trail implements [engine.Brancher].
 func (w *Engine) Trail() []engine.Digest {
 	out := make([]engine.Digest, len(w.actors))
-	for i, m := range w.actors {
-		out[i] = m.history
+	for i, member := range w.actors {
+		out[i] = member.history
 	}
 	return w.histories(out)
 }
@@ -63,9 +63,9 @@ func (w *Engine) before(path []engine.Choice, trail []engine.Digest) error {
 		w.blind = false
 		w.hurries = false
 	}()
-	for i, c := range path[:len(path)-1] {
+	for i, choice := range path[:len(path)-1] {
 		w.hurries = i < len(path)-2 // whether a tier has let go is asked of the step before the last
-		if err := w.Step(c); err != nil {
+		if err := w.Step(choice); err != nil {
 			return err
 		}
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 // Step implements [engine.Engine].
-func (w *Engine) Step(c engine.Choice) (err error) {
+func (w *Engine) Step(choice engine.Choice) (err error) {
 	defer w.caught("a step", &err)
 	w.Run.Truth.At(w.s.Now())
 	line := &w.Run.Timeline
 	line.Start()
 	w.footBefore()
-	if err := w.do(c); err != nil {
+	if err := w.do(choice); err != nil {
 		return err
 	}
 	if w.Err == nil {
@@ -27,74 +27,74 @@ func (w *Engine) Step(c engine.Choice) (err error) {
 	if !w.hurries {
 		w.screen()
 	}
-	w.footAfter(c)
+	w.footAfter(choice)
 	line.End(w.s.Now().Sub(w.start), &w.Run.Truth)
 	return nil
 }
 
-func (w *Engine) do(c engine.Choice) error {
-	switch c.Kind {
+func (w *Engine) do(choice engine.Choice) error {
+	switch choice.Kind {
 	case engine.TickClock:
-		return w.tick(c.ID)
+		return w.tick(choice.ID)
 	case engine.EvictKey:
-		w.Inject(c)
+		w.Inject(choice)
 		w.s.Sync()
-		return w.store.evict(c.Key)
+		return w.store.evict(choice.Key)
 	case engine.CrashHost:
-		if c.ID >= len(w.instances) {
+		if choice.ID >= len(w.instances) {
 			return engine.ErrMisfit
 		}
-		w.Inject(c)
-		return w.crashInstance(w.instances[c.ID])
+		w.Inject(choice)
+		return w.crashInstance(w.instances[choice.ID])
 	case engine.Ask:
-		return w.ask(c.ID)
+		return w.ask(choice.ID)
 	}
-	if c.ID >= len(w.actors) || w.actors[c.ID].Done() {
+	if choice.ID >= len(w.actors) || w.actors[choice.ID].Done() {
 		return engine.ErrMisfit
 	}
-	m := w.actors[c.ID]
-	w.column(m)
-	kind := m.Kind()
+	member := w.actors[choice.ID]
+	w.column(member)
+	kind := member.Kind()
 	if kind == sched.Idle {
-		m.history = engine.Digest{}
+		member.history = engine.Digest{}
 	}
-	w.remember(m)
-	switch c.Kind {
+	w.remember(member)
+	switch choice.Kind {
 	case engine.PromptJob:
-		if m.client != nil || kind != sched.Idle {
+		if member.client != nil || kind != sched.Idle {
 			return engine.ErrMisfit
 		}
-		m.Job().Prompt()
-		w.s.Step(m.Actor)
+		member.Job().Prompt()
+		w.s.Step(member.Actor)
 	case engine.StepActor:
-		if !m.Ready() {
+		if !member.Ready() {
 			return engine.ErrMisfit
 		}
 		if w.fused && kind == sched.Start {
-			w.s.Starts(m.Actor)
+			w.s.Starts(member.Actor)
 		} else {
-			w.s.Step(m.Actor)
+			w.s.Step(member.Actor)
 		}
 	default:
-		return w.befall(c, m)
+		return w.befall(choice, member)
 	}
 	return nil
 }
 
 // befall has a fault happen to an actor.
-func (w *Engine) befall(c engine.Choice, m *member) error {
-	var a engine.Actor
-	if w.actor(m, &a); !c.Befalls(&a) {
+func (w *Engine) befall(choice engine.Choice, m *member) error {
+	var actor engine.Actor
+	if w.actor(m, &actor); !choice.Befalls(&actor) {
 		return engine.ErrMisfit
 	}
-	w.Inject(c)
-	switch c.Kind {
+	w.Inject(choice)
+	switch choice.Kind {
 	case engine.CrashCall:
 		w.kill(m)
 	case engine.RetryReply:
 		w.s.Repeat(m.Actor)
 	default:
-		w.s.Fail(m.Actor, c.Err())
+		w.s.Fail(m.Actor, choice.Err())
 	}
 	return nil
 }
@@ -110,9 +110,9 @@ func (w *Engine) kill(m *member) {
 // crashInstance ends what an instance is doing, forgets its memory and opens it
 // again, as a supervisor does. Requests that have not come yet will ask the new one.
 func (w *Engine) crashInstance(in *instance) error {
-	for _, m := range w.actors {
-		if m.in == in && !m.Done() && !m.toCome() {
-			w.kill(m)
+	for _, member := range w.actors {
+		if member.in == in && !member.Done() && !member.toCome() {
+			w.kill(member)
 		}
 	}
 	in.lives++
@@ -129,13 +129,13 @@ func (w *Engine) tick(kind int) error {
 		return engine.ErrMisfit
 	}
 	ticked := w.Ticking()
-	d := t.Sub(w.s.Now())
+	duration := t.Sub(w.s.Now())
 	if a, ok := w.store.(ager); ok {
-		if err := a.age(d); err != nil {
+		if err := a.age(duration); err != nil {
 			return err
 		}
 	}
-	if err := w.Pass(d); err != nil {
+	if err := w.Pass(duration); err != nil {
 		return err
 	}
 	ticked(engine.TickTexts[kind])
@@ -143,47 +143,49 @@ func (w *Engine) tick(kind int) error {
 }
 
 // Pass implements [engine.Local].
-func (w *Engine) Pass(d time.Duration) error {
-	w.s.Advance(d)
+func (w *Engine) Pass(duration time.Duration) error {
+	w.s.Advance(duration)
 	w.s.Sync()
 	w.Run.Truth.At(w.s.Now())
 	return nil
 }
 
 // ager is a store whose deadlines do not follow virtual time by themselves.
-type ager interface{ age(d time.Duration) error }
+type ager interface {
+	age(duration time.Duration) error
+}
 
 // observe is told of every step of every actor.
-func (w *Engine) observe(e *sched.Event) {
-	if e.Actor.ID >= len(w.actors) { // being killed, or not known yet
+func (w *Engine) observe(event *sched.Event) {
+	if event.Actor.ID >= len(w.actors) { // being killed, or not known yet
 		return
 	}
-	m := w.actors[e.Actor.ID]
-	w.describe(m, e)
-	if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() && (e.Outcome == sched.Happened || e.Outcome == sched.Repeated) {
+	member := w.actors[event.Actor.ID]
+	w.describe(member, event)
+	if j := member.Job(); j != nil && j.Every() > 0 && event.Op.Store() && (event.Outcome == sched.Happened || event.Outcome == sched.Repeated) {
 		w.jobSynced(j.Every())
 	}
-	if e.Op.Kind == sched.SQL {
+	if event.Op.Kind == sched.SQL {
 		w.foot.tables = true
 	}
 	if w.blind || w.Setup.Stateless {
 		return
 	}
 	reply := engine.Digest{}
-	reply.Num(uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
+	reply.Num(uint64(event.Op.Kind)<<8 | uint64(event.Outcome))
 	reply.Num(uint64(w.s.Nano()))
-	switch answered := e.Outcome == sched.Happened || e.Outcome == sched.Repeated; {
-	case e.Outcome == sched.Failed:
-		reply.Text(e.Err.Error())
-	case answered && e.Op.Kind == sched.Command:
-		engine.FoldReply(&reply, e.Op.Cmd, e.Err)
-	case answered && e.Op.Kind == sched.Transaction:
-		for _, c := range e.Op.Cmds {
-			engine.FoldReply(&reply, c, e.Err)
+	switch answered := event.Outcome == sched.Happened || event.Outcome == sched.Repeated; {
+	case event.Outcome == sched.Failed:
+		reply.Text(event.Err.Error())
+	case answered && event.Op.Kind == sched.Command:
+		engine.FoldReply(&reply, event.Op.Cmd, event.Err)
+	case answered && event.Op.Kind == sched.Transaction:
+		for _, cmd := range event.Op.Cmds {
+			engine.FoldReply(&reply, cmd, event.Err)
 		}
 	}
-	m.history.Fold(reply)
-	w.comes(m, &reply)
+	member.history.Fold(reply)
+	w.comes(member, &reply)
 }
 
 // remember has an actor see what is in memory before it goes on: with the replies
@@ -210,18 +212,18 @@ func (w *Engine) remember(m *member) {
 // ask is one request of the last client, of that instance. If it has to wait within
 // that, it goes on as everybody does.
 func (w *Engine) ask(instance int) error {
-	c := w.last
+	client := w.last
 	if !w.MayAsk(instance) {
 		return engine.ErrMisfit
 	}
-	if c.m == nil {
-		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[instance], c)
+	if client.m == nil {
+		client.m = w.join(w.s.Go(client.Name, client.body), w.instances[instance], client)
 	}
-	m := c.m
-	w.column(m)
+	member := client.m
+	w.column(member)
 	return w.AskWhole(func() (goesOn bool, err error) {
-		w.remember(m)
-		w.s.Step(m.Actor)
-		return !m.Done() && m.Ready() && !m.between(), nil
+		w.remember(member)
+		w.s.Step(member.Actor)
+		return !member.Done() && member.Ready() && !member.between(), nil
 	})
 }

@@ -17,7 +17,7 @@ type store interface {
 	// prefix begins every key of the strategy's.
 	prefix() string
 	// reset empties the store for a fresh run of s.
-	reset(s *sched.Scheduler) error
+	reset(scheduler *sched.Scheduler) error
 	// keys lists what is stored, by name without the prefix, valid until it is called again.
 	keys() ([]fakeredis.Key, error)
 	evict(key string) error
@@ -54,10 +54,10 @@ type memoryStore struct {
 	inside atomic.Bool
 }
 
-func newMemoryStore(r fakeredis.Redis, start time.Time) *memoryStore {
-	t := &memoryStore{redis: r, start: start}
-	t.onSync = t.sync
-	return t
+func newMemoryStore(redis fakeredis.Redis, start time.Time) *memoryStore {
+	store := &memoryStore{redis: redis, start: start}
+	store.onSync = store.sync
+	return store
 }
 
 func (t *memoryStore) watch(w *Engine) {
@@ -85,14 +85,14 @@ func (t *memoryStore) prefix() string { return "" }
 // mostConnections are enough for all callers, and for half as many that were left within a call.
 const mostConnections = 512
 
-func (t *memoryStore) reset(s *sched.Scheduler) error {
+func (t *memoryStore) reset(scheduler *sched.Scheduler) error {
 	if t.dialed.Swap(false) && t.rdb.PoolStats().TotalConns > mostConnections/2 {
 		_ = t.rdb.Close() // nobody waits for what it has to say
 		t.rdb = t.connect()
 	}
 	t.synced = t.start
 	t.redis.Reset(t.start.UnixNano())
-	s.OnSync(t.onSync)
+	scheduler.OnSync(t.onSync)
 	return nil
 }
 

@@ -112,8 +112,8 @@ func (c *client) follow() {
 // perform goes through the script. A panic of the strategy's ends it.
 func (c *client) perform(ctx context.Context) {
 	defer func() {
-		if v := recover(); v != nil {
-			c.own.panicked = &engine.PanicError{Where: c.Name, Value: v, Stack: debug.Stack()}
+		if value := recover(); value != nil {
+			c.own.panicked = &engine.PanicError{Where: c.Name, Value: value, Stack: debug.Stack()}
 		}
 	}()
 	c.Perform(ctx, func() bool { return c.park(halt{kind: opPause, text: "goes on"}) })
@@ -128,22 +128,22 @@ var _ pgx.BatchTracer = tracer{} // which a connection finds by assertion
 type tracedKey struct{}
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	t.w.witnessed(ctx, d.SQL, d.Args)
-	return t.start(ctx, conn, statementText(d.SQL, d.Args))
+func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, traceQueryStartData pgx.TraceQueryStartData) context.Context {
+	t.w.witnessed(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
+	return t.start(ctx, conn, statementText(traceQueryStartData.SQL, traceQueryStartData.Args))
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
-func (t tracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, d pgx.TraceQueryEndData) {
-	t.end(ctx, conn, tagText(d.CommandTag), d.Err)
+func (t tracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, traceQueryEndData pgx.TraceQueryEndData) {
+	t.end(ctx, conn, tagText(traceQueryEndData.CommandTag), traceQueryEndData.Err)
 }
 
 // TraceBatchStart implements pgx.BatchTracer. A batch is one step.
-func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
-	parts := make([]string, len(d.Batch.QueuedQueries))
-	for i, q := range d.Batch.QueuedQueries {
-		t.w.witnessed(ctx, q.SQL, q.Arguments)
-		parts[i] = statementText(q.SQL, q.Arguments)
+func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, traceBatchStartData pgx.TraceBatchStartData) context.Context {
+	parts := make([]string, len(traceBatchStartData.Batch.QueuedQueries))
+	for i, query := range traceBatchStartData.Batch.QueuedQueries {
+		t.w.witnessed(ctx, query.SQL, query.Arguments)
+		parts[i] = statementText(query.SQL, query.Arguments)
 	}
 	return t.start(ctx, conn, strings.Join(parts, " "))
 }
@@ -152,8 +152,8 @@ func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, d pgx.Trace
 func (t tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
 // TraceBatchEnd implements pgx.BatchTracer.
-func (t tracer) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, d pgx.TraceBatchEndData) {
-	t.end(ctx, conn, "done", d.Err)
+func (t tracer) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, traceBatchEndData pgx.TraceBatchEndData) {
+	t.end(ctx, conn, "done", traceBatchEndData.Err)
 }
 
 // sender is the client that a statement belongs to, or nil. Some are sent under a
@@ -167,25 +167,25 @@ func (t tracer) sender(ctx context.Context, conn *pgx.Conn) *client {
 	if t.w.outside.Load() {
 		return nil
 	}
-	c, _ := t.w.owners.Load(conn)
-	owner, _ := c.(*client)
+	value, _ := t.w.owners.Load(conn)
+	owner, _ := value.(*client)
 	return owner
 }
 
 func (t tracer) start(ctx context.Context, conn *pgx.Conn, text string) context.Context {
-	c := t.sender(ctx, conn)
-	if c == nil {
+	client := t.sender(ctx, conn)
+	if client == nil {
 		return ctx
 	}
-	c.own.pid = conn.PgConn().PID()
+	client.own.pid = conn.PgConn().PID()
 	if wire, ok := conn.PgConn().Conn().(*wire); ok {
 		wire.forget()
 	}
-	if !c.park(halt{kind: opStatement, text: text}) {
+	if !client.park(halt{kind: opStatement, text: text}) {
 		return t.w.ctx // it is done, so nothing is sent
 	}
-	c.setPatience(ctx, conn.PgConn())
-	return context.WithValue(ctx, tracedKey{}, c)
+	client.setPatience(ctx, conn.PgConn())
+	return context.WithValue(ctx, tracedKey{}, client)
 }
 
 func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error) {
@@ -227,8 +227,8 @@ func statementText(sql string, args []any) string {
 	text := strings.TrimSuffix(strings.Join(strings.Fields(sql), " "), ";")
 	for i := len(args); i > 0; i-- { // $10 before $1
 		shown := fmt.Sprint(args[i-1])
-		if s, ok := args[i-1].(string); ok {
-			shown = "'" + s + "'"
+		if text, ok := args[i-1].(string); ok {
+			shown = "'" + text + "'"
 		}
 		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i), shown)
 	}

@@ -24,11 +24,11 @@ type virtual struct {
 func (c virtual) Now() time.Time { return c.w.now.Add(c.skew) }
 
 // Sleep implements quota.Clock.
-func (c virtual) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+func (c virtual) Sleep(ctx context.Context, duration time.Duration) error {
+	if duration <= 0 {
 		return ctx.Err()
 	}
-	return stop(ctx, halt{kind: opSleep, text: "has slept " + engine.ShortDuration(d), until: c.w.now.Add(d)})
+	return stop(ctx, halt{kind: opSleep, text: "has slept " + engine.ShortDuration(duration), until: c.w.now.Add(duration)})
 }
 
 // NewMutex implements quota.Clock.

@@ -136,23 +136,23 @@ func (w *Engine) connect() error {
 		cfg.ConnConfig.Tracer = tracer{w}
 		dial := cfg.ConnConfig.DialFunc
 		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := dial(ctx, network, addr)
+			conn, err := dial(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			return wrapWire(c), nil
+			return wrapWire(conn), nil
 		}
-		cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
-			if wire, ok := c.PgConn().Conn().(*wire); ok {
+		cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+			if wire, ok := conn.PgConn().Conn().(*wire); ok {
 				wire.forget()
 			}
 			return nil
 		}
-		p, err := pgxpool.NewWithConfig(w.base, cfg)
+		pool, err := pgxpool.NewWithConfig(w.base, cfg)
 		if err != nil {
 			return fmt.Errorf("open a pool of PostgreSQL connections: %w", err)
 		}
-		w.pools = append(w.pools, p)
+		w.pools = append(w.pools, pool)
 	}
 	return nil
 }
@@ -202,10 +202,10 @@ func (w *Engine) Begin() error {
 		return err
 	}
 	for i := range w.Setup.Clients {
-		in := w.instances[i%len(w.instances)]
+		instance := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: in, resume: make(chan struct{}), Client: w.Client(i)}
-		c.Strategy = func() strategies.Strategy { return in.strategy }
+		c := &client{w: w, in: instance, resume: make(chan struct{}), Client: w.Client(i)}
+		c.Strategy = func() strategies.Strategy { return instance.strategy }
 		c.Over = func() bool { return w.ctx.Err() != nil }
 		w.callers = append(w.callers, c)
 	}
@@ -239,11 +239,11 @@ func (w *Engine) openAll() error {
 			Instances: w.Setup.Instances, Options: w.sel.Options,
 			Wake: func(string) {},
 		}
-		s, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })
+		strategy, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })
 		if err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
-		w.instances = append(w.instances, &instance{index: i, strategy: s})
+		w.instances = append(w.instances, &instance{index: i, strategy: strategy})
 	}
 	if !w.tables {
 		return nil
@@ -258,17 +258,17 @@ func (w *Engine) openAll() error {
 func freshen(ctx context.Context, pool *pgxpool.Pool) error {
 	var held []*pgxpool.Conn
 	defer func() {
-		for _, c := range held {
-			c.Release()
+		for _, conn := range held {
+			conn.Release()
 		}
 	}()
 	for range pool.Config().MaxConns {
-		c, err := pool.Acquire(ctx)
+		conn, err := pool.Acquire(ctx)
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
-		held = append(held, c)
-		if err := c.Conn().PgConn().Exec(ctx, fresh).Close(); err != nil {
+		held = append(held, conn)
+		if err := conn.Conn().PgConn().Exec(ctx, fresh).Close(); err != nil {
 			return fmt.Errorf("make a connection as new: %w", err)
 		}
 	}
@@ -291,7 +291,7 @@ func (w *Engine) End() error {
 func (w *Engine) release() (over bool, err error) {
 	w.begun = false
 	over = !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })
-	over = over && !slices.ContainsFunc(w.pools, func(p *pgxpool.Pool) bool { return p.Stat().AcquiredConns() > 0 })
+	over = over && !slices.ContainsFunc(w.pools, func(pool *pgxpool.Pool) bool { return pool.Stat().AcquiredConns() > 0 })
 	w.stop()
 	err = w.ended()
 	if w.hung {
@@ -301,8 +301,8 @@ func (w *Engine) release() (over bool, err error) {
 		return over, err
 	}
 	var pids []int32
-	for _, c := range w.callers {
-		pids = append(pids, int32(c.seen.pid))
+	for _, client := range w.callers {
+		pids = append(pids, int32(client.seen.pid))
 	}
 	// A session that waits for a lock does not notice that its connection is gone.
 	ctx := context.WithoutCancel(w.base)
@@ -329,12 +329,12 @@ func (w *Engine) ended() error {
 // abandon closes the pools. One with a connection that is never given back would
 // wait for it forever.
 func (w *Engine) abandon() {
-	for _, p := range w.pools {
-		if p.Stat().AcquiredConns() > 0 {
-			go p.Close()
+	for _, pool := range w.pools {
+		if pool.Stat().AcquiredConns() > 0 {
+			go pool.Close()
 			continue
 		}
-		p.Close()
+		pool.Close()
 	}
 }
 

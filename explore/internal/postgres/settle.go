@@ -30,19 +30,19 @@ const (
 var errUnseen = errors.New("neither goes on nor waits for a lock of another client: it may wait for a connection (there is " +
 	"one per client), or for a lock that is none of theirs")
 
-// await waits for a client to stop, and no longer than d.
-func (w *Engine) await(d time.Duration) *client {
-	w.timer.Reset(d)
+// await waits for a client to stop, and no longer than duration.
+func (w *Engine) await(duration time.Duration) *client {
+	w.timer.Reset(duration)
 	defer w.timer.Stop()
 	select {
-	case e := <-w.events:
-		e.c.op = e.op
-		e.c.seen = e.own
-		e.c.flying = false
-		if e.own.panicked != nil && w.panicked == nil {
-			w.panicked = e.own.panicked
+	case stopped := <-w.events:
+		stopped.c.op = stopped.op
+		stopped.c.seen = stopped.own
+		stopped.c.flying = false
+		if stopped.own.panicked != nil && w.panicked == nil {
+			w.panicked = stopped.own.panicked
 		}
-		return e.c
+		return stopped.c
 	case <-w.timer.C:
 	case <-w.ctx.Done():
 	}
@@ -70,9 +70,9 @@ func (w *Engine) hear(c *client) error {
 
 // hung says where a client is that does not stop.
 func (c *client) hung() error {
-	g := stacks.All()[c.number.Load()]
-	calls, _ := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
-	hung := &guard.HungError{Where: c.Name, At: g.Where(calls), After: c.w.Setup.Patience, Stack: []byte(g.Text)}
+	goroutine := stacks.All()[c.number.Load()]
+	calls, _ := goroutine.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
+	hung := &guard.HungError{Where: c.Name, At: goroutine.Where(calls), After: c.w.Setup.Patience, Stack: []byte(goroutine.Text)}
 	return fmt.Errorf("%w: it %w", hung, errUnseen)
 }
 
@@ -112,8 +112,8 @@ func (w *Engine) settle() error {
 // the end of their transactions, or wait themselves.
 func (w *Engine) contended() bool {
 	n := 0
-	for _, c := range w.callers {
-		if c.flying || c.seen.inTx {
+	for _, client := range w.callers {
+		if client.flying || client.seen.inTx {
 			n++
 		}
 	}
@@ -134,13 +134,13 @@ const waiters = `SELECT pid, pg_blocking_pids(pid) FROM pg_locks WHERE NOT grant
 func (w *Engine) look() (bool, error) {
 	var pids []int32
 	by := map[int32]*client{}
-	for _, c := range w.callers {
-		if c.seen.pid == 0 {
+	for _, client := range w.callers {
+		if client.seen.pid == 0 {
 			continue
 		}
-		by[int32(c.seen.pid)] = c
-		if c.flying {
-			pids = append(pids, int32(c.seen.pid))
+		by[int32(client.seen.pid)] = client
+		if client.flying {
+			pids = append(pids, int32(client.seen.pid))
 		}
 	}
 	blockers := map[*client][]*client{}
@@ -161,17 +161,17 @@ func (w *Engine) look() (bool, error) {
 	if !known || len(blockers) < len(pids) || circular(blockers) {
 		return false, nil
 	}
-	for c, on := range blockers {
+	for client, clients := range blockers {
 		var names []string
-		for _, b := range on {
+		for _, b := range clients {
 			names = append(names, b.Name)
 		}
 		slices.Sort(names)
-		if c.waits == "" {
+		if client.waits == "" {
 			w.waited++
-			c.since = w.waited
+			client.since = w.waited
 		}
-		c.waits = strings.Join(slices.Compact(names), " and ")
+		client.waits = strings.Join(slices.Compact(names), " and ")
 	}
 	return true, nil
 }
@@ -182,7 +182,7 @@ func circular(blockers map[*client][]*client) bool {
 	waits := func(c *client) bool { return left[c] != nil }
 	for n := len(left) + 1; len(left) < n; {
 		n = len(left)
-		maps.DeleteFunc(left, func(_ *client, on []*client) bool { return !slices.ContainsFunc(on, waits) })
+		maps.DeleteFunc(left, func(_ *client, clients []*client) bool { return !slices.ContainsFunc(clients, waits) })
 	}
 	return len(left) > 0
 }
@@ -190,8 +190,8 @@ func circular(blockers map[*client][]*client) bool {
 // errorText is an error of the server without what differs between two runs,
 // such as process numbers.
 func errorText(err error) string {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Message + " (" + pg.Code + ")"
+	if pgError, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pgError.Message + " (" + pgError.Code + ")"
 	}
 	return err.Error()
 }

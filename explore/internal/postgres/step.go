@@ -19,36 +19,36 @@ import (
 // Snapshot implements [engine.Engine]. A client whose statement waits for a lock cannot go
 // on. Time passes if nothing else can happen: then the first to wake is ready.
 func (w *Engine) Snapshot() *engine.Snapshot {
-	s := &w.snapshot
-	*s = engine.Snapshot{Now: w.now, Actors: s.Actors[:0]}
+	snapshot := &w.snapshot
+	*snapshot = engine.Snapshot{Now: w.now, Actors: snapshot.Actors[:0]}
 	idle := true
 	var wakes time.Time
-	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.Setup.Members(c.in.index), At: engine.Between, Text: c}
+	for _, client := range w.callers {
+		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.in.index, Members: w.Setup.Members(client.in.index), At: engine.Between, Text: client}
 		switch {
-		case c.op.kind == opDone:
-			a.At = engine.Done
-		case c.op.kind == opStart:
-			a.At = engine.Unborn
-		case c.flying || c.Pending >= 0:
-			a.At = engine.Waiting
+		case client.op.kind == opDone:
+			actor.At = engine.Done
+		case client.op.kind == opStart:
+			actor.At = engine.Unborn
+		case client.flying || client.Pending >= 0:
+			actor.At = engine.Waiting
 		}
-		a.Ready = a.At != engine.Done && !c.flying && (c.op.ready == nil || c.op.ready())
-		if a.Ready && c.sleeps() {
-			a.Ready = false
-			if wakes.IsZero() || c.op.until.Before(wakes) {
-				wakes = c.op.until
+		actor.Ready = actor.At != engine.Done && !client.flying && (client.op.ready == nil || client.op.ready())
+		if actor.Ready && client.sleeps() {
+			actor.Ready = false
+			if wakes.IsZero() || client.op.until.Before(wakes) {
+				wakes = client.op.until
 			}
 		}
-		idle = idle && !a.Ready
-		s.Actors = append(s.Actors, a)
+		idle = idle && !actor.Ready
+		snapshot.Actors = append(snapshot.Actors, actor)
 	}
-	for i, c := range w.callers {
-		if idle && !c.flying && c.sleeps() {
-			s.Actors[i].Ready = c.op.until.Equal(wakes)
+	for i, client := range w.callers {
+		if idle && !client.flying && client.sleeps() {
+			snapshot.Actors[i].Ready = client.op.until.Equal(wakes)
 		}
 	}
-	return s
+	return snapshot
 }
 
 func (c *client) sleeps() bool { return c.op.kind == opSleep && c.op.until.After(c.w.now) }
@@ -69,36 +69,36 @@ func (w *Engine) Step(pick engine.Choice) error {
 	if !slices.Contains(w.Enabled(nil, false), pick) {
 		return engine.ErrMisfit
 	}
-	c := w.callers[pick.ID]
+	client := w.callers[pick.ID]
 	w.taken++
-	w.begins(c)
-	if c.op.kind == opStart {
+	w.begins(client)
+	if client.op.kind == opStart {
 		w.running.Add(1)
-		go c.follow()
-		if err := w.hear(c); err != nil {
+		go client.follow()
+		if err := w.hear(client); err != nil {
 			return err
 		}
-		if !w.fused || c.op.kind != opStatement {
+		if !w.fused || client.op.kind != opStatement {
 			w.write("starts", "", results.EventStart)
-			return w.followUp(c)
+			return w.followUp(client)
 		}
 	}
-	w.writeOp(c)
-	if c.op.kind == opStatement {
-		c.hurry = w.anyFlying()
-		c.flying = true
-		c.waits = ""
-		c.resume <- struct{}{}
-		return w.followUp(c)
+	w.writeOp(client)
+	if client.op.kind == opStatement {
+		client.hurry = w.anyFlying()
+		client.flying = true
+		client.waits = ""
+		client.resume <- struct{}{}
+		return w.followUp(client)
 	}
-	if c.op.kind == opSleep && c.op.until.After(w.now) {
-		w.now = c.op.until
+	if client.op.kind == opSleep && client.op.until.After(w.now) {
+		w.now = client.op.until
 	}
-	c.resume <- struct{}{}
-	if err := w.hear(c); err != nil {
+	client.resume <- struct{}{}
+	if err := w.hear(client); err != nil {
 		return err
 	}
-	return w.followUp(c)
+	return w.followUp(client)
 }
 
 // followUp lets every client go on whose statement ends.
@@ -139,9 +139,9 @@ func (w *Engine) nextEnded(c *client) *client {
 		return c
 	}
 	var next *client
-	for _, o := range w.callers {
-		if o.op.kind == opEnded && !o.flying && (next == nil || o.since < next.since) {
-			next = o
+	for _, client := range w.callers {
+		if client.op.kind == opEnded && !client.flying && (next == nil || client.since < next.since) {
+			next = client
 		}
 	}
 	return next
@@ -157,9 +157,9 @@ func (w *Engine) begins(c *client) {
 // write adds to the line; an empty event leaves it unchanged.
 func (w *Engine) write(command, reply string, event results.StepEvent) {
 	w.Run.Timeline.Write(command, reply, event)
-	if l := w.Run.Timeline.Line; l != nil && (reply != "" || event == results.EventCommand) {
-		l.Store = "postgres"
-		l.Kind = "sql"
+	if step := w.Run.Timeline.Line; step != nil && (reply != "" || event == results.EventCommand) {
+		step.Store = "postgres"
+		step.Kind = "sql"
 	}
 }
 
@@ -178,8 +178,8 @@ func (w *Engine) writeLine() { w.Run.Timeline.End(w.now.Sub(engine.Start), &w.Ru
 var aborts = map[string]results.Property{"40P01": engine.Deadlock, "40001": engine.SerializationFailure}
 
 func (w *Engine) note(err error) {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if kind, ok := aborts[pg.Code]; ok && w.Run.Aborts[kind] == 0 {
+	if pgError, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if kind, ok := aborts[pgError.Code]; ok && w.Run.Aborts[kind] == 0 {
 			w.Run.Aborts[kind] = w.taken
 		}
 	}
@@ -188,13 +188,13 @@ func (w *Engine) note(err error) {
 // Used implements [engine.Engine]. While a client holds a connection, the strategy
 // might wait for it.
 func (w *Engine) Used() (readings []quota.Reading, ok bool) {
-	v, ok := w.instances[0].strategy.(strategies.Viewer)
+	viewer, ok := w.instances[0].strategy.(strategies.Viewer)
 	if !ok || w.pools[0].Stat().AcquiredConns() > 0 {
 		return nil, false
 	}
 	w.outside.Store(true)
 	defer w.outside.Store(false)
-	readings, err := v.Used(context.Background(), engine.Subject, w.Run.Truth.Policy)
+	readings, err := viewer.Used(context.Background(), engine.Subject, w.Run.Truth.Policy)
 	return readings, err == nil
 }
 
@@ -206,9 +206,9 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 	}
 	// CollectRows returns the error of this.
 	rows, _ := w.admin.Query(w.ctx, "SELECT name, low::text FROM ("+w.lowest+") AS x (name, low) WHERE low < 0 ORDER BY 1")
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h engine.Holding, err error) {
-		err = row.Scan(&h.Name, &h.Negative)
-		return h, err
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (holding engine.Holding, err error) {
+		err = row.Scan(&holding.Name, &holding.Negative)
+		return holding, err
 	})
 	return out, format.Wrapf(err, "look for negative numbers")
 }

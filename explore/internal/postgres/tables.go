@@ -32,13 +32,13 @@ func (w *Engine) makeTables() error {
 	if err != nil {
 		return err
 	}
-	for _, t := range tables {
+	for _, text := range tables {
 		var n int64
-		if err := w.admin.QueryRow(w.base, "SELECT count(*) FROM "+t).Scan(&n); err != nil {
-			return fmt.Errorf("look into table %s: %w", t, err)
+		if err := w.admin.QueryRow(w.base, "SELECT count(*) FROM "+text).Scan(&n); err != nil {
+			return fmt.Errorf("look into table %s: %w", text, err)
 		}
 		if n > 0 {
-			return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its table %s is not empty at the start", w.sel.Name, t)}
+			return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its table %s is not empty at the start", w.sel.Name, text)}
 		}
 	}
 	if len(tables) == 0 {
@@ -47,11 +47,11 @@ func (w *Engine) makeTables() error {
 			return err
 		}
 	}
-	for _, t := range tables {
-		w.empty += "DELETE FROM " + t + ";"
+	for _, text := range tables {
+		w.empty += "DELETE FROM " + text + ";"
 	}
-	for _, s := range sequences {
-		w.empty += "SELECT setval(" + s + ", 1, false);"
+	for _, text := range sequences {
+		w.empty += "SELECT setval(" + text + ", 1, false);"
 	}
 	lowest, err := w.names(`SELECT format('SELECT %L, min(%I)::numeric FROM %I', table_name || '.' || column_name, column_name, table_name)
 		FROM information_schema.columns JOIN pg_tables ON schemaname = table_schema AND tablename = table_name

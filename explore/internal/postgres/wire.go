@@ -56,29 +56,29 @@ type binding struct {
 	fields []pgproto3.FieldDescription
 }
 
-func wrapWire(c net.Conn) net.Conn {
-	return &wire{Conn: c, types: pgtype.NewMap(), described: map[string][]pgproto3.FieldDescription{}}
+func wrapWire(conn net.Conn) net.Conn {
+	return &wire{Conn: conn, types: pgtype.NewMap(), described: map[string][]pgproto3.FieldDescription{}}
 }
 
 // Read implements net.Conn.
-func (s *wire) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
+func (s *wire) Read(data []byte) (int, error) {
+	n, err := s.Conn.Read(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.front != nil {
-		s.in.hear(p[:n], s.received)
+		s.in.hear(data[:n], s.received)
 	}
 	return n, err
 }
 
 // Write implements net.Conn.
-func (s *wire) Write(p []byte) (int, error) {
+func (s *wire) Write(data []byte) (int, error) {
 	s.mu.Lock()
 	if s.front != nil {
-		s.out.hear(p, s.sent)
+		s.out.hear(data, s.sent)
 	}
 	s.mu.Unlock()
-	return s.Conn.Write(p)
+	return s.Conn.Write(data)
 }
 
 // heard are the bytes of one direction, from a moment at which nothing was on its way. lost is set once they are no messages, or
@@ -89,11 +89,11 @@ type heard struct {
 }
 
 // hear takes the next bytes, and takes in the messages that are complete.
-func (h *heard) hear(p []byte, next func() error) {
+func (h *heard) hear(data []byte, next func() error) {
 	if h.lost {
 		return
 	}
-	h.bytes.Write(p)
+	h.bytes.Write(data)
 	err := next()
 	for err == nil {
 		err = next()
@@ -133,8 +133,8 @@ func (s *wire) text() string {
 
 // sent takes in a message of the client's.
 func (s *wire) sent() error {
-	m, err := s.back.Receive()
-	switch m := m.(type) {
+	message, err := s.back.Receive()
+	switch m := message.(type) {
 	case *pgproto3.Describe:
 		s.asked = append(s.asked, string(m.ObjectType)+m.Name)
 	case *pgproto3.Bind:
@@ -145,8 +145,8 @@ func (s *wire) sent() error {
 
 // received takes in a message of the server's.
 func (s *wire) received() error {
-	m, err := s.front.Receive()
-	switch m := m.(type) {
+	message, err := s.front.Receive()
+	switch m := message.(type) {
 	case *pgproto3.RowDescription: // of a statement that was asked about, or of a simple query
 		if len(s.asked) > 0 && s.asked[0][0] == 'S' {
 			s.described[s.asked[0]] = slices.Clone(m.Fields)
@@ -179,55 +179,55 @@ func (s *wire) answered() {
 }
 
 // row shows the values of a row.
-func (s *wire) row(m *pgproto3.DataRow) string {
-	out := make([]string, len(m.Values))
-	for i, v := range m.Values {
-		f := s.field(i)
-		out[i] = s.value(&f, v)
+func (s *wire) row(dataRow *pgproto3.DataRow) string {
+	out := make([]string, len(dataRow.Values))
+	for i, data := range dataRow.Values {
+		description := s.field(i)
+		out[i] = s.value(&description, data)
 	}
 	return strings.Join(out, " ")
 }
 
 // field describes a column of the rows that come.
-func (s *wire) field(i int) (f pgproto3.FieldDescription) {
+func (s *wire) field(i int) (description pgproto3.FieldDescription) {
 	if len(s.bound) == 0 {
-		return f
+		return description
 	}
-	b := &s.bound[0]
-	fields := b.fields
+	binding := &s.bound[0]
+	fields := binding.fields
 	if fields == nil {
-		fields = s.described[b.statement]
+		fields = s.described[binding.statement]
 	}
 	if i < len(fields) {
-		f = fields[i]
+		description = fields[i]
 	}
-	switch n := len(b.formats); {
+	switch n := len(binding.formats); {
 	case n == 1:
-		f.Format = b.formats[0]
+		description.Format = binding.formats[0]
 	case i < n:
-		f.Format = b.formats[i]
+		description.Format = binding.formats[i]
 	}
-	return f
+	return description
 }
 
 // value shows a value by its type.
-func (s *wire) value(f *pgproto3.FieldDescription, v []byte) string {
-	if v == nil {
+func (s *wire) value(description *pgproto3.FieldDescription, data []byte) string {
+	if data == nil {
 		return "null"
 	}
-	if t, ok := s.types.TypeForOID(f.DataTypeOID); ok {
-		d, err := t.Codec.DecodeDatabaseSQLValue(s.types, f.DataTypeOID, f.Format, v)
-		if b, isBytes := d.([]byte); err == nil && isBytes {
+	if t, ok := s.types.TypeForOID(description.DataTypeOID); ok {
+		value, err := t.Codec.DecodeDatabaseSQLValue(s.types, description.DataTypeOID, description.Format, data)
+		if b, isBytes := value.([]byte); err == nil && isBytes {
 			return fmt.Sprintf("%d bytes", len(b))
 		}
 		if err == nil {
-			return oneLine(fmt.Sprint(d))
+			return oneLine(fmt.Sprint(value))
 		}
 	}
-	if f.DataTypeOID != 0 && f.Format == pgproto3.TextFormat {
-		return oneLine(string(v))
+	if description.DataTypeOID != 0 && description.Format == pgproto3.TextFormat {
+		return oneLine(string(data))
 	}
-	return fmt.Sprintf("%d bytes", len(v))
+	return fmt.Sprintf("%d bytes", len(data))
 }
 
 // oneLine quotes text that would not print.

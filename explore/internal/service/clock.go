@@ -14,15 +14,15 @@ const ClockLayout = time.DateTime
 // stopped are the variables that have an instance's clock stand, or move as its file says. Its monotonic clock, by which
 // timeouts end, goes on.
 func (w *Engine) stopped(in *instance) []string {
-	c := &w.cmd
-	if c.Clock.IsZero() {
+	command := &w.cmd
+	if command.Clock.IsZero() {
 		return nil
 	}
-	moment := []string{"FAKETIME=" + c.Clock.Add(w.Setup.SkewOf(in.index)).Format(ClockLayout)}
+	moment := []string{"FAKETIME=" + command.Clock.Add(w.Setup.SkewOf(in.index)).Format(ClockLayout)}
 	if w.follows() {
 		moment = []string{"FAKETIME_TIMESTAMP_FILE=" + in.clock, "FAKETIME_NO_CACHE=1"}
 	}
-	return append(moment, "LD_PRELOAD="+c.faketime, "DYLD_INSERT_LIBRARIES="+c.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
+	return append(moment, "LD_PRELOAD="+command.faketime, "DYLD_INSERT_LIBRARIES="+command.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1")
 }
 

@@ -120,9 +120,9 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	if err := errors.Join(w.startAll(), w.stored()); err != nil {
 		return nil, err
 	}
-	for _, h := range w.held {
-		if !strings.Contains(h.Name, w.subjects) {
-			w.kept[h.Name] = true
+	for _, holding := range w.held {
+		if !strings.Contains(holding.Name, w.subjects) {
+			w.kept[holding.Name] = true
 		}
 	}
 	return w, w.check()
@@ -137,7 +137,7 @@ func (w *Engine) check() (err error) {
 	if w.commands == 0 {
 		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
 	}
-	failed := func(e oracle.Event) bool { return e.Outcome == oracle.Failed }
+	failed := func(event oracle.Event) bool { return event.Outcome == oracle.Failed }
 	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
 		return unfit("the service's answers to requests that come one after the other are no decisions: %s", strings.Join(w.control, ", "))
 	}
@@ -172,9 +172,9 @@ func (w *Engine) begin() error {
 			return err
 		}
 	}
-	for _, in := range w.instances {
-		if in.child != nil && (w.renew.Load() || in.child.Ended()) {
-			if err := in.end(); err != nil {
+	for _, instance := range w.instances {
+		if instance.child != nil && (w.renew.Load() || instance.child.Ended()) {
+			if err := instance.end(); err != nil {
 				return err
 			}
 		}
@@ -190,9 +190,9 @@ func (w *Engine) begin() error {
 	w.seen = false
 	w.callers = w.callers[:0]
 	for i := range w.Setup.Clients {
-		in := w.instances[i%len(w.instances)]
+		instance := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: in, strategy: in.strategy, child: in.child, stops: make(chan stop, 1), Client: w.Client(i)}
+		c := &client{w: w, in: instance, strategy: instance.strategy, child: instance.child, stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }
 		c.resume = make(chan struct{})
 		c.quit = make(chan struct{})
@@ -219,13 +219,13 @@ func (w *Engine) newSubject() quota.Subject {
 func (w *Engine) use() error {
 	for i := range w.Setup.Used {
 		ctx, cancel := context.WithTimeout(w.base, w.Setup.Patience)
-		in := w.instances[i%int64(len(w.instances))]
-		d, err := in.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.Setup.Policy, Units: 1})
+		instance := w.instances[i%int64(len(w.instances))]
+		decision, err := instance.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.Setup.Policy, Units: 1})
 		cancel()
 		switch {
 		case err != nil:
 			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1, w.Setup.Used, err)
-		case !d.Admitted:
+		case !decision.Admitted:
 			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit", i+1, w.Setup.Used)
 		}
 	}
@@ -236,28 +236,28 @@ func (w *Engine) use() error {
 // instance that does not get through is killed.
 func (w *Engine) End() error {
 	var errs []error
-	for _, c := range w.callers {
-		if c.stuck != "" && c.in.child != nil {
-			errs = append(errs, c.in.end())
+	for _, client := range w.callers {
+		if client.stuck != "" && client.in.child != nil {
+			errs = append(errs, client.in.end())
 		}
 	}
-	for _, c := range w.callers {
-		if !c.over() { // one that has crashed is gone
-			c.leave()
+	for _, client := range w.callers {
+		if !client.over() { // one that has crashed is gone
+			client.leave()
 		}
 	}
 	w.callers = w.callers[:0]
-	for _, in := range w.instances {
-		if in.proxy.Passed() > 0 {
+	for _, instance := range w.instances {
+		if instance.proxy.Passed() > 0 {
 			w.Witness.Note(witness.OtherClient, "it sent blocking commands to Redis, or subscribed, which are no steps here")
 		}
 		if w.told {
 			continue
 		}
-		if in.child != nil && in.child.Ended() {
-			errs = append(errs, w.misbehaves("the service ends in the middle: %s", in.saying(fmt.Sprintf("instance %d has ended", in.index))))
+		if instance.child != nil && instance.child.Ended() {
+			errs = append(errs, w.misbehaves("the service ends in the middle: %s", instance.saying(fmt.Sprintf("instance %d has ended", instance.index))))
 		}
-		if foul := in.proxy.Foul(); foul != nil {
+		if foul := instance.proxy.Foul(); foul != nil {
 			errs = append(errs, w.misbehaves("what goes between the service and Redis is not Redis' protocol: %v", foul))
 		}
 	}
@@ -267,8 +267,8 @@ func (w *Engine) End() error {
 // Close implements [engine.Engine].
 func (w *Engine) Close() error {
 	var errs []error
-	for _, in := range w.instances {
-		errs = append(errs, in.end(), in.proxy.Close())
+	for _, instance := range w.instances {
+		errs = append(errs, instance.end(), instance.proxy.Close())
 	}
 	if w.memory != nil {
 		errs = append(errs, w.cmd.Redis.Close())
@@ -316,8 +316,8 @@ func (w *Engine) clean() error {
 		return err
 	}
 	keys := make([]string, len(w.held))
-	for i, h := range w.held {
-		keys[i] = h.Name
+	for i, holding := range w.held {
+		keys[i] = holding.Name
 	}
 	return w.cmd.Redis.Unlink(w.base, keys...).Err()
 }
@@ -325,11 +325,11 @@ func (w *Engine) clean() error {
 // Holdings implements [engine.Engine]. Names hold the subject as records have it.
 func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	err = w.stored()
-	for _, h := range w.held {
-		if !w.earlier(h.Name) {
-			h.Own = strings.Contains(h.Name, w.subject)
-			h.Name = w.plain(h.Name)
-			out = append(out, h)
+	for _, holding := range w.held {
+		if !w.earlier(holding.Name) {
+			holding.Own = strings.Contains(holding.Name, w.subject)
+			holding.Name = w.plain(holding.Name)
+			out = append(out, holding)
 		}
 	}
 	return out, err
@@ -369,7 +369,7 @@ func (w *Engine) checkCounter() {
 		return
 	}
 	held, err := w.Holdings()
-	names := format.List(held, ", ", func(h engine.Holding) string { return h.Name })
+	names := format.List(held, ", ", func(holding engine.Holding) string { return holding.Name })
 	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s", w.plain(w.counter()),
 		names))
 }

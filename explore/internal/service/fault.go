@@ -19,11 +19,11 @@ func (w *Engine) crash(c *client) error {
 	c.in.child = nil
 	c.in.proxy.Drain(w.Setup.Patience)
 	err = errors.Join(err, c.in.end())
-	for _, o := range append(c.among(), c) {
-		if !o.over() && o.at != ended {
-			o.Lose()
-			o.leave()
-			o.at = ended
+	for _, client := range append(c.among(), c) {
+		if !client.over() && client.at != ended {
+			client.Lose()
+			client.leave()
+			client.at = ended
 		}
 	}
 	return err
@@ -40,7 +40,7 @@ func (w *Engine) befallsStore(pick engine.Choice) error {
 	}
 	w.Inject(pick)
 	if pick.Kind == engine.EvictKey {
-		i := slices.IndexFunc(w.held, func(h engine.Holding) bool { return w.plain(h.Name) == pick.Key })
+		i := slices.IndexFunc(w.held, func(holding engine.Holding) bool { return w.plain(holding.Name) == pick.Key })
 		return w.cmd.Redis.Unlink(w.base, w.held[i].Name).Err()
 	}
 	if !w.lost {
@@ -49,13 +49,13 @@ func (w *Engine) befallsStore(pick engine.Choice) error {
 	if pick.Kind == engine.DropScript {
 		return w.cmd.Redis.ScriptFlush(w.base).Err()
 	}
-	for _, in := range w.instances {
-		in.proxy.Cut()
+	for _, instance := range w.instances {
+		instance.proxy.Cut()
 	}
 	errs := []error{w.cmd.Redis.FlushDB(w.base).Err(), w.cmd.Redis.ScriptFlush(w.base).Err()}
-	for _, c := range w.callers {
-		if c.held != nil {
-			errs = append(errs, w.wait(c))
+	for _, client := range w.callers {
+		if client.held != nil {
+			errs = append(errs, w.wait(client))
 		}
 	}
 	return errors.Join(errs...)
@@ -67,7 +67,7 @@ func (w *Engine) checkTimeout() error {
 		return errors.Join(err, w.End())
 	}
 	var err error
-	for c := w.callers[0]; err == nil && !c.sent; {
+	for client := w.callers[0]; err == nil && !client.sent; {
 		err = w.Step(engine.Choice{Kind: engine.StepActor})
 	}
 	if err == nil {
@@ -83,10 +83,10 @@ func (w *Engine) checkTimeout() error {
 // restore has instances load again what Redis has lost: by a request, or if that is not enough by starting anew.
 func (w *Engine) restore() error {
 	loaded := len(w.kept) == 0
-	for _, in := range w.instances {
-		loaded = loaded && in.child != nil
+	for _, instance := range w.instances {
+		loaded = loaded && instance.child != nil
 		if loaded {
-			wrong, _ := w.greet(w.base, in)
+			wrong, _ := w.greet(w.base, instance)
 			loaded = wrong == nil
 		}
 	}
@@ -99,8 +99,8 @@ func (w *Engine) restore() error {
 		return nil
 	}
 	var errs []error
-	for _, in := range w.instances {
-		errs = append(errs, in.end())
+	for _, instance := range w.instances {
+		errs = append(errs, instance.end())
 	}
 	return errors.Join(errs...)
 }

@@ -42,22 +42,22 @@ func (w *Engine) emptyRedis() (version string, err error) {
 // moves has Redis tell a moment, and the clocks of instances that do not go by themselves, each with its skew. If it is an
 // earlier one, Redis is empty.
 func (w *Engine) moves(now time.Time) error {
-	d := now.Sub(w.now)
+	duration := now.Sub(w.now)
 	w.now = now
 	w.seen = false
 	if w.memory == nil {
 		return nil
 	}
-	if d < 0 {
+	if duration < 0 {
 		w.memory.FlushAll()
 		w.lost = w.lost || len(w.kept) > 0
 	}
 	w.memory.SetTime(now)
-	w.memory.FastForward(max(0, d))
+	w.memory.FastForward(max(0, duration))
 	var errs []error
-	for _, in := range w.instances {
-		if in.child != nil {
-			errs = append(errs, w.setClock(in))
+	for _, instance := range w.instances {
+		if instance.child != nil {
+			errs = append(errs, w.setClock(instance))
 		}
 	}
 	return errors.Join(errs...)

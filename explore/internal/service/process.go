@@ -60,8 +60,8 @@ func (c *Command) given(redis, port string, limit int64, clock []string) []strin
 		pairs = append(pairs, "{"+strings.ToLower(strings.ReplaceAll(v[0], "_", "-"))+"}", v[1])
 	}
 	filled := strings.NewReplacer(pairs...)
-	for _, e := range c.Env {
-		out = append(out, filled.Replace(e))
+	for _, text := range c.Env {
+		out = append(out, filled.Replace(text))
 	}
 	return out
 }
@@ -77,19 +77,19 @@ func (c *Command) shell() string {
 // Dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs in, and
 // leaves the connection.
 func (c *Command) Dial(ctx context.Context) (conn net.Conn, err error) {
-	o := *c.Redis.Options()
-	open := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	options := *c.Redis.Options()
+	open := options.Dialer
+	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err = open(ctx, network, addr)
 		return conn, err
 	}
-	o.Protocol = 2
-	o.ClientName = ""
-	o.DisableIdentity = true // as it is with a new connection
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.MinIdleConns = 0
-	login := redis.NewClient(&o)
+	options.Protocol = 2
+	options.ClientName = ""
+	options.DisableIdentity = true // as it is with a new connection
+	options.MaxRetries = -1
+	options.DialerRetries = 1
+	options.MinIdleConns = 0
+	login := redis.NewClient(&options)
 	if err := login.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), login.Close())
 	}
@@ -140,10 +140,10 @@ func (w *Engine) startAll() error {
 	ctx, cancel := context.WithCancelCause(w.base)
 	defer cancel(nil)
 	var all sync.WaitGroup
-	for _, in := range w.instances {
-		if in.child == nil {
+	for _, instance := range w.instances {
+		if instance.child == nil {
 			all.Go(func() {
-				if err := w.start(ctx, in); err != nil {
+				if err := w.start(ctx, instance); err != nil {
 					cancel(err)
 				}
 			})

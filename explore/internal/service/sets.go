@@ -60,9 +60,9 @@ func (w *Engine) Further(runs int64, n int) int {
 		return n
 	}
 	for i := range n {
-		c := w.database(i + 1)
-		keys, err := c.DBSize(w.base).Result()
-		_ = c.Close()
+		client := w.database(i + 1)
+		keys, err := client.DBSize(w.base).Result()
+		_ = client.Close()
 		if err != nil || keys > 0 {
 			w.occupied = i == 0
 			return i
@@ -73,9 +73,9 @@ func (w *Engine) Further(runs int64, n int) int {
 
 // database is a client of that many databases after the one of the search.
 func (w *Engine) database(after int) *redis.Client {
-	o := *w.cmd.Redis.Options()
-	o.DB += after
-	return redis.NewClient(&o)
+	options := *w.cmd.Redis.Options()
+	options.DB += after
+	return redis.NewClient(&options)
 }
 
 // ControlEvery is after how many runs the clients come one after the other again, to see
@@ -116,32 +116,32 @@ func (w *Engine) unlike(again []string) error {
 // inTurn runs the clients one after the other, and returns what they were answered.
 func (w *Engine) inTurn() (answers []string, err error) {
 	recording := w.Run.Timeline.Recording
-	t := &w.Run.Timeline
-	t.Recording = true
+	timeline := &w.Run.Timeline
+	timeline.Recording = true
 	w.InTurn = true
 	defer func() {
-		t.Recording = recording
+		timeline.Recording = recording
 		w.InTurn = false
 	}()
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.End())
 	}
-	for c, ok := w.Serial(); ok; c, ok = w.Serial() {
-		if err := w.Step(c); err != nil {
+	for choice, ok := w.Serial(); ok; choice, ok = w.Serial() {
+		if err := w.Step(choice); err != nil {
 			return nil, errors.Join(err, w.End())
 		}
 	}
-	for _, c := range w.callers {
-		if c.stuck != "" {
-			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", c.stuck, c.in.saying("it runs")), w.End())
+	for _, client := range w.callers {
+		if client.stuck != "" {
+			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", client.stuck, client.in.saying("it runs")), w.End())
 		}
 	}
 	if w.checkCounter(); w.Err != nil {
 		return nil, w.End()
 	}
-	for _, x := range t.Steps {
-		if x.Outcome != "" {
-			answers = append(answers, x.Actor+" "+x.Outcome)
+	for _, step := range timeline.Steps {
+		if step.Outcome != "" {
+			answers = append(answers, step.Actor+" "+step.Outcome)
 		}
 	}
 	return answers, w.End()

@@ -74,8 +74,8 @@ func (c *client) send() {
 	c.in.proxy.Hold(true)
 	req := quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.Setup.Policy, Units: 1}
 	go func(first chan<- answer) {
-		d, err := c.ask(req)
-		first <- answer{d, err}
+		decision, err := c.ask(req)
+		first <- answer{decision, err}
 	}(c.first)
 }
 
@@ -85,7 +85,7 @@ const endingTime = time.Second
 // ask sends a request to the instance. If the process ends, a broken connection may tell it
 // before the process does.
 func (c *client) ask(req quota.Request) (quota.Decision, error) {
-	d, err := c.strategy.Take(c.ctx, req)
+	decision, err := c.strategy.Take(c.ctx, req)
 	if c.child != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED)) {
 		select {
 		case <-c.child.Done():
@@ -93,7 +93,7 @@ func (c *client) ask(req quota.Request) (quota.Decision, error) {
 		case <-time.After(endingTime):
 		}
 	}
-	return d, err
+	return decision, err
 }
 
 // Take implements [strategies.Strategy].
@@ -101,8 +101,8 @@ func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 	c.tell(asking)
 	if first := c.first; first != nil {
 		c.first = nil
-		a := <-first
-		return a.d, a.err
+		answer := <-first
+		return answer.d, answer.err
 	}
 	req.Subject = quota.Subject(c.w.subject)
 	c.in.proxy.Hold(true)
@@ -175,38 +175,38 @@ func (c *client) leave() {
 
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
-	s := &w.snapshot
-	*s = engine.Snapshot{Now: w.now, Actors: s.Actors[:0]}
+	snapshot := &w.snapshot
+	*snapshot = engine.Snapshot{Now: w.now, Actors: snapshot.Actors[:0]}
 	asking := 0
-	for _, c := range w.callers {
-		if c.begun && c.at == running {
+	for _, client := range w.callers {
+		if client.begun && client.at == running {
 			asking++
 		}
 	}
-	for _, c := range w.callers {
-		a := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: w.Setup.Members(c.in.index), Ready: c.ready(), Text: c}
+	for _, client := range w.callers {
+		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.in.index, Members: w.Setup.Members(client.in.index), Ready: client.ready(), Text: client}
 		switch {
-		case c.at == ended:
-			a.At = engine.Done
-		case !c.begun:
-			a.At = engine.Unborn
-		case c.at == paused:
-			a.At = engine.Between
-		case c.stuck == "" && (c.held == nil || !a.Ready):
-			a.At = engine.Waiting
-		case c.sent:
-			a.At = engine.Answering
-			a.Delays = asking == 1
+		case client.at == ended:
+			actor.At = engine.Done
+		case !client.begun:
+			actor.At = engine.Unborn
+		case client.at == paused:
+			actor.At = engine.Between
+		case client.stuck == "" && (client.held == nil || !actor.Ready):
+			actor.At = engine.Waiting
+		case client.sent:
+			actor.At = engine.Answering
+			actor.Delays = asking == 1
 		default:
-			a.At = engine.Asking
-			a.Fails = true
+			actor.At = engine.Asking
+			actor.Fails = true
 		}
-		s.Actors = append(s.Actors, a)
+		snapshot.Actors = append(snapshot.Actors, actor)
 	}
-	slices.SortStableFunc(s.Actors, func(a, b engine.Actor) int {
+	slices.SortStableFunc(snapshot.Actors, func(a, b engine.Actor) int {
 		return w.callers[a.ID].inRow/fewCommands - w.callers[b.ID].inRow/fewCommands
 	})
-	return s
+	return snapshot
 }
 
 // Step implements [engine.Engine]. A client sends the command before which it stands, or
@@ -218,46 +218,46 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		return engine.ErrMisfit
 	}
 	w.seen = false
-	t := &w.Run.Timeline
+	timeline := &w.Run.Timeline
 	w.Run.Truth.At(w.now)
-	t.Start()
+	timeline.Start()
 	defer func() {
 		if err == nil { // otherwise the client may still be writing the line
-			t.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
+			timeline.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
 		}
 	}()
 	if _, actor := pick.Actor(); !actor {
 		return w.befallsStore(pick)
 	}
-	c := w.callers[pick.ID]
-	t.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
-	w.counts(c)
+	client := w.callers[pick.ID]
+	timeline.By(client.Name, results.RoleClient, client.Index, results.EventCommand)
+	w.counts(client)
 	if pick.Kind == engine.StepActor {
-		return w.goOn(c)
+		return w.goOn(client)
 	}
 	w.Inject(pick)
 	switch pick.Kind {
 	case engine.CrashCall:
-		return w.crash(c)
+		return w.crash(client)
 	case engine.LoseReply:
-		c.told("", "")
-		c.held.Lose()
+		client.told("", "")
+		client.held.Lose()
 	case engine.DelayReply:
-		c.told("", "")
-		c.late = c.held
-		c.held.Stall()
+		client.told("", "")
+		client.late = client.held
+		client.held.Stall()
 	case engine.FailBefore:
-		c.told(c.text, "")
-		c.held.Fail()
+		client.told(client.text, "")
+		client.held.Fail()
 	}
-	return w.wait(c)
+	return w.wait(client)
 }
 
 // counts counts the steps of a client, and those of it in a row.
 func (w *Engine) counts(c *client) {
-	for _, o := range w.callers {
-		if o != c {
-			o.inRow = 0
+	for _, client := range w.callers {
+		if client != c {
+			client.inRow = 0
 		}
 	}
 	c.inRow++
@@ -307,9 +307,9 @@ func (w *Engine) goOn(c *client) error {
 
 // told puts a command and its reply on the line of the step.
 func (c *client) told(command, reply string) {
-	if l := c.w.Run.Timeline.Line; l != nil {
-		l.Store = "redis"
-		l.Kind = "redis"
+	if step := c.w.Run.Timeline.Line; step != nil {
+		step.Store = "redis"
+		step.Kind = "redis"
 		c.w.Run.Timeline.Write(command, reply, "")
 	}
 }

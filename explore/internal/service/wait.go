@@ -19,9 +19,9 @@ func (c *client) shares() bool { return c.w.Setup.Members(c.in.index) > 1 }
 
 // among are the other clients of the instance.
 func (c *client) among() (out []*client) {
-	for _, o := range c.w.callers {
-		if o != c && o.in == c.in {
-			out = append(out, o)
+	for _, client := range c.w.callers {
+		if client != c && client.in == c.in {
+			out = append(out, client)
 		}
 	}
 	return out
@@ -52,9 +52,9 @@ func (c *client) ready() bool {
 // Which request of an instance a command belongs to cannot be seen: it is taken for one of the client whose step it comes in.
 func (w *Engine) wait(c *client) error {
 	err := w.await(c, true)
-	for _, o := range c.among() {
-		if err == nil && o.waits() {
-			err = w.await(o, false)
+	for _, client := range c.among() {
+		if err == nil && client.waits() {
+			err = w.await(client, false)
 		}
 	}
 	return err

@@ -22,7 +22,7 @@ type Version struct {
 // Store has the counters.
 type Store interface {
 	// Key is the name of a subject's counter in one window.
-	Key(s quota.Subject, p *quota.Policy, window int64) string
+	Key(subject quota.Subject, policy *quota.Policy, window int64) string
 	// Prepare comes before a change.
 	Prepare(ctx context.Context) error
 	Read(ctx context.Context, key string) (Version, error)
@@ -52,33 +52,33 @@ var (
 func (c *Counter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := c.Clock.Now()
 	span := req.Policy.Window.At(now)
-	d := quota.Decision{Tier: c.Tier}
+	decision := quota.Decision{Tier: c.Tier}
 	left, err := c.change(ctx, c.Store.Key(req.Subject, req.Policy, span.Index), span, func(used int64) (int64, bool) {
 		return used + req.Units, req.Units <= req.Policy.Limit-used
 	})
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("charging %s: %w", req.Subject, err)
 	}
-	d.Remaining = max(req.Policy.Limit-left.units, 0)
+	decision.Remaining = max(req.Policy.Limit-left.units, 0)
 	if left.changed {
-		d.Admitted = true
-		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+		decision.Admitted = true
+		decision.Reservation = quota.Reservation{Request: req, Window: span.Index}
 	} else if req.Policy.Window.Kind.Tumbling() {
-		d.RetryAfter = span.End.Sub(now)
+		decision.RetryAfter = span.End.Sub(now)
 	}
-	return d, nil
+	return decision, nil
 }
 
 // Refund subtracts the reserved units from the window that was charged. It
 // remembers nothing: a reservation that is refunded twice gives its units back
 // twice.
-func (c *Counter) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
+func (c *Counter) Refund(ctx context.Context, reservation quota.Reservation) error {
+	req := reservation.Request
 	if req.Policy == nil {
 		return errors.New("refund of a reservation that no admitted request made")
 	}
-	span := req.Policy.Window.Span(r.Window)
-	_, err := c.change(ctx, c.Store.Key(req.Subject, req.Policy, r.Window), span, func(used int64) (int64, bool) {
+	span := req.Policy.Window.Span(reservation.Window)
+	_, err := c.change(ctx, c.Store.Key(req.Subject, req.Policy, reservation.Window), span, func(used int64) (int64, bool) {
 		return max(used-req.Units, 0), used > 0
 	})
 	return format.Wrapf(err, "refunding %s", req.Subject)
@@ -120,10 +120,10 @@ func (c *Counter) change(ctx context.Context, key string, span quota.Span, f fun
 }
 
 // Used implements [strategies.Viewer].
-func (c *Counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	at, err := c.Store.Read(ctx, c.Store.Key(s, p, p.Window.At(c.Clock.Now()).Index))
+func (c *Counter) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	at, err := c.Store.Read(ctx, c.Store.Key(subject, policy, policy.Window.At(c.Clock.Now()).Index))
 	if err != nil {
-		return nil, fmt.Errorf("reading what %s has used: %w", s, err)
+		return nil, fmt.Errorf("reading what %s has used: %w", subject, err)
 	}
 	return []quota.Reading{{Tier: c.Tier, Units: at.Units, Known: at.Known}}, nil
 }

@@ -28,7 +28,7 @@ type Kept struct {
 
 // Keeps plants what processes keep that live, that died, that are elsewhere, and that are
 // unknown: the dead's is removed, and nothing else.
-func Keeps(t *testing.T, s stores.Keeper, k Kept) {
+func Keeps(t *testing.T, keeper stores.Keeper, k Kept) {
 	t.Helper()
 	ctx := t.Context()
 	dead := server.Us()
@@ -38,7 +38,7 @@ func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 	far.Run = "far"
 	far.Machine = "another boot"
 	far.Host = "far"
-	if strays, err := s.Prepare(ctx, "mine"); strays != 0 || err != nil {
+	if strays, err := keeper.Prepare(ctx, "mine"); strays != 0 || err != nil {
 		t.Fatalf("%d strays, %v", strays, err)
 	}
 	k.enter(t, "dead", dead)
@@ -48,17 +48,17 @@ func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 	for _, scope := range all {
 		must(t, k.Put(ctx, scope))
 	}
-	if _, err := s.Prepare(ctx, "mine"); err != nil {
+	if _, err := keeper.Prepare(ctx, "mine"); err != nil {
 		t.Errorf("a scope of ours a second time: %v", err)
 	}
-	if _, err := s.Prepare(ctx, "far"); err == nil || !strings.Contains(err.Error(), "in use by another run (process ") {
+	if _, err := keeper.Prepare(ctx, "far"); err == nil || !strings.Contains(err.Error(), "in use by another run (process ") {
 		t.Errorf("a scope that is in use: %v", err)
 	}
-	requireStates(t, s, "dead left", "far in use", "mine in use", "unknown unknown")
+	requireStates(t, keeper, "dead left", "far in use", "mine in use", "unknown unknown")
 	must(t, k.Vouch(ctx, "far", far.Run, false))
-	requireStates(t, s, "dead left", "far left", "mine in use", "unknown unknown")
-	did, err := stores.RemoveDead(ctx, s)
-	if want := "removed " + stores.Amount(s.Driver(), 2*k.Things) + " that 2 runs left"; err != nil || !strings.HasPrefix(did, want) {
+	requireStates(t, keeper, "dead left", "far left", "mine in use", "unknown unknown")
+	did, err := stores.RemoveDead(ctx, keeper)
+	if want := "removed " + stores.Amount(keeper.Driver(), 2*k.Things) + " that 2 runs left"; err != nil || !strings.HasPrefix(did, want) {
 		t.Errorf("%q (%v), want %q", did, err, want)
 	}
 	for _, scope := range all {
@@ -66,21 +66,21 @@ func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 			t.Errorf("what is under %s is there: %t, want %t", scope, got, want)
 		}
 	}
-	requireStates(t, s, "mine in use", "unknown unknown")
+	requireStates(t, keeper, "mine in use", "unknown unknown")
 
 	// The server loses the entry, and gets it back.
 	must(t, k.Board.Leave(ctx, "mine", true))
-	requireStates(t, s, "mine unknown", "unknown unknown")
+	requireStates(t, keeper, "mine unknown", "unknown unknown")
 	must(t, k.Board.Renew(ctx, []stores.Scope{"mine"}))
-	requireStates(t, s, "mine in use", "unknown unknown")
+	requireStates(t, keeper, "mine in use", "unknown unknown")
 
-	k.takesOver(t, s, dead)
+	k.takesOver(t, keeper, dead)
 }
 
 // enter has an owner enter a scope.
-func (k Kept) enter(t *testing.T, scope stores.Scope, o server.Owner) {
+func (k Kept) enter(t *testing.T, scope stores.Scope, owner server.Owner) {
 	t.Helper()
-	if done, err := k.Board.Enter(t.Context(), leases.Entry{Scope: scope}, o.Encode()); err != nil || !done {
+	if done, err := k.Board.Enter(t.Context(), leases.Entry{Scope: scope}, owner.Encode()); err != nil || !done {
 		t.Fatalf("enter %s: %t, %v", scope, done, err)
 	}
 }
@@ -94,38 +94,38 @@ func must(t *testing.T, err error) {
 
 // takesOver requires that a scope of the dead is taken over, without what it held, and that
 // everything can be discarded.
-func (k Kept) takesOver(t *testing.T, s stores.Keeper, dead server.Owner) {
+func (k Kept) takesOver(t *testing.T, keeper stores.Keeper, dead server.Owner) {
 	t.Helper()
 	ctx := t.Context()
-	must(t, s.Wipe(ctx, "mine"))
+	must(t, keeper.Wipe(ctx, "mine"))
 	k.enter(t, "again", dead)
 	must(t, k.Put(ctx, "again"))
-	if strays, err := s.Prepare(ctx, "again"); strays != 0 || err != nil {
+	if strays, err := keeper.Prepare(ctx, "again"); strays != 0 || err != nil {
 		t.Errorf("take over: %d strays, %v", strays, err)
 	}
-	requireStates(t, s, "again in use", "unknown unknown")
-	must(t, s.Wipe(ctx, "again"))
-	found, err := s.Holdings(ctx, true)
+	requireStates(t, keeper, "again in use", "unknown unknown")
+	must(t, keeper.Wipe(ctx, "again"))
+	found, err := keeper.Holdings(ctx, true)
 	must(t, err)
-	for _, h := range found {
-		if _, err := s.Discard(ctx, h); err != nil {
+	for _, holding := range found {
+		if _, err := keeper.Discard(ctx, holding); err != nil {
 			t.Error(err)
 		}
 	}
-	requireStates(t, s)
+	requireStates(t, keeper)
 }
 
-func requireStates(t *testing.T, s stores.Keeper, want ...string) {
+func requireStates(t *testing.T, keeper stores.Keeper, want ...string) {
 	t.Helper()
-	found, err := s.Holdings(t.Context(), true)
+	found, err := keeper.Holdings(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, h := range found {
-		got = append(got, string(h.Scope)+" "+string(h.State))
-		if h.State != stores.HeldUnknown && !strings.Contains(h.Owner, "process ") {
-			t.Errorf("owner %q", h.Owner)
+	for _, holding := range found {
+		got = append(got, string(holding.Scope)+" "+string(holding.State))
+		if holding.State != stores.HeldUnknown && !strings.Contains(holding.Owner, "process ") {
+			t.Errorf("owner %q", holding.Owner)
 		}
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
@@ -135,18 +135,18 @@ func requireStates(t *testing.T, s stores.Keeper, want ...string) {
 
 // CloseEnds opens a server of our own in a directory and closes it twice: its process
 // is among those that it names, and nothing is left in the directory.
-func CloseEnds(t testing.TB, open func(o stores.Options) (Process, error)) {
+func CloseEnds(t testing.TB, open func(options stores.Options) (Process, error)) {
 	t.Helper()
 	dir := storecheck.Enterable(t)
-	s, err := open(stores.Options{Dir: dir})
+	process, err := open(stores.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pids, err := s.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != s.PID() {
-		t.Errorf("processes %v (%v) of %d", pids, err, s.PID())
+	if pids, err := process.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != process.PID() {
+		t.Errorf("processes %v (%v) of %d", pids, err, process.PID())
 	}
 	for range 2 { // the second time it does nothing
-		if err := s.Close(); err != nil {
+		if err := process.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -51,7 +51,7 @@ func Start(t testing.TB, strategy string) Strategy {
 func (s Strategy) Run(t *testing.T) {
 	var off network.Switch
 	strategytest.Run(t, s.Meta, strategytest.Stores{
-		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any { c, _ := s.connect(tb, &off); return c }},
+		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any { value, _ := s.connect(tb, &off); return value }},
 		Break:   off.Set,
 	})
 }
@@ -60,23 +60,23 @@ func (s Strategy) Run(t *testing.T) {
 func (s Strategy) connect(t testing.TB, off *network.Switch) (client any, scope stores.Scope) {
 	t.Helper()
 	scope = storetest.Scope(t)
-	c, err := s.server.Connect(t.Context(), scope, stores.ConnOptions{Pool: 1, Wrap: off.Wrap})
+	conn, err := s.server.Connect(t.Context(), scope, stores.ConnOptions{Pool: 1, Wrap: off.Wrap})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		if err := conn.Close(); err != nil {
 			t.Error(err)
 		}
 		if err := s.server.Wipe(context.Background(), scope); err != nil {
 			t.Error(err)
 		}
 	})
-	return c.Client(), scope
+	return conn.Client(), scope
 }
 
 // Open makes an instance. The client and the prefix of keys are the test's own.
-func (s Strategy) Open(t testing.TB, given quota.Options) (in strategies.Strategy, client any, prefix string) {
+func (s Strategy) Open(t testing.TB, given quota.Options) (strategy strategies.Strategy, client any, prefix string) {
 	t.Helper()
 	client, scope := s.connect(t, new(network.Switch))
 	return s.OpenOn(t, given, client, scope.Prefix()), client, scope.Prefix()
@@ -89,35 +89,35 @@ func (s Strategy) OpenOn(t testing.TB, given quota.Options, client any, prefix s
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := s.Meta.Open(t.Context(), strategies.Env{
+	strategy, err := s.Meta.Open(t.Context(), strategies.Env{
 		Clock: clock.Wall{}, Prefix: prefix, Clients: map[string]any{s.need: client}, Options: sel.Options, Instances: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return in
+	return strategy
 }
 
 // CountsRetries requires of a strategy with the figures "successes" and "retries" that
 // callers of one key come in between each other, and callers of keys of their own do not.
-func CountsRetries(t *testing.T, s strategies.Strategy) {
+func CountsRetries(t *testing.T, strategy strategies.Strategy) {
 	t.Helper()
 	const callers, each = 8, 5
-	p := StandingPolicy(callers * each)
+	policy := StandingPolicy(callers * each)
 	run := func(subject func(caller int) quota.Subject) map[string]int64 {
-		before := Measures(s)
-		var wg sync.WaitGroup
+		before := Measures(strategy)
+		var group sync.WaitGroup
 		for w := range callers {
-			wg.Go(func() {
+			group.Go(func() {
 				for range each {
-					if d, err := s.Take(t.Context(), quota.Request{Subject: subject(w), Policy: p, Units: 1}); err != nil || !d.Admitted {
-						t.Errorf("%+v, %v", d, err)
+					if decision, err := strategy.Take(t.Context(), quota.Request{Subject: subject(w), Policy: policy, Units: 1}); err != nil || !decision.Admitted {
+						t.Errorf("%+v, %v", decision, err)
 					}
 				}
 			})
 		}
-		wg.Wait()
-		after := Measures(s)
+		group.Wait()
+		after := Measures(strategy)
 		for name := range after {
 			after[name] -= before[name]
 		}
@@ -135,17 +135,17 @@ func CountsRetries(t *testing.T, s strategies.Strategy) {
 		if together["successes"] != callers*each || retries == 0 && clock.Nano()-from > int64(time.Minute) {
 			t.Errorf("on one key: %v, want %d successes with retries", together, callers*each)
 		}
-		if d, err := s.Take(t.Context(), quota.Request{Subject: hot, Policy: p, Units: 1}); err != nil || d.Admitted || d.Remaining != 0 {
-			t.Errorf("one more: %+v, %v", d, err)
+		if decision, err := strategy.Take(t.Context(), quota.Request{Subject: hot, Policy: policy, Units: 1}); err != nil || decision.Admitted || decision.Remaining != 0 {
+			t.Errorf("one more: %+v, %v", decision, err)
 		}
 	}
 }
 
 // Measures are the figures of a strategy that is a [strategies.Meter], by name.
-func Measures(s strategies.Strategy) map[string]int64 {
+func Measures(strategy strategies.Strategy) map[string]int64 {
 	out := map[string]int64{}
-	for _, m := range s.(strategies.Meter).Measures() {
-		out[m.Name] = m.Value
+	for _, measure := range strategy.(strategies.Meter).Measures() {
+		out[measure.Name] = measure.Value
 	}
 	return out
 }

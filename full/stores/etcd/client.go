@@ -13,25 +13,25 @@ import (
 )
 
 // client makes a client. The caller closes it.
-func (e *Store) client(o stores.ConnOptions) (*clientv3.Client, error) {
+func (e *Store) client(options stores.ConnOptions) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: e.endpoints, Username: e.user, Password: e.password, TLS: e.tls,
-		DialTimeout: grpcstore.Timeout(o), Logger: zap.NewNop(),
-		MaxUnaryRetries: uint(o.Retries) + 1, // attempts, by which 0 means a hundred
-		DialOptions:     grpcstore.Options(o, e.tls != nil),
+		DialTimeout: grpcstore.Timeout(options), Logger: zap.NewNop(),
+		MaxUnaryRetries: uint(options.Retries) + 1, // attempts, by which 0 means a hundred
+		DialOptions:     grpcstore.Options(options, e.tls != nil),
 	})
 }
 
 // Connect opens a client, and its one connection. [stores.Conn.Client] is a
 // [*clientv3.Client].
-func (e *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	c, err := e.client(o)
+func (e *Store) Connect(ctx context.Context, scope stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
+	client, err := e.client(options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd: %w", err)
 	}
-	if _, err := c.Get(ctx, scope.Prefix(), clientv3.WithCountOnly()); err != nil {
-		_ = c.Close()
+	if _, err := client.Get(ctx, scope.Prefix(), clientv3.WithCountOnly()); err != nil {
+		_ = client.Close()
 		return nil, fmt.Errorf("connect to etcd: %w", err)
 	}
-	return leases.Conn{Of: c, End: c.Close}, nil
+	return leases.Conn{Of: client, End: client.Close}, nil
 }

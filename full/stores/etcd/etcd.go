@@ -55,8 +55,8 @@ type common = leases.Common
 // if etcd is found on this machine, and otherwise an [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
-func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	server.RemoveLeftovers(ctx, o.Dir)
+func Open(ctx context.Context, spec string, options stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, options.Dir)
 	members, started := cluster.Size(strings.Replace(spec, "auto", "process", 1))
 	switch {
 	case started:
@@ -64,7 +64,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		if err != nil {
 			return nil, cluster.Missing(spec, err)
 		}
-		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
+		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, options) })
 	case strings.HasPrefix(spec, "http://"), strings.HasPrefix(spec, "https://"):
 		return openURL(ctx, spec)
 	}
@@ -88,10 +88,10 @@ func (e *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	e := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
-	e.common = e.self.Common()
-	e.self.Remove = e.remove
-	e.self.Usage = e.Usage
-	e.self.Reconnect = e.reconnect
-	return e
+	store := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
+	store.common = store.self.Common()
+	store.self.Remove = store.remove
+	store.self.Usage = store.Usage
+	store.self.Reconnect = store.reconnect
+	return store
 }

@@ -49,14 +49,14 @@ func (b *board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, kv := range keys.Kvs {
-			renewed[string(kv.Key[len(leasePrefix):])] = true
+		for _, keyValue := range keys.Kvs {
+			renewed[string(keyValue.Key[len(leasePrefix):])] = true
 		}
 	}
-	for _, kv := range held.Kvs {
-		o, _ := server.ParseOwner(string(kv.Value))
+	for _, keyValue := range held.Kvs {
+		owner, _ := server.ParseOwner(string(keyValue.Value))
 		out = append(out, leases.Entry{
-			Scope: stores.Scope(kv.Key[len(holdingPrefix):]), Text: string(kv.Value), Version: kv.ModRevision, Renewed: renewed[o.Run],
+			Scope: stores.Scope(keyValue.Key[len(holdingPrefix):]), Text: string(keyValue.Value), Version: keyValue.ModRevision, Renewed: renewed[owner.Run],
 		})
 	}
 	return out, nil
@@ -65,8 +65,8 @@ func (b *board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 // Enter implements [leases.Board].
 func (b *board) Enter(ctx context.Context, old leases.Entry, text string) (bool, error) {
 	key := holdingPrefix + string(old.Scope)
-	r, err := b.admin.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", old.Version)).Then(clientv3.OpPut(key, text)).Commit()
-	return err == nil && r.Succeeded, err
+	response, err := b.admin.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", old.Version)).Then(clientv3.OpPut(key, text)).Commit()
+	return err == nil && response.Succeeded, err
 }
 
 // Renew implements [leases.Board].
@@ -74,18 +74,18 @@ func (b *board) Renew(ctx context.Context, scopes []stores.Scope) error {
 	us := server.Us().Encode()
 	err := b.put(ctx, us)
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		l, gerr := b.admin.Grant(ctx, int64(server.LeaseLife.Seconds()))
+		response, gerr := b.admin.Grant(ctx, int64(server.LeaseLife.Seconds()))
 		if gerr != nil {
 			return gerr
 		}
-		b.lease = l.ID
+		b.lease = response.ID
 		err = b.put(ctx, us)
 	}
 	if err != nil {
 		return err
 	}
-	for _, s := range scopes {
-		if _, err := b.Enter(ctx, leases.Entry{Scope: s}, us); err != nil {
+	for _, scope := range scopes {
+		if _, err := b.Enter(ctx, leases.Entry{Scope: scope}, us); err != nil {
 			return err
 		}
 	}
@@ -124,11 +124,11 @@ func (b *board) Leave(ctx context.Context, scope stores.Scope, last bool) error 
 
 // Clear implements [leases.Board].
 func (b *board) Clear(ctx context.Context, scope stores.Scope) (int64, error) {
-	r, err := b.admin.Delete(ctx, scope.Prefix(), clientv3.WithPrefix())
+	response, err := b.admin.Delete(ctx, scope.Prefix(), clientv3.WithPrefix())
 	if err != nil {
 		return 0, err
 	}
-	return r.Deleted, nil
+	return response.Deleted, nil
 }
 
 // Count implements [leases.Board].

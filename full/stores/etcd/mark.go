@@ -27,11 +27,11 @@ func (e *Store) Mark(ctx context.Context, scope stores.Scope) error {
 func (e *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, error) {
 	key := mark(scope)
 	there := clientv3.Compare(clientv3.Version(key), ">", 0)
-	r, err := e.admin.Txn(ctx).If(there).Then(clientv3.OpPut(key, "1")).Commit()
+	response, err := e.admin.Txn(ctx).If(there).Then(clientv3.OpPut(key, "1")).Commit()
 	if err != nil {
 		return stores.Sign{}, err
 	}
-	return stores.Sign{There: r.Succeeded, Incarnation: fmt.Sprintf("%x/%d", r.Header.ClusterId, r.Header.RaftTerm)}, nil
+	return stores.Sign{There: response.Succeeded, Incarnation: fmt.Sprintf("%x/%d", response.Header.ClusterId, response.Header.RaftTerm)}, nil
 }
 
 // Unmark implements [stores.Marker].

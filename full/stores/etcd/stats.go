@@ -28,13 +28,13 @@ func (e *Store) Stats(ctx context.Context) (sum stores.Stats, err error) {
 		asked = asked[:1]
 	}
 	for _, endpoint := range asked {
-		s, serr := e.statsOf(ctx, endpoint)
+		stats, serr := e.statsOf(ctx, endpoint)
 		err = errors.Join(err, serr)
-		sum.Known = sum.Known || s.Known
-		sum.Incarnation = format.Join(",", sum.Incarnation, s.Incarnation)
-		sum.Commands = sum.Commands + s.Commands
-		sum.CPU = sum.CPU + s.CPU
-		sum.Memory = sum.Memory + s.Memory
+		sum.Known = sum.Known || stats.Known
+		sum.Incarnation = format.Join(",", sum.Incarnation, stats.Incarnation)
+		sum.Commands = sum.Commands + stats.Commands
+		sum.CPU = sum.CPU + stats.CPU
+		sum.Memory = sum.Memory + stats.Memory
 	}
 	if sum.Known {
 		return sum, nil

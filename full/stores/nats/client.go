@@ -27,21 +27,21 @@ type dialer struct {
 
 // Dial implements [natsgo.CustomDialer].
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
-	c, err := d.Dialer.Dial(network, address)
+	conn, err := d.Dialer.Dial(network, address)
 	if err != nil {
 		return nil, err
 	}
-	return d.o.Around(c, &parser{}), nil
+	return d.o.Around(conn, &parser{}), nil
 }
 
 // client makes a client. The caller closes it. While it has no connection,
 // publishing fails at once, as calls to other stores do.
-func (n *Store) client(o stores.ConnOptions, more ...natsgo.Option) (*natsgo.Conn, error) {
-	if o.Timeout == 0 {
-		o.Timeout = dialTimeout
+func (n *Store) client(connOptions stores.ConnOptions, more ...natsgo.Option) (*natsgo.Conn, error) {
+	if connOptions.Timeout == 0 {
+		connOptions.Timeout = dialTimeout
 	}
 	options := []natsgo.Option{
-		natsgo.Timeout(o.Timeout), natsgo.SetCustomDialer(&dialer{net.Dialer{Timeout: o.Timeout}, o}),
+		natsgo.Timeout(connOptions.Timeout), natsgo.SetCustomDialer(&dialer{net.Dialer{Timeout: connOptions.Timeout}, connOptions}),
 		natsgo.MaxReconnects(-1), natsgo.ReconnectWait(reconnectWait), natsgo.ReconnectJitter(0, 0), natsgo.ReconnectBufSize(-1),
 		natsgo.IgnoreDiscoveredServers(),
 		// The library prints errors that nobody asked for.
@@ -55,14 +55,14 @@ func (n *Store) client(o stores.ConnOptions, more ...natsgo.Option) (*natsgo.Con
 
 // Connect opens a client, and its one connection. [stores.Conn.Client] is a
 // [*natsgo.Conn].
-func (n *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	c, err := n.client(o)
+func (n *Store) Connect(ctx context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
+	conn, err := n.client(options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", err)
 	}
 	end := func() error {
-		c.Close()
+		conn.Close()
 		return nil
 	}
-	return leases.Conn{Of: c, End: end}, ctx.Err()
+	return leases.Conn{Of: conn, End: end}, ctx.Err()
 }

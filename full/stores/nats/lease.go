@@ -39,10 +39,10 @@ func (board) Name(scope stores.Scope) string { return scope.Schema() }
 
 // Entries implements [leases.Board].
 func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
-	err = b.all(ctx, func(s *jetstream.StreamInfo) {
-		if scope, ok := strings.CutPrefix(s.Config.Name, holdingPrefix); ok {
+	err = b.all(ctx, func(streamInfo *jetstream.StreamInfo) {
+		if scope, ok := strings.CutPrefix(streamInfo.Config.Name, holdingPrefix); ok {
 			out = append(out, leases.Entry{
-				Scope: stores.Scope(scope), Text: s.Config.Description, Version: int64(s.State.LastSeq), Renewed: s.State.Msgs > 0,
+				Scope: stores.Scope(scope), Text: streamInfo.Config.Description, Version: int64(streamInfo.State.LastSeq), Renewed: streamInfo.State.Msgs > 0,
 			})
 		}
 	})
@@ -52,9 +52,9 @@ func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 // Enter implements [leases.Board]. Of several that make a stream of one name, one does; of
 // several that take it over, one writes the next message.
 func (b board) Enter(ctx context.Context, old leases.Entry, text string) (bool, error) {
-	c := entry(old.Scope, text)
+	config := entry(old.Scope, text)
 	if old.Text == "" {
-		_, err := b.js.CreateStream(ctx, c)
+		_, err := b.js.CreateStream(ctx, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return false, nil
 		}
@@ -63,13 +63,13 @@ func (b board) Enter(ctx context.Context, old leases.Entry, text string) (bool, 
 		}
 		return true, b.renew(ctx, old.Scope)
 	}
-	_, err := b.js.Publish(ctx, c.Name, nil, jetstream.WithExpectLastSequence(uint64(old.Version)))
+	_, err := b.js.Publish(ctx, config.Name, nil, jetstream.WithExpectLastSequence(uint64(old.Version)))
 	var said *jetstream.APIError
 	if errors.As(err, &said) && said.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return false, nil
 	}
 	if err == nil {
-		_, err = b.js.UpdateStream(ctx, c)
+		_, err = b.js.UpdateStream(ctx, config)
 	}
 	return err == nil, err
 }
@@ -81,10 +81,10 @@ func (b board) renew(ctx context.Context, scope stores.Scope) error {
 
 // Renew implements [leases.Board].
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
-	for _, s := range scopes {
-		err := b.renew(ctx, s)
+	for _, scope := range scopes {
+		err := b.renew(ctx, scope)
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
-			_, err = b.Enter(ctx, leases.Entry{Scope: s}, server.Us().Encode())
+			_, err = b.Enter(ctx, leases.Entry{Scope: scope}, server.Us().Encode())
 		}
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
 // Clear implements [leases.Board]. What it counts are streams.
 func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
 	var names []string
-	err = b.streams(ctx, scope, func(s *jetstream.StreamInfo) { names = append(names, s.Config.Name) })
+	err = b.streams(ctx, scope, func(streamInfo *jetstream.StreamInfo) { names = append(names, streamInfo.Config.Name) })
 	for _, name := range names {
 		derr := b.js.DeleteStream(ctx, name)
 		if derr == nil {
@@ -120,9 +120,9 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 // Count implements [leases.Board]. What it counts are messages.
 func (b board) Count(ctx context.Context, entered []stores.Scope) (map[stores.Scope]int64, error) {
 	counts := map[stores.Scope]int64{}
-	err := b.all(ctx, func(s *jetstream.StreamInfo) {
-		if rest, ok := strings.CutPrefix(s.Config.Name, family); ok {
-			counts[cluster.Within(rest, entered)] += int64(s.State.Msgs)
+	err := b.all(ctx, func(streamInfo *jetstream.StreamInfo) {
+		if rest, ok := strings.CutPrefix(streamInfo.Config.Name, family); ok {
+			counts[cluster.Within(rest, entered)] += int64(streamInfo.State.Msgs)
 		}
 	})
 	return counts, err

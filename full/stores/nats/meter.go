@@ -19,24 +19,24 @@ type parser struct {
 }
 
 // Parse reads the next piece of what the client writes.
-func (r *parser) Parse(p []byte) (out stores.Parsed, ok bool) {
-	for len(p) > 0 {
+func (r *parser) Parse(data []byte) (out stores.Parsed, ok bool) {
+	for len(data) > 0 {
 		if r.skip > 0 {
-			n := min(r.skip, len(p))
+			n := min(r.skip, len(data))
 			r.skip -= n
-			p = p[n:]
+			data = data[n:]
 			if r.skip == 0 {
 				out.Commands++
 			}
 			continue
 		}
-		end := bytes.IndexByte(p, '\n')
+		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
-			r.line = append(r.line, p...)
+			r.line = append(r.line, data...)
 			return out, len(r.line) <= longestLine
 		}
-		r.line = append(r.line, p[:end]...)
-		p = p[end+1:]
+		r.line = append(r.line, data[:end]...)
+		data = data[end+1:]
 		fields := bytes.Fields(r.line)
 		r.line = r.line[:0]
 		if len(fields) == 0 {

@@ -55,15 +55,15 @@ type common = leases.Common
 // if nats-server is found on this machine, and otherwise an [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
-func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	server.RemoveLeftovers(ctx, o.Dir)
+func Open(ctx context.Context, spec string, options stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, options.Dir)
 	switch {
 	case spec == "auto" || spec == "process":
 		bin, err := find()
 		if err != nil {
 			return nil, cluster.Missing(spec, err)
 		}
-		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, options) })
 	case strings.HasPrefix(spec, "nats://"), strings.HasPrefix(spec, "tls://"):
 		return openURL(ctx, spec)
 	}
@@ -96,14 +96,14 @@ func newStore(own server.Server, about stores.Info) *Store {
 
 // Usage counts the messages in streams of the scope. Those of a stream without a
 // largest age never expire.
-func (n *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
-	err = n.streams(ctx, scope, func(s *jetstream.StreamInfo) {
-		u.Keys += int64(s.State.Msgs)
-		if s.Config.MaxAge == 0 {
-			u.WithoutTTL += int64(s.State.Msgs)
+func (n *Store) Usage(ctx context.Context, scope stores.Scope) (usage stores.Usage, err error) {
+	err = n.streams(ctx, scope, func(streamInfo *jetstream.StreamInfo) {
+		usage.Keys += int64(streamInfo.State.Msgs)
+		if streamInfo.Config.MaxAge == 0 {
+			usage.WithoutTTL += int64(streamInfo.State.Msgs)
 		}
 	})
-	return u, err
+	return usage, err
 }
 
 // remove removes the streams of the scope, and no others.
@@ -114,9 +114,9 @@ func (n *Store) remove(ctx context.Context, scope stores.Scope) error {
 
 // streams calls f for each stream of the scope.
 func (n *Store) streams(ctx context.Context, scope stores.Scope, f func(*jetstream.StreamInfo)) error {
-	return n.all(ctx, func(s *jetstream.StreamInfo) {
-		if name := s.Config.Name; name == scope.Schema() || strings.HasPrefix(name, scope.Schema()+"_") {
-			f(s)
+	return n.all(ctx, func(streamInfo *jetstream.StreamInfo) {
+		if name := streamInfo.Config.Name; name == scope.Schema() || strings.HasPrefix(name, scope.Schema()+"_") {
+			f(streamInfo)
 		}
 	})
 }
@@ -124,8 +124,8 @@ func (n *Store) streams(ctx context.Context, scope stores.Scope, f func(*jetstre
 // all calls f for each stream of the account.
 func (n *Store) all(ctx context.Context, f func(*jetstream.StreamInfo)) error {
 	list := n.js.ListStreams(ctx)
-	for s := range list.Info() {
-		f(s)
+	for streamInfo := range list.Info() {
+		f(streamInfo)
 	}
 	return format.Wrapf(list.Err(), "list its streams")
 }
@@ -133,9 +133,9 @@ func (n *Store) all(ctx context.Context, f func(*jetstream.StreamInfo)) error {
 // Stats is what can be told without the server's monitoring: which one it is, and
 // what a child of ours has used.
 func (n *Store) Stats(context.Context) (stores.Stats, error) {
-	s := stores.Stats{Known: true, Incarnation: n.admin.ConnectedServerId()}
+	stats := stores.Stats{Known: true, Incarnation: n.admin.ConnectedServerId()}
 	if pid := n.PID(); pid != 0 {
-		s.CPU, _ = server.CPUOfTree(pid)
+		stats.CPU, _ = server.CPUOfTree(pid)
 	}
-	return s, nil
+	return stats, nil
 }

@@ -34,25 +34,25 @@ func find() (string, error) {
 	return server.Find(program(), "use --store nats=URL ("+urls+")")
 }
 
-func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	home, err := server.NewHome(o.Dir, "nats", "nobody")
+func start(ctx context.Context, bin string, port int, options stores.Options) (*Store, error) {
+	home, err := server.NewHome(options.Dir, "nats", "nobody")
 	if err != nil {
 		return nil, err
 	}
 	name := filepath.Base(home.Dir.Path)
 	password := server.NewPassword()
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	file, err := home.WriteSecret("nats.conf", config(name, addr, home.Data, password, o))
+	file, err := home.WriteSecret("nats.conf", config(name, addr, home.Data, password, options))
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(bin, "--config", file)
 	cmd.Dir, cmd.Env = home.Data, server.Env()
-	c, err := home.Start(cmd)
+	child, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
-	n := newStore(c, stores.Info{
+	n := newStore(child, stores.Info{
 		Kind: stores.KindProcess, Detail: "one server with JetStream, child process of " + bin + home.As,
 		Durability: "streams in files, synced every two minutes", Addr: addr,
 	})
@@ -60,22 +60,22 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 	n.user = ownUser
 	n.password = password
 	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
-	if err := server.Await(ctx, c, taken, func(ctx context.Context) error { return n.connect(ctx, name) }); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err := server.Await(ctx, child, taken, func(ctx context.Context) error { return n.connect(ctx, name) }); err != nil {
+		return nil, errors.Join(err, child.Close())
 	}
 	return n, nil
 }
 
 // config is the configuration of a server started here.
-func config(name, addr, data, password string, o stores.Options) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "server_name: %q\nlisten: %q\n", name, addr)
-	fmt.Fprintf(&b, "jetstream {\n  store_dir: %q\n}\n", data)
-	fmt.Fprintf(&b, "authorization {\n  user: %q\n  password: %q\n}\n", ownUser, password)
-	for name, value := range o.Settings {
-		fmt.Fprintf(&b, "%s: %s\n", name, value)
+func config(name, addr, data, password string, options stores.Options) string {
+	var builder strings.Builder
+	fmt.Fprintf(&builder, "server_name: %q\nlisten: %q\n", name, addr)
+	fmt.Fprintf(&builder, "jetstream {\n  store_dir: %q\n}\n", data)
+	fmt.Fprintf(&builder, "authorization {\n  user: %q\n  password: %q\n}\n", ownUser, password)
+	for name, value := range options.Settings {
+		fmt.Fprintf(&builder, "%s: %s\n", name, value)
 	}
-	return b.String()
+	return builder.String()
 }
 
 // connect makes the admin client, and makes sure that the server has JetStream, and
@@ -141,16 +141,16 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 // parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing
 // of what may be a password.
 func parse(spec string) (*Store, error) {
-	m, ok := cluster.Parse(spec, passwordEnv)
+	members, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
 		return nil, errors.New("--store nats= is not a valid URL: " +
 			"write nats://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
-	n := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
-	n.url = strings.Join(m.URLs(), ",")
-	n.user = m.User
-	n.password = m.Password
+	n := newStore(nil, stores.Info{Addr: strings.Join(members.Addrs, ",")})
+	n.url = strings.Join(members.URLs(), ",")
+	n.user = members.User
+	n.password = members.Password
 	n.self.Share(board{n})
 	return n, nil
 }

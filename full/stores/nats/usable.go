@@ -17,11 +17,11 @@ import (
 // and a consumer, publish, and remove both. What it cannot remove is empty again.
 func (n *Store) usable(ctx context.Context) error {
 	name := family + "check_" + strings.ToLower(crand.Text())
-	s, err := n.js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: jetstream.FileStorage, MaxMsgs: 1})
+	stream, err := n.js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: jetstream.FileStorage, MaxMsgs: 1})
 	if err != nil {
 		return fmt.Errorf("make a stream: %w", err)
 	}
-	_, err = s.CreateConsumer(ctx, jetstream.ConsumerConfig{})
+	_, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{})
 	if err != nil {
 		err = fmt.Errorf("make a consumer: %w", err)
 	} else if _, err = n.js.Publish(ctx, name, []byte("1"), jetstream.WithRetryAttempts(0)); err != nil {

@@ -30,26 +30,26 @@ type group struct {
 }
 
 // openProcess starts a Redis, and one server without a limit.
-func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	s := &Store{bin: bin, options: o, password: server.NewPassword()}
+func openProcess(ctx context.Context, bin string, options stores.Options) (*Store, error) {
+	store := &Store{bin: bin, options: options, password: server.NewPassword()}
 	var err error
-	settings := map[string]string{"requirepass": s.password}
-	s.redis, err = redis.Open(ctx, "process", stores.Options{Dir: o.Dir, Settings: settings})
+	settings := map[string]string{"requirepass": store.password}
+	store.redis, err = redis.Open(ctx, "process", stores.Options{Dir: options.Dir, Settings: settings})
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit needs a Redis of its own: %w", err)
 	}
-	s.Kind = driverName
-	first, err := s.serve(ctx, nil)
+	store.Kind = driverName
+	first, err := store.serve(ctx, nil)
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, store.Close())
 	}
-	s.info = stores.Info{
+	store.info = stores.Info{
 		Kind: stores.KindProcess,
 		Detail: "servers for each configuration, child processes of " + bin +
-			", counting in a redis-server " + s.redis.Info().Version + " of their own",
+			", counting in a redis-server " + store.redis.Info().Version + " of their own",
 		Version: version(bin), Durability: "counts in Redis, without persistence", Addr: first.addrs[0],
 	}
-	return s, nil
+	return store, nil
 }
 
 // version is that of the module that the program was built from; "" if it does not
@@ -117,8 +117,8 @@ func (s *Store) launch(ctx context.Context, g *group, text string, settings map[
 		addr  string
 	}
 	r, err := server.Launch(s.bin, 0, func(port int) (running, error) {
-		c, err := s.start(ctx, port, g.domain, text, settings)
-		return running{c, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, err
+		child, err := s.start(ctx, port, g.domain, text, settings)
+		return running{child, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, err
 	})
 	if err == nil {
 		g.Group = append(g.Group, r.child)
@@ -154,32 +154,32 @@ func (s *Store) start(ctx context.Context, port int, domain, text string, settin
 	if cache := settings["cache"]; cache != "" {
 		cmd.Env = append(cmd.Env, "LOCAL_CACHE_SIZE_IN_BYTES="+cache)
 	}
-	c, err := home.Start(cmd)
+	child, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
 	ours := func(ctx context.Context) error { return s.answers(ctx, addr, domain, settings != nil) }
-	if err := server.Await(ctx, c, taken, ours); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err := server.Await(ctx, child, taken, ours); err != nil {
+		return nil, errors.Join(err, child.Close())
 	}
-	return c, nil
+	return child, nil
 }
 
 // answers asks a server, and looks whether it has the limit: the kernel lets several
 // servers of one user share a port.
 func (s *Store) answers(ctx context.Context, addr, domain string, limited bool) error {
-	cc, err := s.dial(addr, stores.ConnOptions{})
+	conn, err := s.dial(addr, stores.ConnOptions{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = cc.Close() }()
+	defer func() { _ = conn.Close() }()
 	entry := &common.RateLimitDescriptor_Entry{Key: Key, Value: "?"}
-	r, err := rls.NewRateLimitServiceClient(cc).ShouldRateLimit(ctx, &rls.RateLimitRequest{
+	response, err := rls.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rls.RateLimitRequest{
 		Domain: domain, Descriptors: []*common.RateLimitDescriptor{{Entries: []*common.RateLimitDescriptor_Entry{entry}}},
 	})
-	if err == nil && limited != (len(r.Statuses) == 1 && r.Statuses[0].CurrentLimit != nil) {
+	if err == nil && limited != (len(response.Statuses) == 1 && response.Statuses[0].CurrentLimit != nil) {
 		err = server.ErrPortTaken
 	}
 	return err

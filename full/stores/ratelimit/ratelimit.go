@@ -81,15 +81,15 @@ var (
 // Open opens what spec names: "auto", "process" or URLs. auto is process if the
 // programs are found on this machine, and otherwise an [stores.AbsentError]. A service
 // of a user's own is sent no request, which it would count.
-func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+func Open(ctx context.Context, spec string, options stores.Options) (*Store, error) {
 	switch {
 	case spec == "auto" || spec == "process":
 		bin, err := find()
 		if err == nil {
-			var s *Store
-			s, err = openProcess(ctx, bin, o)
+			var store *Store
+			store, err = openProcess(ctx, bin, options)
 			if err == nil {
-				return s, nil
+				return store, nil
 			}
 		}
 		if spec == "auto" && ctx.Err() == nil {
@@ -104,25 +104,25 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 
 // openURL looks whether something listens at each address.
 func openURL(ctx context.Context, spec string) (*Store, error) {
-	m, ok := cluster.Parse(spec, "")
-	if !ok || m.User != "" {
+	members, ok := cluster.Parse(spec, "")
+	if !ok || members.User != "" {
 		return nil, errors.New("--store ratelimit= is not a valid URL: write grpc://host:port, further servers as host:port after commas; " +
 			"there is no user or password")
 	}
-	s := &Store{addrs: m.Addrs, encrypted: m.Scheme == "grpcs", info: stores.Info{
+	store := &Store{addrs: members.Addrs, encrypted: members.Scheme == "grpcs", info: stores.Info{
 		Kind: stores.KindURL, Detail: "a service that was already running, measured from outside; it may serve others too",
-		Durability: "unknown", Addr: m.Addrs[0],
+		Durability: "unknown", Addr: members.Addrs[0],
 	}}
-	for _, addr := range s.addrs {
-		c, err := (&net.Dialer{Timeout: grpcstore.DialTimeout}).DialContext(ctx, "tcp", addr)
+	for _, addr := range store.addrs {
+		conn, err := (&net.Dialer{Timeout: grpcstore.DialTimeout}).DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store ratelimit=URL", addr, format.OneLine(err.Error()))
 		}
-		if err := c.Close(); err != nil {
+		if err := conn.Close(); err != nil {
 			return nil, err
 		}
 	}
-	return s, nil
+	return store, nil
 }
 
 // program is the server's. Its container image and go install name it differently.
@@ -185,17 +185,17 @@ func (s *Store) Close() error {
 }
 
 // Connect makes a client, whose connections are opened by its first requests.
-func (s *Store) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	c := &Client{store: s, options: o, conns: map[string]*grpc.ClientConn{}}
-	return leases.Conn{Of: c, End: c.close}, nil
+func (s *Store) Connect(_ context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
+	client := &Client{store: s, options: options, conns: map[string]*grpc.ClientConn{}}
+	return leases.Conn{Of: client, End: client.close}, nil
 }
 
 func (c *Client) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
-	for _, cc := range c.conns {
-		errs = append(errs, cc.Close())
+	for _, conn := range c.conns {
+		errs = append(errs, conn.Close())
 	}
 	c.conns = nil
 	return errors.Join(errs...)
@@ -218,15 +218,15 @@ func (c *Client) Started() bool { return c.store.redis != nil }
 // the limit; domain and key of another service are not known, and "".
 func (c *Client) Locate(
 	ctx context.Context, settings map[string]string, instance int,
-) (cc grpc.ClientConnInterface, domain, key string, err error) {
+) (clientConnInterface grpc.ClientConnInterface, domain, key string, err error) {
 	addrs := c.store.addrs
 	if c.store.redis != nil {
-		g, err := c.store.serve(ctx, settings)
+		group, err := c.store.serve(ctx, settings)
 		if err != nil {
 			return nil, "", "", err
 		}
-		addrs = g.addrs
-		domain = g.domain
+		addrs = group.addrs
+		domain = group.domain
 		key = Key
 	}
 	addr := addrs[instance%len(addrs)]
@@ -249,12 +249,12 @@ func (c *Client) Locate(
 	return own, domain, key, nil
 }
 
-func (s *Store) dial(addr string, o stores.ConnOptions) (*grpc.ClientConn, error) {
+func (s *Store) dial(addr string, options stores.ConnOptions) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if s.encrypted {
 		creds = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
 	}
-	how := append(grpcstore.Options(o, s.encrypted), grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableRetry())
+	how := append(grpcstore.Options(options, s.encrypted), grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableRetry())
 	return grpc.NewClient("passthrough:///"+addr, how...)
 }
 
@@ -265,12 +265,12 @@ type cold struct {
 
 // Invoke implements [grpc.ClientConnInterface].
 func (c cold) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	cc, err := c.dial()
+	conn, err := c.dial()
 	if err != nil {
 		return err
 	}
-	err = cc.Invoke(ctx, method, args, reply, opts...)
-	if cerr := cc.Close(); err == nil {
+	err = conn.Invoke(ctx, method, args, reply, opts...)
+	if cerr := conn.Close(); err == nil {
 		err = cerr
 	}
 	return err

@@ -26,18 +26,18 @@ type silence struct{}
 func (silence) Printf(string, ...any) {}
 
 // client makes a client with a session, logged in. The caller closes it.
-func (z *Store) client(ctx context.Context, o stores.ConnOptions) (*zk.Conn, error) {
-	if o.Timeout == 0 {
-		o.Timeout = dialTimeout
+func (z *Store) client(ctx context.Context, options stores.ConnOptions) (*zk.Conn, error) {
+	if options.Timeout == 0 {
+		options.Timeout = dialTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
 	defer cancel()
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		c, err := net.DialTimeout(network, address, timeout)
+		conn, err := net.DialTimeout(network, address, timeout)
 		if err != nil {
 			return nil, err
 		}
-		return o.Around(c, newParser()), nil
+		return options.Around(conn, newParser()), nil
 	}
 	c, events, err := zk.Connect(z.servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}), zk.WithLogInfo(false))
 	if err != nil {
@@ -61,14 +61,14 @@ func (z *Store) client(ctx context.Context, o stores.ConnOptions) (*zk.Conn, err
 }
 
 // Connect opens a client, and its session. [stores.Conn.Client] is a [*zk.Conn].
-func (z *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	c, err := z.client(ctx, o)
+func (z *Store) Connect(ctx context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
+	conn, err := z.client(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to zookeeper: %w", err)
 	}
 	end := func() error {
-		c.Close()
+		conn.Close()
 		return nil
 	}
-	return leases.Conn{Of: c, End: end}, nil
+	return leases.Conn{Of: conn, End: end}, nil
 }

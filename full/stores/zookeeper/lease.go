@@ -56,8 +56,8 @@ func (b board) Entries(ctx context.Context) ([]leases.Entry, error) {
 			if err != nil {
 				return nil, err
 			}
-			o, _ := server.ParseOwner(string(text))
-			out = append(out, leases.Entry{Scope: stores.Scope(scope), Text: string(text), Version: int64(stat.Version), Renewed: renewed[o.Run]})
+			owner, _ := server.ParseOwner(string(text))
+			out = append(out, leases.Entry{Scope: stores.Scope(scope), Text: string(text), Version: int64(stat.Version), Renewed: renewed[owner.Run]})
 		}
 		return out, nil
 	})
@@ -82,16 +82,16 @@ func (b board) Enter(ctx context.Context, old leases.Entry, text string) (bool, 
 // Renew implements [leases.Board]. A session that goes on needs nothing: a new one needs a
 // node of its own.
 func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
-	us := server.Us()
+	owner := server.Us()
 	_, err := cancel.Call(ctx, func() (string, error) {
-		return b.admin.Create("/"+leasePrefix+us.Run, []byte(us.Encode()), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		return b.admin.Create("/"+leasePrefix+owner.Run, []byte(owner.Encode()), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	})
 	if errors.Is(err, zk.ErrNodeExists) {
 		err = nil
 	}
-	for _, s := range scopes {
+	for _, scope := range scopes {
 		if err == nil {
-			_, err = b.Enter(ctx, leases.Entry{Scope: s}, us.Encode())
+			_, err = b.Enter(ctx, leases.Entry{Scope: scope}, owner.Encode())
 		}
 	}
 	return err

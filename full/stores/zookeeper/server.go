@@ -38,27 +38,27 @@ func find() (string, error) {
 }
 
 // start starts the servers of an ensemble, the first of them on the port.
-func start(ctx context.Context, bin string, members, port int, o stores.Options) (*Store, error) {
-	z := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "transaction log, fsync before each answer"})
-	z.user, z.password = super, server.NewPassword()
+func start(ctx context.Context, bin string, members, port int, options stores.Options) (*Store, error) {
+	store := newStore(nil, stores.Info{Kind: stores.KindProcess, Durability: "transaction log, fsync before each answer"})
+	store.user, store.password = super, server.NewPassword()
 	others, err := ensemble(members)
 	if err != nil {
 		return nil, err
 	}
-	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) { return z.add(bin, number, port, others, o) })
+	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) { return store.add(bin, number, port, others, options) })
 	if err != nil {
 		return nil, err
 	}
-	z.self.Own = own
-	z.self.About.Addr = strings.Join(z.servers, ",")
+	store.self.Own = own
+	store.self.About.Addr = strings.Join(store.servers, ",")
 	for i, s := range own {
-		one := *z
-		one.servers = z.servers[i : i+1]
+		one := *store
+		one.servers = store.servers[i : i+1]
 		// The server may be built without anything that prints why it ended.
 		taken := func(string) bool {
-			l, err := net.Listen("tcp", z.servers[i])
+			listener, err := net.Listen("tcp", store.servers[i])
 			if err == nil {
-				_ = l.Close()
+				_ = listener.Close()
 			}
 			return err != nil
 		}
@@ -67,10 +67,10 @@ func start(ctx context.Context, bin string, members, port int, o stores.Options)
 		}
 		one.admin.Close()
 	}
-	if err := z.connect(ctx, dialTimeout); err != nil {
+	if err := store.connect(ctx, dialTimeout); err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
-	return z, nil
+	return store, nil
 }
 
 // ensemble are the lines by which several servers know each other.
@@ -84,12 +84,12 @@ func ensemble(members int) (lines []string, err error) {
 }
 
 // add starts one server on a port.
-func (z *Store) add(bin string, number, port int, others []string, o stores.Options) (*server.Child, error) {
-	home, err := server.NewHome(o.Dir, "zookeeper", "nobody")
+func (z *Store) add(bin string, number, port int, others []string, options stores.Options) (*server.Child, error) {
+	home, err := server.NewHome(options.Dir, "zookeeper", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	file, err := home.WriteSecret("zoo.cfg", config(home.Data, port, others, o))
+	file, err := home.WriteSecret("zoo.cfg", config(home.Data, port, others, options))
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func (z *Store) add(bin string, number, port int, others []string, o stores.Opti
 }
 
 // config is the configuration of a server started here.
-func config(data string, port int, others []string, o stores.Options) string {
+func config(data string, port int, others []string, options stores.Options) string {
 	lines := append([]string{
 		"tickTime=2000", "dataDir=" + data, "clientPort=" + strconv.Itoa(port), "clientPortAddress=127.0.0.1",
 		"admin.enableServer=false", "maxClientCnxns=0", "4lw.commands.whitelist=srvr",
 	}, others...)
-	for name, value := range o.Settings {
+	for name, value := range options.Settings {
 		lines = append(lines, name+"="+value)
 	}
 	return strings.Join(lines, "\n") + "\n"
@@ -153,18 +153,18 @@ var errNotServing = errors.New("it says that it is not currently serving request
 
 // version asks the first server for its version, which the four letters srvr do.
 func (z *Store) version(timeout time.Duration) (string, error) {
-	c, err := net.DialTimeout("tcp", z.servers[0], timeout)
+	conn, err := net.DialTimeout("tcp", z.servers[0], timeout)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(clock.Wall{}.Now().Add(timeout)); err != nil {
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(clock.Wall{}.Now().Add(timeout)); err != nil {
 		return "", err
 	}
-	if _, err := io.WriteString(c, "srvr"); err != nil {
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(c, 4096))
+	text, err := io.ReadAll(io.LimitReader(conn, 4096))
 	if err != nil {
 		return "", err
 	}
@@ -193,39 +193,39 @@ func (z *Store) connect(ctx context.Context, timeout time.Duration) (err error) 
 }
 
 func openURL(ctx context.Context, spec string) (*Store, error) {
-	z, err := parse(spec)
+	store, err := parse(spec)
 	if err != nil {
 		return nil, err
 	}
-	z.self.About.Kind = stores.KindURL
-	z.self.About.Detail = "servers that were already running; they may serve others too"
-	z.self.About.Durability = "transaction log; what is synced before an answer, the server decides"
-	err = z.connect(ctx, dialTimeout)
+	store.self.About.Kind = stores.KindURL
+	store.self.About.Detail = "servers that were already running; they may serve others too"
+	store.self.About.Durability = "transaction log; what is synced before an answer, the server decides"
+	err = store.connect(ctx, dialTimeout)
 	if err == nil {
-		err = z.usable(ctx)
+		err = store.usable(ctx)
 		if err == nil {
-			return z, nil
+			return store, nil
 		}
-		z.admin.Close()
+		store.admin.Close()
 	}
-	return nil, cluster.Reach{Self: z.self, Password: z.password, Env: passwordEnv, Why: z.unusable}.Explain(ctx, err)
+	return nil, cluster.Reach{Self: store.self, Password: store.password, Env: passwordEnv, Why: store.unusable}.Explain(ctx, err)
 }
 
 // parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of
 // what may be a password.
 func parse(spec string) (*Store, error) {
-	m, ok := cluster.Parse(spec, passwordEnv)
+	members, ok := cluster.Parse(spec, passwordEnv)
 	if !ok {
 		return nil, errors.New("--store zookeeper= is not a valid URL: " +
 			"write zk://user:password@host:port, further servers as host:port after commas, " +
 			"and %-encode what is special in a password")
 	}
-	z := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
-	z.servers = m.Addrs
-	z.user = m.User
-	z.password = m.Password
-	z.self.Share(board{z})
-	return z, nil
+	store := newStore(nil, stores.Info{Addr: strings.Join(members.Addrs, ",")})
+	store.servers = members.Addrs
+	store.user = members.User
+	store.password = members.Password
+	store.self.Share(board{store})
+	return store, nil
 }
 
 func survey(context.Context) []stores.Finding {

@@ -58,8 +58,8 @@ type common = leases.Common
 // [stores.AbsentError].
 //
 // Errors are of one line, say how to go on, and hold no password.
-func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	server.RemoveLeftovers(ctx, o.Dir)
+func Open(ctx context.Context, spec string, options stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, options.Dir)
 	members, started := cluster.Size(strings.Replace(spec, "auto", "process", 1))
 	switch {
 	case started:
@@ -67,7 +67,7 @@ func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 		if err != nil {
 			return nil, cluster.Missing(spec, err)
 		}
-		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, o) })
+		return server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, members, port, options) })
 	case strings.HasPrefix(spec, "zk://"):
 		return openURL(ctx, spec)
 	}
@@ -91,12 +91,12 @@ func (z *Store) Close() error {
 }
 
 func newStore(own server.Server, about stores.Info) *Store {
-	z := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
-	z.common = z.self.Common()
-	z.self.Remove = z.removeAll
-	z.self.Usage = z.Usage
-	z.self.Reconnect = z.reconnect
-	return z
+	store := &Store{self: &leases.Self{Kind: driverName, About: about, Own: own}}
+	store.common = store.self.Common()
+	store.self.Remove = store.removeAll
+	store.self.Usage = store.Usage
+	store.self.Reconnect = store.reconnect
+	return store
 }
 
 // Usage counts the nodes below those of the scope. None of them ever expires.
@@ -104,10 +104,10 @@ func (z *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, er
 	return cancel.Call(ctx, func() (stores.Usage, error) { return z.usage(ctx, scope) })
 }
 
-func (z *Store) usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+func (z *Store) usage(ctx context.Context, scope stores.Scope) (usage stores.Usage, err error) {
 	roots, err := z.roots(ctx, scope)
 	if err != nil {
-		return u, err
+		return usage, err
 	}
 	for _, root := range roots {
 		children, _, err := z.admin.Children(root)
@@ -115,12 +115,12 @@ func (z *Store) usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 			continue
 		}
 		if err != nil {
-			return u, fmt.Errorf("list the nodes below %s: %w", root, err)
+			return usage, fmt.Errorf("list the nodes below %s: %w", root, err)
 		}
-		u.Keys += int64(len(children))
-		u.WithoutTTL += int64(len(children))
+		usage.Keys += int64(len(children))
+		usage.WithoutTTL += int64(len(children))
 	}
-	return u, nil
+	return usage, nil
 }
 
 // batch is how many nodes are removed at a time.
@@ -135,12 +135,12 @@ func (z *Store) removeAll(ctx context.Context, scope stores.Scope) error {
 // reconnect makes a client anew: one that knows of more than the server, which came back
 // empty, is turned away.
 func (z *Store) reconnect(ctx context.Context) error {
-	c, err := z.client(ctx, stores.ConnOptions{})
+	conn, err := z.client(ctx, stores.ConnOptions{})
 	if err != nil {
 		return err
 	}
 	z.admin.Close()
-	z.admin = c
+	z.admin = conn
 	return nil
 }
 
@@ -158,8 +158,8 @@ func (z *Store) remove(ctx context.Context, node string) (removed int64, err err
 			return removed, err
 		}
 		ops := make([]any, len(some))
-		for i, c := range some {
-			ops[i] = &zk.DeleteRequest{Path: node + "/" + c, Version: -1}
+		for i, text := range some {
+			ops[i] = &zk.DeleteRequest{Path: node + "/" + text, Version: -1}
 		}
 		if _, err := z.admin.Multi(ops...); err != nil {
 			return removed, fmt.Errorf("remove %d nodes below %s: %w", len(some), node, err)
@@ -194,10 +194,10 @@ func (z *Store) Stats(context.Context) (stores.Stats, error) {
 	if z.self.Own == nil {
 		return stores.Stats{}, nil
 	}
-	s := stores.Stats{Known: true, Incarnation: strconv.Itoa(z.PID())}
+	stats := stores.Stats{Known: true, Incarnation: strconv.Itoa(z.PID())}
 	for _, c := range z.self.Own.(server.Group) {
 		used, _ := server.CPUOfTree(c.PID())
-		s.CPU += used
+		stats.CPU += used
 	}
-	return s, nil
+	return stats, nil
 }

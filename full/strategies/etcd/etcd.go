@@ -48,8 +48,8 @@ func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 
 // Key implements [cas.Store]. The subject comes last, so that no other part can be
 // taken for a piece of it.
-func (c *counter) Key(s quota.Subject, p *quota.Policy, index int64) string {
-	return c.prefix + p.Name + "/" + p.Window.Label(index) + "/" + string(s)
+func (c *counter) Key(subject quota.Subject, policy *quota.Policy, index int64) string {
+	return c.prefix + policy.Name + "/" + policy.Window.Label(index) + "/" + string(subject)
 }
 
 // Prepare implements [cas.Store].
@@ -57,11 +57,11 @@ func (c *counter) Prepare(context.Context) error { return nil }
 
 // Read implements [cas.Store].
 func (c *counter) Read(ctx context.Context, key string) (cas.Version, error) {
-	r, err := c.etcd.Get(ctx, key)
+	response, err := c.etcd.Get(ctx, key)
 	if err != nil {
 		return cas.Version{}, err
 	}
-	return read(r)
+	return read(response)
 }
 
 // Swap implements [cas.Store]. The version is the revision of the last change, 0 if
@@ -76,32 +76,32 @@ func (c *counter) Swap(
 			Else(clientv3.OpGet(key)).
 			Commit()
 	}
-	var r *clientv3.TxnResponse
+	var response *clientv3.TxnResponse
 	if c.leases == nil || span.End.IsZero() {
-		r, err = put()
+		response, err = put()
 	} else {
 		err = c.leases.with(ctx, span, func(id clientv3.LeaseID) (err error) {
-			r, err = put(clientv3.WithLease(id))
+			response, err = put(clientv3.WithLease(id))
 			return err
 		})
 	}
-	if err != nil || r.Succeeded {
+	if err != nil || response.Succeeded {
 		return cas.Version{}, err == nil, err
 	}
-	now, err = read((*clientv3.GetResponse)(r.Responses[0].GetResponseRange()))
+	now, err = read((*clientv3.GetResponse)(response.Responses[0].GetResponseRange()))
 	return now, false, err
 }
 
 // read is the counter of a response.
-func read(r *clientv3.GetResponse) (cas.Version, error) {
-	if len(r.Kvs) == 0 {
+func read(response *clientv3.GetResponse) (cas.Version, error) {
+	if len(response.Kvs) == 0 {
 		return cas.Version{}, nil
 	}
-	units, err := strconv.ParseInt(string(r.Kvs[0].Value), 10, 64)
+	units, err := strconv.ParseInt(string(response.Kvs[0].Value), 10, 64)
 	if err != nil {
-		return cas.Version{}, fmt.Errorf("key %q holds no number", r.Kvs[0].Key)
+		return cas.Version{}, fmt.Errorf("key %q holds no number", response.Kvs[0].Key)
 	}
-	return cas.Version{Units: units, Number: r.Kvs[0].ModRevision, Known: true}, nil
+	return cas.Version{Units: units, Number: response.Kvs[0].ModRevision, Known: true}, nil
 }
 
 // grace is how long keys outlive their window, for instances whose clocks are
@@ -147,7 +147,7 @@ func (l *leases) get(ctx context.Context, span quota.Span, ended clientv3.LeaseI
 	}
 	now := l.clock.Now()
 	seconds := int64(max(span.End.Sub(now), 0)+grace)/int64(time.Second) + 1
-	r, err := l.etcd.Grant(ctx, seconds)
+	response, err := l.etcd.Grant(ctx, seconds)
 	if err != nil {
 		return 0, err
 	}
@@ -159,8 +159,8 @@ func (l *leases) get(ctx context.Context, span quota.Span, ended clientv3.LeaseI
 			delete(l.held, end)
 		}
 	}
-	l.held[span.End] = r.ID
-	return r.ID, nil
+	l.held[span.End] = response.ID
+	return response.ID, nil
 }
 
 // maxOps is how many operations a transaction may have by etcd's defaults.
@@ -168,20 +168,20 @@ const maxOps = 128
 
 // Provision writes the counters of the window in force. A counter that exists is
 // replaced.
-func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	for _, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+func (c *counter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	for _, grant := range grants {
+		if grant.Limit != policy.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
 		}
 	}
-	span := p.Window.At(c.Clock.Now())
+	span := policy.Window.At(c.Clock.Now())
 	write := func(options ...clientv3.OpOption) error {
 		for batch := range slices.Chunk(grants, maxOps) {
 			ops := make([]clientv3.Op, len(batch))
-			for i, g := range batch {
-				key := c.Key(g.Subject, p, span.Index)
-				ops[i] = clientv3.OpPut(key, strconv.FormatInt(g.Used, 10), options...)
-				if g.Used == 0 {
+			for i, grant := range batch {
+				key := c.Key(grant.Subject, policy, span.Index)
+				ops[i] = clientv3.OpPut(key, strconv.FormatInt(grant.Used, 10), options...)
+				if grant.Used == 0 {
 					ops[i] = clientv3.OpDelete(key)
 				}
 			}

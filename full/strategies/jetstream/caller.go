@@ -39,9 +39,9 @@ func (q *queue) ask(ctx context.Context, o order) (answer, error) {
 		return answer{}, err
 	}
 	select {
-	case r := <-wait:
-		q.note(o.Key, o.Verb, r)
-		return r.answer, r.err
+	case reply := <-wait:
+		q.note(o.Key, o.Verb, reply)
+		return reply.answer, reply.err
 	case err := <-stored.Err():
 		return answer{}, err
 	case <-ctx.Done():
@@ -102,9 +102,9 @@ func (q *queue) forget(id uint64) {
 }
 
 // hear takes the consumer's answers.
-func (q *queue) hear(m *nats.Msg) {
+func (q *queue) hear(msg *nats.Msg) {
 	var a answer
-	if err := json.Unmarshal(m.Data, &a); err != nil {
+	if err := json.Unmarshal(msg.Data, &a); err != nil {
 		return
 	}
 	q.mu.Lock()

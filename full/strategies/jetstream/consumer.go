@@ -31,9 +31,9 @@ type consumer struct {
 }
 
 // startConsumer reads the stream from its beginning.
-func startConsumer(ctx context.Context, conn *nats.Conn, js jetstream.JetStream, clock quota.Clock, n names) (*consumer, error) {
+func startConsumer(ctx context.Context, conn *nats.Conn, stream jetstream.JetStream, clock quota.Clock, n names) (*consumer, error) {
 	c := &consumer{nats: conn, clock: clock, counters: map[key]int64{}, newest: map[string]int64{}}
-	ordered, err := js.OrderedConsumer(ctx, n.stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
+	ordered, err := stream.OrderedConsumer(ctx, n.stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
 	if err != nil {
 		return nil, fmt.Errorf("reading the stream %s: %w", n.stream, err)
 	}
@@ -50,17 +50,17 @@ func startConsumer(ctx context.Context, conn *nats.Conn, js jetstream.JetStream,
 }
 
 // handle carries one message of the stream out. Messages come one by one.
-func (c *consumer) handle(m jetstream.Msg) {
+func (c *consumer) handle(msg jetstream.Msg) {
 	var o order
-	if err := json.Unmarshal(m.Data(), &o); err != nil {
+	if err := json.Unmarshal(msg.Data(), &o); err != nil {
 		return // not one of ours
 	}
-	a := c.apply(o)
+	answer := c.apply(o)
 	// An answer that cannot be sent now would come too late: its caller was told that
 	// the connection is lost.
-	_ = c.nats.Publish(o.Answer, encode(a))
+	_ = c.nats.Publish(o.Answer, encode(answer))
 	c.decided.Add(1)
-	if meta, err := m.Metadata(); err == nil {
+	if meta, err := msg.Metadata(); err == nil {
 		lag := int64(max(c.clock.Now().Sub(meta.Timestamp), 0))
 		c.lag.Add(lag)
 		c.longest.Store(max(c.longest.Load(), lag))
@@ -74,9 +74,9 @@ func (c *consumer) apply(o order) answer {
 	c.forget(o.Key)
 	switch o.Verb {
 	case set:
-		for s, units := range o.Counters {
+		for subject, units := range o.Counters {
 			k := o.Key
-			k.Subject = s
+			k.Subject = subject
 			c.counters[k] = units
 			if units == 0 {
 				delete(c.counters, k)
@@ -109,23 +109,23 @@ func (c *consumer) forget(k key) {
 	if !ok {
 		return
 	}
-	for x := range c.counters {
-		if x.Policy == k.Policy && x.Window < k.Window-1 {
-			delete(c.counters, x)
+	for key := range c.counters {
+		if key.Policy == k.Policy && key.Window < k.Window-1 {
+			delete(c.counters, key)
 		}
 	}
 }
 
 // tell answers what a counter is.
-func (c *consumer) tell(m *nats.Msg) {
+func (c *consumer) tell(msg *nats.Msg) {
 	var k key
-	if err := json.Unmarshal(m.Data, &k); err != nil {
+	if err := json.Unmarshal(msg.Data, &k); err != nil {
 		return
 	}
 	c.mu.Lock()
 	used, known := c.counters[k]
 	c.mu.Unlock()
-	_ = m.Respond(encode(answer{Used: used, Known: known}))
+	_ = msg.Respond(encode(answer{Used: used, Known: known}))
 }
 
 // stop ends the consumer, and waits until it has.

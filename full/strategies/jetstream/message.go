@@ -46,12 +46,12 @@ type answer struct {
 	Known bool  `json:"known"`
 }
 
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
+func encode(value any) []byte {
+	data, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // the types above have nothing that cannot be encoded
 	}
-	return b
+	return data
 }
 
 // names of the stream and of what goes over NATS in addition. NATS takes no colons

@@ -60,18 +60,18 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if !ok {
 		return nil, errors.New("queue needs NATS")
 	}
-	js, err := jetstream.New(conn)
+	stream, err := jetstream.New(conn)
 	if err != nil {
 		return nil, fmt.Errorf("using JetStream: %w", err)
 	}
 	q := &queue{
-		nats: conn, js: js, clock: env.Clock, names: newNames(env.Prefix), inbox: nats.NewInbox(),
+		nats: conn, js: stream, clock: env.Clock, names: newNames(env.Prefix), inbox: nats.NewInbox(),
 		admits:  env.Options["meanwhile"] == consensus.MeanwhileAdmit,
 		waiting: map[uint64]chan reply{}, ahead: map[uint64]key{}, full: map[key]bool{},
 	}
 	making, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	if _, err := js.CreateOrUpdateStream(making, jetstream.StreamConfig{
+	if _, err := stream.CreateOrUpdateStream(making, jetstream.StreamConfig{
 		Name: q.names.stream, Subjects: []string{q.names.requests()}, Storage: jetstream.FileStorage,
 	}); err != nil {
 		return nil, fmt.Errorf("making the stream %s: %w", q.names.stream, err)
@@ -82,7 +82,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	}
 	conn.SetDisconnectErrHandler(func(_ *nats.Conn, err error) { q.lose(err) })
 	if env.Instance == 0 {
-		q.consumer, err = startConsumer(making, conn, js, env.Clock, q.names)
+		q.consumer, err = startConsumer(making, conn, stream, env.Clock, q.names)
 		if err != nil {
 			return nil, errors.Join(err, q.answers.Unsubscribe())
 		}
@@ -96,46 +96,46 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 
 // Take implements [strategies.Strategy].
 func (q *queue) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
+	policy := req.Policy
 	now := q.clock.Now()
-	span := p.Window.At(now)
-	k := key{p.Name, span.Index, req.Subject}
-	o := order{Verb: take, Key: k, Units: req.Units, Limit: p.Limit}
-	d := quota.Decision{Tier: TierQueue, Reservation: quota.Reservation{Request: req, Window: span.Index}}
+	span := policy.Window.At(now)
+	k := key{policy.Name, span.Index, req.Subject}
+	o := order{Verb: take, Key: k, Units: req.Units, Limit: policy.Limit}
+	decision := quota.Decision{Tier: TierQueue, Reservation: quota.Reservation{Request: req, Window: span.Index}}
 	if q.admits && !q.isFull(k) {
 		if err := q.leave(ctx, o); err != nil {
 			return quota.Decision{}, fmt.Errorf("asking for %s: %w", req.Subject, err)
 		}
-		d.Admitted = true
-		d.Tier = TierMeanwhile
-		d.Remaining = -1
-		return d, nil
+		decision.Admitted = true
+		decision.Tier = TierMeanwhile
+		decision.Remaining = -1
+		return decision, nil
 	}
-	a, err := q.ask(ctx, o)
+	answer, err := q.ask(ctx, o)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("asking for %s: %w", req.Subject, err)
 	}
-	d.Admitted = a.Admitted
-	d.Remaining = max(p.Limit-a.Used, 0)
-	if !a.Admitted {
-		d.Reservation = quota.Reservation{}
-		if p.Window.Kind.Tumbling() {
-			d.RetryAfter = span.End.Sub(now)
+	decision.Admitted = answer.Admitted
+	decision.Remaining = max(policy.Limit-answer.Used, 0)
+	if !answer.Admitted {
+		decision.Reservation = quota.Reservation{}
+		if policy.Window.Kind.Tumbling() {
+			decision.RetryAfter = span.End.Sub(now)
 		}
 	}
-	return d, nil
+	return decision, nil
 }
 
 // Refund puts the units back by another message. It remembers nothing: a
 // reservation that is refunded twice gives its units back twice. Units of a request
 // that went ahead, and that the consumer turned down, were never charged; giving
 // them back frees units of others.
-func (q *queue) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
+func (q *queue) Refund(ctx context.Context, reservation quota.Reservation) error {
+	req := reservation.Request
 	if req.Policy == nil {
 		return errors.New("refund of a reservation that no admitted request made")
 	}
-	_, err := q.ask(ctx, order{Verb: refund, Key: key{req.Policy.Name, r.Window, req.Subject}, Units: req.Units})
+	_, err := q.ask(ctx, order{Verb: refund, Key: key{req.Policy.Name, reservation.Window, req.Subject}, Units: req.Units})
 	if err != nil {
 		return fmt.Errorf("refunding %s: %w", req.Subject, err)
 	}
@@ -143,14 +143,14 @@ func (q *queue) Refund(ctx context.Context, r quota.Reservation) error {
 }
 
 // Used implements [strategies.Viewer].
-func (q *queue) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	m, err := q.nats.RequestWithContext(ctx, q.names.used(), encode(key{p.Name, p.Window.At(q.clock.Now()).Index, s}))
+func (q *queue) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	msg, err := q.nats.RequestWithContext(ctx, q.names.used(), encode(key{policy.Name, policy.Window.At(q.clock.Now()).Index, subject}))
 	if err != nil {
-		return nil, fmt.Errorf("asking what %s has used: %w", s, err)
+		return nil, fmt.Errorf("asking what %s has used: %w", subject, err)
 	}
 	var a answer
-	if err := json.Unmarshal(m.Data, &a); err != nil {
-		return nil, fmt.Errorf("asking what %s has used: %w", s, err)
+	if err := json.Unmarshal(msg.Data, &a); err != nil {
+		return nil, fmt.Errorf("asking what %s has used: %w", subject, err)
 	}
 	return []quota.Reading{{Tier: TierQueue, Units: a.Used, Known: a.Known}}, nil
 }
@@ -160,17 +160,17 @@ func (q *queue) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]q
 const grantsPerMessage = 1000
 
 // Provision sets the counters of the window in force.
-func (q *queue) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	index := p.Window.At(q.clock.Now()).Index
+func (q *queue) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	index := policy.Window.At(q.clock.Now()).Index
 	for some := range slices.Chunk(grants, grantsPerMessage) {
 		counters := make(map[quota.Subject]int64, len(some))
-		for _, g := range some {
-			if g.Limit != p.Limit {
-				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		for _, grant := range some {
+			if grant.Limit != policy.Limit {
+				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
 			}
-			counters[g.Subject] = g.Used
+			counters[grant.Subject] = grant.Used
 		}
-		if _, err := q.ask(ctx, order{Verb: set, Key: key{Policy: p.Name, Window: index}, Counters: counters}); err != nil {
+		if _, err := q.ask(ctx, order{Verb: set, Key: key{Policy: policy.Name, Window: index}, Counters: counters}); err != nil {
 			return fmt.Errorf("provision %d subjects: %w", len(some), err)
 		}
 	}

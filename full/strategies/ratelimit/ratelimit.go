@@ -29,7 +29,7 @@ func init() {
 // client is that of the store.
 type client interface {
 	Started() bool
-	Locate(ctx context.Context, settings map[string]string, instance int) (cc grpc.ClientConnInterface, domain, key string, err error)
+	Locate(ctx context.Context, settings map[string]string, instance int) (clientConnInterface grpc.ClientConnInterface, domain, key string, err error)
 }
 
 // subject stands in a value for the subject of a request.
@@ -70,34 +70,34 @@ func openClient(env strategies.Env) (*limiter, error) {
 }
 
 func openLimit(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-	l, err := openClient(env)
+	limiter, err := openClient(env)
 	if err != nil {
 		return nil, err
 	}
-	o := env.Options
-	l.timeout = o.Duration("timeout")
-	l.domain = o["domain"]
-	l.descriptors, err = service.Descriptors(o["descriptors"])
+	options := env.Options
+	limiter.timeout = options.Duration("timeout")
+	limiter.domain = options["domain"]
+	limiter.descriptors, err = service.Descriptors(options["descriptors"])
 	if err != nil {
 		return nil, err
 	}
-	l.settings = func(p *quota.Policy) map[string]string {
-		return map[string]string{"unit": service.UnitOf(p), "limit": strconv.FormatInt(p.Limit, 10), "cache": o["cache"], "servers": o["servers"]}
+	limiter.settings = func(policy *quota.Policy) map[string]string {
+		return map[string]string{"unit": service.UnitOf(policy), "limit": strconv.FormatInt(policy.Limit, 10), "cache": options["cache"], "servers": options["servers"]}
 	}
-	return l, nil
+	return limiter, nil
 }
 
 // bareDomain is asked of services of a user's own, whose configuration does not have it.
 const bareDomain = "quotabench-bare"
 
 func openBare(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-	l, err := openClient(env)
+	limiter, err := openClient(env)
 	if err != nil {
 		return nil, err
 	}
-	l.domain = bareDomain
-	l.descriptors = [][][2]string{{{"subject", subject}}}
-	return l, nil
+	limiter.domain = bareDomain
+	limiter.descriptors = [][][2]string{{{"subject", subject}}}
+	return limiter, nil
 }
 
 // Take implements [strategies.Strategy].
@@ -105,7 +105,7 @@ func (l *limiter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	if req.Units < 1 || req.Units > math.MaxUint32 {
 		return quota.Decision{}, fmt.Errorf("a request of %d units: hits_addend has 32 bits", req.Units)
 	}
-	s, err := l.site(ctx, req.Policy)
+	site, err := l.site(ctx, req.Policy)
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -114,8 +114,8 @@ func (l *limiter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 		ctx, cancel = context.WithTimeout(ctx, l.timeout)
 		defer cancel()
 	}
-	answer, err := s.calls.ShouldRateLimit(ctx, &rls.RateLimitRequest{
-		Domain: s.domain, Descriptors: fill(s.descriptors, l.prefix+string(req.Subject)), HitsAddend: uint32(req.Units),
+	answer, err := site.calls.ShouldRateLimit(ctx, &rls.RateLimitRequest{
+		Domain: site.domain, Descriptors: fill(site.descriptors, l.prefix+string(req.Subject)), HitsAddend: uint32(req.Units),
 	})
 	if err != nil {
 		return quota.Decision{}, err
@@ -125,64 +125,64 @@ func (l *limiter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 
 // decide makes a decision of an answer: the least that is left under the limits that it
 // names, and the longest time until one that is used up begins anew.
-func (l *limiter) decide(r *rls.RateLimitResponse) (quota.Decision, error) {
-	d := quota.Decision{Tier: service.TierService, Remaining: -1}
-	for _, s := range r.Statuses {
-		if s.CurrentLimit == nil {
+func (l *limiter) decide(response *rls.RateLimitResponse) (quota.Decision, error) {
+	decision := quota.Decision{Tier: service.TierService, Remaining: -1}
+	for _, status := range response.Statuses {
+		if status.CurrentLimit == nil {
 			continue
 		}
-		if left := int64(s.LimitRemaining); d.Remaining < 0 || left < d.Remaining {
-			d.Remaining = left
+		if left := int64(status.LimitRemaining); decision.Remaining < 0 || left < decision.Remaining {
+			decision.Remaining = left
 		}
-		if s.Code == rls.RateLimitResponse_OVER_LIMIT && s.DurationUntilReset != nil {
-			d.RetryAfter = max(d.RetryAfter, s.DurationUntilReset.AsDuration())
+		if status.Code == rls.RateLimitResponse_OVER_LIMIT && status.DurationUntilReset != nil {
+			decision.RetryAfter = max(decision.RetryAfter, status.DurationUntilReset.AsDuration())
 		}
 	}
-	if d.Remaining < 0 {
+	if decision.Remaining < 0 {
 		l.unlimited.Add(1)
 		if l.settings != nil && l.client.Started() {
 			return quota.Decision{}, errors.New("ratelimit answers without a limit, although its configuration has one for every subject")
 		}
 	}
-	switch r.OverallCode {
+	switch response.OverallCode {
 	case rls.RateLimitResponse_OK:
-		d.Admitted = true
-		d.RetryAfter = 0
+		decision.Admitted = true
+		decision.RetryAfter = 0
 	case rls.RateLimitResponse_OVER_LIMIT:
 	default:
-		return quota.Decision{}, fmt.Errorf("the service answers with the code %s, which means neither admitted nor rejected", r.OverallCode)
+		return quota.Decision{}, fmt.Errorf("the service answers with the code %s, which means neither admitted nor rejected", response.OverallCode)
 	}
-	return d, nil
+	return decision, nil
 }
 
 // site is where a policy is asked for. A server that is started here has its limit from
 // then on.
-func (l *limiter) site(ctx context.Context, p *quota.Policy) (*site, error) {
+func (l *limiter) site(ctx context.Context, policy *quota.Policy) (*site, error) {
 	l.mu.RLock()
-	s, ok := l.sites[p.Name]
+	s, ok := l.sites[policy.Name]
 	l.mu.RUnlock()
 	if ok {
 		return s, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s, ok := l.sites[p.Name]; ok {
-		return s, nil
+	if site, ok := l.sites[policy.Name]; ok {
+		return site, nil
 	}
 	var settings map[string]string
 	if l.settings != nil {
-		settings = l.settings(p)
+		settings = l.settings(policy)
 	}
-	cc, domain, key, err := l.client.Locate(ctx, settings, l.instance)
+	clientConnInterface, domain, key, err := l.client.Locate(ctx, settings, l.instance)
 	if err != nil {
 		return nil, err
 	}
-	s = &site{calls: rls.NewRateLimitServiceClient(cc), domain: l.domain, descriptors: l.descriptors}
+	s = &site{calls: rls.NewRateLimitServiceClient(clientConnInterface), domain: l.domain, descriptors: l.descriptors}
 	if l.client.Started() {
 		s.domain = domain
 		s.descriptors = [][][2]string{{{key, subject}}}
 	}
-	l.sites[p.Name] = s
+	l.sites[policy.Name] = s
 	return s, nil
 }
 
@@ -190,11 +190,11 @@ func (l *limiter) site(ctx context.Context, p *quota.Policy) (*site, error) {
 func fill(template [][][2]string, name string) []*common.RateLimitDescriptor {
 	out := make([]*common.RateLimitDescriptor, len(template))
 	for i, entries := range template {
-		d := &common.RateLimitDescriptor{Entries: make([]*common.RateLimitDescriptor_Entry, len(entries))}
+		descriptor := &common.RateLimitDescriptor{Entries: make([]*common.RateLimitDescriptor_Entry, len(entries))}
 		for j, e := range entries {
-			d.Entries[j] = &common.RateLimitDescriptor_Entry{Key: e[0], Value: strings.ReplaceAll(e[1], subject, name)}
+			descriptor.Entries[j] = &common.RateLimitDescriptor_Entry{Key: e[0], Value: strings.ReplaceAll(e[1], subject, name)}
 		}
-		out[i] = d
+		out[i] = descriptor
 	}
 	return out
 }

@@ -71,8 +71,8 @@ func rootOf(prefix string) string {
 
 // Key implements [cas.Store]: the path of a node. Names are escaped, so that none
 // holds a slash or a colon of its own.
-func (c *counter) Key(s quota.Subject, p *quota.Policy, index int64) string {
-	return c.root + "/" + url.QueryEscape(p.Name) + ":" + url.QueryEscape(p.Window.Label(index)) + ":" + url.QueryEscape(string(s))
+func (c *counter) Key(subject quota.Subject, policy *quota.Policy, index int64) string {
+	return c.root + "/" + url.QueryEscape(policy.Name) + ":" + url.QueryEscape(policy.Window.Label(index)) + ":" + url.QueryEscape(string(subject))
 }
 
 // Prepare implements [cas.Store].
@@ -141,19 +141,19 @@ func (c *counter) write(ctx context.Context, path string, at cas.Version, units 
 const setUpAtOnce = 64
 
 // Provision writes the nodes of the window in force. One that exists is replaced.
-func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	index := p.Window.At(c.Clock.Now()).Index
+func (c *counter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	index := policy.Window.At(c.Clock.Now()).Index
 	for _, grant := range grants {
-		if grant.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, p.Name, p.Limit)
+		if grant.Limit != policy.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(setUpAtOnce)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(setUpAtOnce)
 	for _, grant := range grants {
-		g.Go(func() error { return c.set(ctx, c.Key(grant.Subject, p, index), grant.Used) })
+		group.Go(func() error { return c.set(ctx, c.Key(grant.Subject, policy, index), grant.Used) })
 	}
-	return g.Wait()
+	return group.Wait()
 }
 
 // set gives a counter a value, whatever its version is.
@@ -189,8 +189,8 @@ func ask[T any](ctx context.Context, call func() (T, error)) (v T, err error) {
 		done <- result{v, err}
 	}()
 	select {
-	case r := <-done:
-		return r.v, r.err
+	case result := <-done:
+		return result.v, result.err
 	case <-ctx.Done():
 		return v, ctx.Err()
 	}

@@ -53,27 +53,27 @@ var builtin []byte
 func Builtin() (*List, error) { return Parse("faults.yaml", builtin) }
 
 // Parse reads a list of faults. An error names the path, and the line if the text is no YAML of this form.
-func Parse(path string, b []byte) (*List, error) {
-	l := new(List)
-	if err := claims.Decode(path, b, l); err != nil {
+func Parse(path string, data []byte) (*List, error) {
+	list := new(List)
+	if err := claims.Decode(path, data, list); err != nil {
 		return nil, err
 	}
-	if len(l.Faults) == 0 || len(l.Policies) == 0 {
+	if len(list.Faults) == 0 || len(list.Policies) == 0 {
 		return nil, fmt.Errorf("%s: give at least one of faults and one of policies", path)
 	}
-	names := l.Names()
-	for i, f := range l.Faults {
-		if f.Name == "" || f.Says == "" || slices.Index(names, f.Name) < i {
-			return nil, fmt.Errorf("%s: fault %d (%q) needs a name of its own and a sentence: write name: and says: with it", path, i+1, f.Name)
+	names := list.Names()
+	for i, fault := range list.Faults {
+		if fault.Name == "" || fault.Says == "" || slices.Index(names, fault.Name) < i {
+			return nil, fmt.Errorf("%s: fault %d (%q) needs a name of its own and a sentence: write name: and says: with it", path, i+1, fault.Name)
 		}
 	}
-	return l, nil
+	return list, nil
 }
 
 // Names of the faults.
 func (l *List) Names() (out []string) {
-	for _, f := range l.Faults {
-		out = append(out, f.Name)
+	for _, fault := range l.Faults {
+		out = append(out, fault.Name)
 	}
 	return out
 }
@@ -85,17 +85,17 @@ func (l *List) Keep(names []string) error {
 			return quota.Unknown("fault", n, known, "")
 		}
 	}
-	l.Faults = slices.DeleteFunc(l.Faults, func(f Fault) bool { return len(names) > 0 && !slices.Contains(names, f.Name) })
+	l.Faults = slices.DeleteFunc(l.Faults, func(fault Fault) bool { return len(names) > 0 && !slices.Contains(names, fault.Name) })
 	return nil
 }
 
 // Files are the cells of the strategies, a file for each fault. Strategies with the same settings share a run.
 func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 	var out []*claims.File
-	for _, f := range l.Faults {
+	for _, fault := range l.Faults {
 		texts := l.Policies
-		if len(f.Policies) > 0 {
-			texts = f.Policies
+		if len(fault.Policies) > 0 {
+			texts = fault.Policies
 		}
 		policies := make([]quota.Policy, len(texts))
 		for i, text := range texts {
@@ -105,44 +105,44 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 				return nil, err
 			}
 		}
-		file := &claims.File{Record: f.Name, Title: f.Says, Longer: l.Longer, Runs: map[string]claims.Run{}}
+		file := &claims.File{Record: fault.Name, Title: fault.Says, Longer: l.Longer, Runs: map[string]claims.Run{}}
 		names := map[string]string{} // of runs, by their settings
 		for _, sel := range chosen {
-			store, meets := f.meets(sel)
+			store, meets := fault.meets(sel)
 			if !meets {
 				continue
 			}
 			label := sel.String()
-			c := claims.Claim{ID: label, Says: f.Says}
-			served := slices.IndexFunc(policies, func(p quota.Policy) bool { return sel.ServesPolicy(&p) == nil })
+			claim := claims.Claim{ID: label, Says: fault.Says}
+			served := slices.IndexFunc(policies, func(policy quota.Policy) bool { return sel.ServesPolicy(&policy) == nil })
 			switch {
 			case served < 0:
-				c.Unmeasurable = "it serves no policy of the list"
-			case f.Crosses && sel.Reset == strategies.ResetsNever:
-				c.Unmeasurable = "it has no reset, and a window ends"
+				claim.Unmeasurable = "it serves no policy of the list"
+			case fault.Crosses && sel.Reset == strategies.ResetsNever:
+				claim.Unmeasurable = "it has no reset, and a window ends"
 			}
-			if c.Unmeasurable != "" {
-				file.Claims = append(file.Claims, c)
+			if claim.Unmeasurable != "" {
+				file.Claims = append(file.Claims, claim)
 				continue
 			}
-			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings, strings.ReplaceAll(f.Settings, "{store}", store))
+			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings, strings.ReplaceAll(fault.Settings, "{store}", store))
 			name, ok := names[settings]
 			if !ok {
-				name = f.Name
+				name = fault.Name
 				if len(names) > 0 {
-					name = fmt.Sprintf("%s-%d", f.Name, len(names)+1)
+					name = fmt.Sprintf("%s-%d", fault.Name, len(names)+1)
 				}
 				names[settings] = name
 				file.Runs[name] = claims.Run{Command: "run", Quick: settings + " " + l.Quick, Full: settings + " " + l.Full}
 			}
-			r := file.Runs[name]
-			r.Command += " " + label
-			file.Runs[name] = r
-			c.Cell = &claims.Cell{Run: name, Label: label}
+			run := file.Runs[name]
+			run.Command += " " + label
+			file.Runs[name] = run
+			claim.Cell = &claims.Cell{Run: name, Label: label}
 			if sel.Down != nil {
-				c.Cell.Down = sel.Down(sel.Options)
+				claim.Cell.Down = sel.Down(sel.Options)
 			}
-			file.Claims = append(file.Claims, c)
+			file.Claims = append(file.Claims, claim)
 		}
 		if len(file.Claims) > 0 {
 			out = append(out, file)
@@ -155,11 +155,11 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 }
 
 // meets reports whether a strategy needs the store that has the fault, and which of its stores that is.
-func (f *Fault) meets(s strategies.Selection) (store string, ok bool) {
+func (f *Fault) meets(selection strategies.Selection) (store string, ok bool) {
 	if f.Needs == "" {
 		return "", true
 	}
-	for _, n := range s.Needs {
+	for _, n := range selection.Needs {
 		kind, _, _ := strings.Cut(string(n), ".")
 		if n == strategies.NeedSource {
 			n = strategies.NeedPostgres

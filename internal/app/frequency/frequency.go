@@ -90,22 +90,22 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 	case len(report.Runs) != 1:
 		return nil
 	}
-	r := &report.Runs[0]
-	for _, f := range findings {
-		x := results.AtRate{Rate: rate, Subjects: subjects, Requests: r.Issued}
-		switch f.Property {
+	run := &report.Runs[0]
+	for _, finding := range findings {
+		atRate := results.AtRate{Rate: rate, Subjects: subjects, Requests: run.Issued}
+		switch finding.Property {
 		case explore.Leak:
-			if r.Leak.Trials == 0 {
+			if run.Leak.Trials == 0 {
 				continue
 			}
-			x.Units = r.Leak.Units
-			x.Met = r.Leak.LeakedTrials
-			x.Windows = r.Leak.Trials
+			atRate.Units = run.Leak.Units
+			atRate.Met = run.Leak.LeakedTrials
+			atRate.Windows = run.Leak.Trials
 		case explore.FalseReject:
-			x.Units = r.FalseRejects.Units
-			x.Met = r.FalseRejects.Count
+			atRate.Units = run.FalseRejects.Units
+			atRate.Met = run.FalseRejects.Count
 		}
-		f.AtRate = &x
+		finding.AtRate = &atRate
 	}
 	return nil
 }
@@ -113,10 +113,10 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 // met are the findings that a simulation can meet.
 func met(found *results.Search) (out []*results.Finding) {
 	for i := range found.Findings {
-		f := &found.Findings[i]
-		injected := slices.ContainsFunc(f.Faults, func(x quota.Fault) bool { return x != quota.FaultClock })
-		if !injected && (f.Property == explore.Leak || f.Property == explore.FalseReject) {
-			out = append(out, f)
+		finding := &found.Findings[i]
+		injected := slices.ContainsFunc(finding.Faults, func(fault quota.Fault) bool { return fault != quota.FaultClock })
+		if !injected && (finding.Property == explore.Leak || finding.Property == explore.FalseReject) {
+			out = append(out, finding)
 		}
 	}
 	return out
@@ -126,12 +126,12 @@ func met(found *results.Search) (out []*results.Finding) {
 // scripts do more than take units.
 func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.Config, subjects int64, err error) {
 	var costs []int64
-	for _, s := range cfg.Scripts {
-		for _, a := range s {
-			if a.Kind != explore.Take {
+	for _, script := range cfg.Scripts {
+		for _, action := range script {
+			if action.Kind != explore.Take {
 				return plan, 0, nil
 			}
-			costs = collect.Union(costs, a.Units)
+			costs = collect.Union(costs, action.Units)
 		}
 	}
 	slices.Sort(costs)
@@ -157,10 +157,10 @@ var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // shape is how many subjects ask, and for how long: for some windows if a subject has
 // so many requests, and each for the beginning of one if windows are longer.
-func shape(p *quota.Policy, rate float64) (subjects int64, long time.Duration) {
+func shape(policy *quota.Policy, rate float64) (subjects int64, long time.Duration) {
 	seconds := func(n float64) time.Duration { return time.Duration(n / rate * float64(time.Second)) }
 	long = max(shortest, seconds(asked))
-	if all := windows * verdict.Length(p, began); all > long && all <= seconds(requests/fewSubjects) {
+	if all := windows * verdict.Length(policy, began); all > long && all <= seconds(requests/fewSubjects) {
 		long = all
 	}
 	return max(1, int64(requests/(rate*long.Seconds()))), long

@@ -65,30 +65,32 @@ func Measured(live *measure.Live) Source {
 // their seconds are those of virtual time, and their latencies modelled.
 func Simulated(live *sim.Live) Source {
 	return func() []byte {
-		return text(simulated, func(m *Metric) string { return m.Virtual }, live.Figures(), func(f *sim.LiveFigures) []string {
-			return []string{"strategy", f.Strategy, "loop", f.Loop, "time", "virtual"}
+		return text(simulated, func(metric *Metric) string { return metric.Virtual }, live.Figures(), func(figures *sim.LiveFigures) []string {
+			return []string{"strategy", figures.Strategy, "loop", figures.Loop, "time", "virtual"}
 		})
 	}
 }
 
 // Text renders the figures of a measurement.
 func Text(all []measure.LiveFigures) []byte {
-	labels := func(f *measure.LiveFigures) []string { return []string{"strategy", f.Strategy, "loop", f.Loop} }
-	return text(measured, func(m *Metric) string { return m.Help }, all, labels)
+	labels := func(figures *measure.LiveFigures) []string {
+		return []string{"strategy", figures.Strategy, "loop", figures.Loop}
+	}
+	return text(measured, func(metric *Metric) string { return metric.Help }, all, labels)
 }
 
 func text[F any](metrics read[F], help func(*Metric) string, all []F, labels func(*F) []string) []byte {
 	var w writer
-	for _, m := range declared() {
-		said := help(&m)
+	for _, metric := range declared() {
+		said := help(&metric)
 		if said == "" {
 			continue
 		}
-		fmt.Fprintf(&w.b, "# HELP %s %s\n# TYPE %s %s\n", m.Name, said, m.Name, m.Type)
-		w.name = m.Name
+		fmt.Fprintf(&w.b, "# HELP %s %s\n# TYPE %s %s\n", metric.Name, said, metric.Name, metric.Type)
+		w.name = metric.Name
 		for i := range all {
 			w.labels = labels(&all[i])
-			metrics[m.Name](&w, &all[i])
+			metrics[metric.Name](&w, &all[i])
 		}
 	}
 	return w.b.Bytes()
@@ -96,20 +98,20 @@ func text[F any](metrics read[F], help func(*Metric) string, all []F, labels fun
 
 // measured are the metrics that a measurement serves.
 var measured = read[measure.LiveFigures]{
-	"quota_check_duration_us":          func(w *writer, f *measure.LiveFigures) { w.latencies(f.Latencies) },
-	"quota_cache_hit_rate":             func(w *writer, f *measure.LiveFigures) { w.hitRates(f.Latencies) },
-	"quota_throughput_checks_per_sec":  func(w *writer, f *measure.LiveFigures) { w.put("", f.PerS) },
-	"quota_bloom_false_positive_rate":  func(w *writer, f *measure.LiveFigures) { w.falsePositives(meter(f)) },
+	"quota_check_duration_us":          func(w *writer, figures *measure.LiveFigures) { w.latencies(figures.Latencies) },
+	"quota_cache_hit_rate":             func(w *writer, figures *measure.LiveFigures) { w.hitRates(figures.Latencies) },
+	"quota_throughput_checks_per_sec":  func(w *writer, figures *measure.LiveFigures) { w.put("", figures.PerS) },
+	"quota_bloom_false_positive_rate":  func(w *writer, figures *measure.LiveFigures) { w.falsePositives(meter(figures)) },
 	"quota_enforcement_violations":     violations,
 	"quota_sync_lag_seconds":           lag,
 	"quota_drift_percentage":           drift,
 	"quota_cache_unavailable":          unavailable,
-	"quota_fallback_count":             func(w *writer, f *measure.LiveFigures) { w.fallbacks(f.Latencies) },
+	"quota_fallback_count":             func(w *writer, figures *measure.LiveFigures) { w.fallbacks(figures.Latencies) },
 	"quotabench_certain_leak_units":    certainLeak,
 	"quotabench_certain_false_rejects": certainFalseRejects,
 	"quotabench_sync_period_seconds":   syncPeriod,
-	"quotabench_round":                 func(w *writer, f *measure.LiveFigures) { w.put("", float64(f.Round)) },
-	"quotabench_running":               func(w *writer, f *measure.LiveFigures) { w.is(f.Running) },
+	"quotabench_round":                 func(w *writer, figures *measure.LiveFigures) { w.put("", float64(figures.Round)) },
+	"quotabench_running":               func(w *writer, figures *measure.LiveFigures) { w.is(figures.Running) },
 }
 
 // writer writes samples of one metric.
@@ -136,25 +138,25 @@ func (w *writer) put(suffix string, value float64, labels ...string) {
 
 // is writes 1 for what is so, and 0 for what is not.
 func (w *writer) is(so bool) {
-	v := 0.0
+	value := 0.0
 	if so {
-		v = 1
+		value = 1
 	}
-	w.put("", v)
+	w.put("", value)
 }
 
 func (w *writer) latencies(all []harness.LiveLatency) {
 	for i := range all {
-		l := &all[i]
-		labels := []string{"layer", cmp.Or(l.Tier, "none"), "outcome", l.Outcome}
+		latency := &all[i]
+		labels := []string{"layer", cmp.Or(latency.Tier, "none"), "outcome", latency.Outcome}
 		total := int64(0)
-		for k, n := range l.UpTo {
+		for k, n := range latency.UpTo {
 			total += n
 			w.put("_bucket", float64(total), append(labels, "le", strconv.FormatFloat(float64(harness.LiveBounds[k])/1e3, 'f', -1, 64))...)
 		}
-		w.put("_bucket", float64(l.Count), append(labels, "le", "+Inf")...)
-		w.put("_sum", float64(l.SumNS)/1e3, labels...)
-		w.put("_count", float64(l.Count), labels...)
+		w.put("_bucket", float64(latency.Count), append(labels, "le", "+Inf")...)
+		w.put("_sum", float64(latency.SumNS)/1e3, labels...)
+		w.put("_count", float64(latency.Count), labels...)
 	}
 }
 
@@ -169,13 +171,13 @@ var order = []quota.Tier{quota.TierProcess, quota.TierFilter, quota.TierRedis, q
 
 // layers are those that decided anything, in their order, and all decisions.
 func layers(latencies []harness.LiveLatency) (out []layer, all int64) {
-	for _, l := range latencies {
-		if l.Outcome == "error" {
+	for _, latency := range latencies {
+		if latency.Outcome == "error" {
 			continue
 		}
-		all += l.Count
-		of, _ := collect.In(&out, layer{name: l.Tier}, func(x layer) bool { return x.name == l.Tier })
-		of.n += l.Count
+		all += latency.Count
+		of, _ := collect.In(&out, layer{name: latency.Tier}, func(x layer) bool { return x.name == latency.Tier })
+		of.n += latency.Count
 	}
 	rank := func(x layer) int {
 		if i := slices.Index(order, quota.Tier(x.name)); i >= 0 {
@@ -189,8 +191,8 @@ func layers(latencies []harness.LiveLatency) (out []layer, all int64) {
 
 func (w *writer) hitRates(latencies []harness.LiveLatency) {
 	all, total := layers(latencies)
-	for _, l := range all {
-		w.put("", float64(l.n)/float64(max(total, 1)), "layer", cmp.Or(l.name, "none"))
+	for _, layer := range all {
+		w.put("", float64(layer.n)/float64(max(total, 1)), "layer", cmp.Or(layer.name, "none"))
 	}
 }
 
@@ -204,19 +206,19 @@ func (w *writer) fallbacks(latencies []harness.LiveLatency) {
 }
 
 // last is the last run that was judged; nil if there is none.
-func last(f *measure.LiveFigures) *results.Run {
-	if n := len(f.Judged); n > 0 {
-		return &f.Judged[n-1]
+func last(figures *measure.LiveFigures) *results.Run {
+	if n := len(figures.Judged); n > 0 {
+		return &figures.Judged[n-1]
 	}
 	return nil
 }
 
 // meter has the strategy's own figures of the run under way, or of the last one.
-func meter(f *measure.LiveFigures) []results.Measure {
-	if r := last(f); r != nil && !f.Running {
-		return r.Meter
+func meter(figures *measure.LiveFigures) []results.Measure {
+	if run := last(figures); run != nil && !figures.Running {
+		return run.Meter
 	}
-	return f.Meter
+	return figures.Meter
 }
 
 func (w *writer) falsePositives(meter []results.Measure) {
@@ -237,115 +239,115 @@ func (w *writer) falsePositives(meter []results.Measure) {
 	}
 }
 
-func certainLeak(w *writer, f *measure.LiveFigures) {
-	if f.Certain != nil {
-		w.put("", float64(f.Certain.LeakUnits))
+func certainLeak(w *writer, figures *measure.LiveFigures) {
+	if figures.Certain != nil {
+		w.put("", float64(figures.Certain.LeakUnits))
 	}
 }
 
-func certainFalseRejects(w *writer, f *measure.LiveFigures) {
-	if f.Certain != nil {
-		w.put("", float64(f.Certain.FalseRejects))
+func certainFalseRejects(w *writer, figures *measure.LiveFigures) {
+	if figures.Certain != nil {
+		w.put("", float64(figures.Certain.FalseRejects))
 	}
 }
 
-func syncPeriod(w *writer, f *measure.LiveFigures) {
-	if f.Lag > 0 {
-		w.put("", f.Lag.Seconds())
+func syncPeriod(w *writer, figures *measure.LiveFigures) {
+	if figures.Lag > 0 {
+		w.put("", figures.Lag.Seconds())
 	}
 }
 
-func violations(w *writer, f *measure.LiveFigures) {
+func violations(w *writer, figures *measure.LiveFigures) {
 	total := int64(0)
-	for i := range f.Judged {
-		if r := &f.Judged[i]; r.Audit.Valid {
-			total += r.Leak.Units
+	for i := range figures.Judged {
+		if run := &figures.Judged[i]; run.Audit.Valid {
+			total += run.Leak.Units
 		}
 	}
 	w.put("", float64(total))
 }
 
-func unavailable(w *writer, f *measure.LiveFigures) {
+func unavailable(w *writer, figures *measure.LiveFigures) {
 	total := int64(0)
-	for i := range f.Judged {
-		r := &f.Judged[i]
-		if total += r.Degraded; r.ErrorKinds != nil {
-			total += r.ErrorKinds.Store
+	for i := range figures.Judged {
+		run := &figures.Judged[i]
+		if total += run.Degraded; run.ErrorKinds != nil {
+			total += run.ErrorKinds.Store
 		}
 	}
 	w.put("", float64(total), "layer", "store")
 }
 
-func tiers(f *measure.LiveFigures, at string) (out []results.TierDrift) {
-	if r := last(f); r != nil && r.Drift != nil && r.Audit.Valid {
-		for _, t := range r.Drift.Tiers {
-			if t.At == at && t.Readings > 0 {
-				out = append(out, t)
+func tiers(figures *measure.LiveFigures, at string) (out []results.TierDrift) {
+	if run := last(figures); run != nil && run.Drift != nil && run.Audit.Valid {
+		for _, drift := range run.Drift.Tiers {
+			if drift.At == at && drift.Readings > 0 {
+				out = append(out, drift)
 			}
 		}
 	}
 	return out
 }
 
-func drift(w *writer, f *measure.LiveFigures) {
-	for _, t := range tiers(f, "rest") {
-		w.put("", t.PctOfLimit, "layer", t.Tier)
+func drift(w *writer, figures *measure.LiveFigures) {
+	for _, drift := range tiers(figures, "rest") {
+		w.put("", drift.PctOfLimit, "layer", drift.Tier)
 	}
 }
 
-func lag(w *writer, f *measure.LiveFigures) {
-	for _, m := range meter(f) {
+func lag(w *writer, figures *measure.LiveFigures) {
+	for _, m := range meter(figures) {
 		if unit, ok := map[string]float64{"us": 1e6, "ns": 1e9}[m.Unit]; ok && m.Metric == string(strategies.MetricQueueLag) {
 			w.put("", float64(m.Value)/unit, "layer", "queue")
 		}
 	}
-	for _, t := range tiers(f, "after-jobs") {
-		w.put("", float64(t.SettledNS)/1e9, "layer", t.Tier)
+	for _, drift := range tiers(figures, "after-jobs") {
+		w.put("", float64(drift.SettledNS)/1e9, "layer", drift.Tier)
 	}
 }
 
 // simulated are the metrics that a simulation serves.
 var simulated = read[sim.LiveFigures]{
-	"quota_check_duration_us":         func(w *writer, f *sim.LiveFigures) { w.latencies(f.Latencies) },
-	"quota_cache_hit_rate":            func(w *writer, f *sim.LiveFigures) { w.hitRates(f.Latencies) },
+	"quota_check_duration_us":         func(w *writer, figures *sim.LiveFigures) { w.latencies(figures.Latencies) },
+	"quota_cache_hit_rate":            func(w *writer, figures *sim.LiveFigures) { w.hitRates(figures.Latencies) },
 	"quota_throughput_checks_per_sec": simThroughput,
-	"quota_bloom_false_positive_rate": func(w *writer, f *sim.LiveFigures) { w.falsePositives(f.Meter) },
+	"quota_bloom_false_positive_rate": func(w *writer, figures *sim.LiveFigures) { w.falsePositives(figures.Meter) },
 	"quota_enforcement_violations":    simViolations,
 	"quota_sync_lag_seconds":          simLag,
 	"quota_drift_percentage":          simDrift,
-	"quota_cache_unavailable": func(w *writer, f *sim.LiveFigures) {
-		w.put("", float64(f.Degraded+f.StoreErrors), "layer", "store")
+	"quota_cache_unavailable": func(w *writer, figures *sim.LiveFigures) {
+		w.put("", float64(figures.Degraded+figures.StoreErrors), "layer", "store")
 	},
-	"quota_fallback_count":             func(w *writer, f *sim.LiveFigures) { w.fallbacks(f.Latencies) },
-	"quotabench_certain_false_rejects": func(w *writer, f *sim.LiveFigures) { w.put("", float64(f.Sample.FalseRejects)) },
-	"quotabench_virtual_seconds":       func(w *writer, f *sim.LiveFigures) { w.put("", float64(f.Sample.AtNS)/1e9) },
-	"quotabench_running":               func(w *writer, f *sim.LiveFigures) { w.is(f.Running) },
+	"quota_fallback_count":             func(w *writer, figures *sim.LiveFigures) { w.fallbacks(figures.Latencies) },
+	"quotabench_certain_false_rejects": func(w *writer, figures *sim.LiveFigures) { w.put("", float64(figures.Sample.FalseRejects)) },
+	"quotabench_virtual_seconds":       func(w *writer, figures *sim.LiveFigures) { w.put("", float64(figures.Sample.AtNS)/1e9) },
+	"quotabench_running":               func(w *writer, figures *sim.LiveFigures) { w.is(figures.Running) },
 }
 
-func simThroughput(w *writer, f *sim.LiveFigures) {
-	w.put("", float64(f.Sample.Admitted+f.Sample.Rejected)/(float64(max(f.Sample.AtNS, 1))/1e9))
+func simThroughput(w *writer, figures *sim.LiveFigures) {
+	w.put("", float64(figures.Sample.Admitted+figures.Sample.Rejected)/(float64(max(figures.Sample.AtNS, 1))/1e9))
 }
 
-func simViolations(w *writer, f *sim.LiveFigures) {
-	units := f.Sample.Leak
-	if f.Judged != nil && f.Judged.Audit.Valid {
-		units = f.Judged.Leak.Units
+func simViolations(w *writer, figures *sim.LiveFigures) {
+	units := figures.Sample.Leak
+	if figures.Judged != nil && figures.Judged.Audit.Valid {
+		units = figures.Judged.Leak.Units
 	}
 	w.put("", float64(units))
 }
 
-func simLag(w *writer, f *sim.LiveFigures) {
-	for i, c := range f.Sample.Counters {
-		if c.Readings > c.Unknown {
-			w.put("", float64(c.StalenessNS)/1e9, "layer", f.Counters[i])
+func simLag(w *writer, figures *sim.LiveFigures) {
+	for i, counter := range figures.Sample.Counters {
+		if counter.Readings > counter.Unknown {
+			w.put("", float64(counter.StalenessNS)/1e9, "layer", figures.Counters[i])
 		}
 	}
 }
 
-func simDrift(w *writer, f *sim.LiveFigures) {
-	for i, c := range f.Sample.Counters {
-		if c.Readings > c.Unknown {
-			w.put("", 100*math.Abs(float64(c.Worst))/float64(f.Limit), "layer", f.Counters[i])
+func simDrift(w *writer, figures *sim.LiveFigures) {
+	for i, counter := range figures.Sample.Counters {
+		if counter.Readings > counter.Unknown {
+			w.put("", 100*math.Abs(float64(counter.Worst))/float64(figures.Limit), "layer", figures.Counters[i])
 		}
 	}
 }

@@ -33,18 +33,18 @@ func Serve(ctx context.Context, addr string, from Source) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("give an address such as 127.0.0.1:9464, not %q", addr)
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen at %s: %w", addr, err)
 	}
 	const patience = 10 * time.Second
-	s := &Server{
-		URL:    "http://" + l.Addr().String() + "/metrics",
+	server := &Server{
+		URL:    "http://" + listener.Addr().String() + "/metrics",
 		server: &http.Server{Handler: Handler(from), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience},
 		ended:  make(chan error, 1),
 	}
-	go func() { s.ended <- s.server.Serve(l) }()
-	return s, nil
+	go func() { server.ended <- server.server.Serve(listener) }()
+	return server, nil
 }
 
 // Close ends it.

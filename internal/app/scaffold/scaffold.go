@@ -32,13 +32,13 @@ func (s Source) Ref() string {
 // From is the source of a module in dir: the version that this program is, or a clone if one is given.
 func From(clone, dir string) (Source, error) {
 	if clone == "" {
-		if v := version.Published(); v != "" {
-			return Source{Version: v}, nil
+		if text := version.Published(); text != "" {
+			return Source{Version: text}, nil
 		}
 		return Source{}, errors.New("this program is no published version: give the clone that it was built from, --replace DIRECTORY")
 	}
-	b, _ := os.ReadFile(filepath.Join(clone, "go.mod")) // of what cannot be read, the same is said
-	if !bytes.HasPrefix(b, []byte("module "+version.Module+"\n")) {
+	data, _ := os.ReadFile(filepath.Join(clone, "go.mod")) // of what cannot be read, the same is said
+	if !bytes.HasPrefix(data, []byte("module "+version.Module+"\n")) {
 		return Source{}, fmt.Errorf("--replace: %s is no clone of quotabench: give the directory with its go.mod", clone)
 	}
 	dir, bad := filepath.Abs(dir)
@@ -57,8 +57,8 @@ func Write(dir string, from Source) (names []string, err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	err = fs.WalkDir(files, "files", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	err = fs.WalkDir(files, "files", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
 			return err
 		}
 		name, err := write(dir, path, from)

@@ -38,22 +38,22 @@ func (x *exploration) advise(chosen []strategies.Selection, policy quota.Policy)
 
 // returned reports whether a strategy was searched, and neither panicked nor ended its search.
 func (x *exploration) returned(strategy string) bool {
-	for _, f := range x.record.Failed {
-		if f.Strategy == strategy {
+	for _, failedExplore := range x.record.Failed {
+		if failedExplore.Strategy == strategy {
 			return false
 		}
 	}
-	for _, c := range x.record.Censuses {
-		if c.Strategy == strategy {
+	for _, census := range x.record.Censuses {
+		if census.Strategy == strategy {
 			return true
 		}
 	}
 	searched := false
-	for _, s := range x.record.Searches {
-		if s.Strategy != strategy {
+	for _, search := range x.record.Searches {
+		if search.Strategy != strategy {
 			continue
 		}
-		if s.Found(explore.Panicked) != nil {
+		if search.Found(explore.Panicked) != nil {
 			return false
 		}
 		searched = true

@@ -41,8 +41,8 @@ func (s *Options) plan(chosen []strategies.Selection, cfg explore.Config) (out [
 		case !s.Full:
 			searches = cfg.Placed(sel)
 		}
-		for _, c := range searches {
-			out = append(out, asking{sel, c})
+		for _, config := range searches {
+			out = append(out, asking{sel, config})
 		}
 	}
 	return out
@@ -105,7 +105,7 @@ func (s *progress) begin(i int) explore.Config {
 func (s *progress) share(i int, deadline int64, among func(*searching) bool) time.Duration {
 	ahead := 0 // of this one and those after it
 	for j := range s.all {
-		if x := &s.all[j]; !x.done && (j == i || !x.active && among(x)) {
+		if searching := &s.all[j]; !searching.done && (j == i || !searching.active && among(searching)) {
 			ahead++
 		}
 	}
@@ -127,12 +127,12 @@ func (s *progress) status() terminal.Status {
 	var active []*searching
 	var share float64
 	for i := range s.all {
-		switch x := &s.all[i]; {
-		case x.done:
+		switch searching := &s.all[i]; {
+		case searching.done:
 			share++
-		case x.active:
-			active = append(active, x)
-			share += x.progress.Read().Share
+		case searching.active:
+			active = append(active, searching)
+			share += searching.progress.Read().Share
 		}
 	}
 	out := terminal.Status{Share: share / float64(len(s.all))}
@@ -159,25 +159,25 @@ func (s *progress) status() terminal.Status {
 // text says how far one search has come, and how long it takes at most until it has
 // as many states as it may.
 func (x *searching) text(full bool, states int) (string, time.Duration) {
-	p := x.progress.Read()
+	sofar := x.progress.Read()
 	passed := clock.Nano() - x.began
-	perSecond := int64(float64(p.Runs) / max(float64(passed)/1e9, 0.001))
-	depth := "depth " + format.Count(p.Depth)
+	perSecond := int64(float64(sofar.Runs) / max(float64(passed)/1e9, 0.001))
+	depth := "depth " + format.Count(sofar.Depth)
 	rate := format.Count(perSecond) + "/s"
 	if full {
-		return fmt.Sprintf("%s: %s, %s, %s", x.name, format.Number(p.Runs, "schedule"), depth, rate), 0
+		return fmt.Sprintf("%s: %s, %s, %s", x.name, format.Number(sofar.Runs, "schedule"), depth, rate), 0
 	}
-	if p.Counting {
+	if sofar.Counting {
 		states *= 2 // each part has that many
 	}
-	parts := []string{format.Number(p.States, "state"), "frontier " + format.Count(p.Waiting), depth, rate,
+	parts := []string{format.Number(sofar.States, "state"), "frontier " + format.Count(sofar.Waiting), depth, rate,
 		"bound " + format.Count(int64(states))}
 	most := time.Duration(0)
-	if p.States > 0 {
-		most = time.Duration(float64(passed) / float64(p.States) * float64(int64(states)-p.States))
+	if sofar.States > 0 {
+		most = time.Duration(float64(passed) / float64(sofar.States) * float64(int64(states)-sofar.States))
 	}
-	if p.Counting {
-		parts = append([]string{format.Number(p.Preemptions, "preemption") + " at most"}, parts...)
+	if sofar.Counting {
+		parts = append([]string{format.Number(sofar.Preemptions, "preemption") + " at most"}, parts...)
 	}
 	return x.name + ": " + strings.Join(parts, ", "), most
 }

@@ -22,43 +22,43 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	if len(s.Strategies) > 0 {
 		return exit.Usagef("a token names its strategy itself: leave %s out", strings.Join(s.Strategies, ","))
 	}
-	for _, x := range s.All() {
-		switch x.Name {
+	for _, setting := range s.All() {
+		switch setting.Name {
 		case "replay", "redis", "service", "request", "env", "counter", "service-clock", "postgres", "json", "out", "exit-zero":
 		default:
-			if s.Given(x.Name) {
-				return s.Wrong(x.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
+			if s.Given(setting.Name) {
+				return s.Wrong(setting.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
 			}
 		}
 	}
-	x, err := s.start(cmd)
+	exploration, err := s.start(cmd)
 	if err != nil {
 		return err
 	}
-	err = x.repeat(s.Replay)
+	err = exploration.repeat(s.Replay)
 	if errors.Is(err, explore.ErrToken) {
 		err = s.Wrong("replay", err)
 	}
 	if err == nil {
-		x.show()
+		exploration.show()
 	}
-	return x.end(exit.With(exit.Failed, err))
+	return exploration.end(exit.With(exit.Failed, err))
 }
 
 // repeat replays a token on the store of --redis.
 func (x *exploration) repeat(token string) error {
-	r, err := x.replay(token)
+	replay, err := x.replay(token)
 	if err != nil {
 		return err
 	}
-	x.record.Replays = append(x.record.Replays, r)
+	x.record.Replays = append(x.record.Replays, replay)
 	x.gap()
-	if err := tables.Replay(&x.text, x.page, r, len(x.record.Searches) > 0); err != nil {
+	if err := tables.Replay(&x.text, x.page, replay, len(x.record.Searches) > 0); err != nil {
 		return err
 	}
-	x.judge(r.Finding, r.Broken)
-	if !r.Broken && x.differs == "" {
-		x.differs = fmt.Sprintf("the schedule does not break %s of %s on %s", r.Property, r.Strategy, r.Store)
+	x.judge(replay.Finding, replay.Broken)
+	if !replay.Broken && x.differs == "" {
+		x.differs = fmt.Sprintf("the schedule does not break %s of %s on %s", replay.Property, replay.Strategy, replay.Store)
 	}
 	return nil
 }
@@ -88,9 +88,9 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	c := &x.Asked
-	on := explore.Target{Isolate: c.Isolate, Service: c.Service, Request: c.Request, Counter: c.Counter,
-		ServiceClock: c.ServiceClock, Environment: c.Environment}
+	config := &x.Asked
+	target := explore.Target{Isolate: config.Isolate, Service: config.Service, Request: config.Request, Counter: config.Counter,
+		ServiceClock: config.ServiceClock, Environment: config.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):
@@ -103,18 +103,18 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 			return nil, err
 		}
 		if x.sql != nil {
-			on.Postgres = x.sql
+			target.Postgres = x.sql
 		}
 	} else if x.server != nil {
-		on.RedisStore = x.server
-		on.Redis = x.server.Admin()
-		on.Name = fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
+		target.RedisStore = x.server
+		target.Redis = x.server.Admin()
+		target.Name = fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
-	r, err := explore.Replay(x.ctx, token, on)
+	replay, err := explore.Replay(x.ctx, token, target)
 	if errors.As(err, new(*explore.UnfitError)) {
 		err = exit.With(exit.Usage, err)
 	}
-	return r, err
+	return replay, err
 }
 
 // closeStores stops what was started.

@@ -77,15 +77,15 @@ func (x *exploration) write(failed error) error {
 	if x.out == nil {
 		return x.unshown
 	}
-	w := session.Writer{Dir: x.out}
-	b := render.Bundle{Exploration: &x.record, About: session.About, NoBitmaps: session.LeavesOutBitmaps(x.ctx)}
-	if _, err := render.Each(&b, w.Put); err != nil {
+	writer := session.Writer{Dir: x.out}
+	bundle := render.Bundle{Exploration: &x.record, About: session.About, NoBitmaps: session.LeavesOutBitmaps(x.ctx)}
+	if _, err := render.Each(&bundle, writer.Put); err != nil {
 		return err
 	}
-	if len(w.Written) > 0 {
-		fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.out.Path, session.Listed(w.Written))
+	if len(writer.Written) > 0 {
+		fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.out.Path, session.Listed(writer.Written))
 	}
-	return cmp.Or(w.Err(), x.unshown)
+	return cmp.Or(writer.Err(), x.unshown)
 }
 
 // keep writes the record as it is, so that nothing found is lost whatever happens
@@ -96,9 +96,9 @@ func (x *exploration) keep() {
 	}
 	record := x.record
 	record.Interrupted = true // until the last strategy says otherwise
-	b, err := codec.ExplorationJSON(&record)
+	data, err := codec.ExplorationJSON(&record)
 	if err == nil {
-		err = x.out.Write(render.ExplorationName, b)
+		err = x.out.Write(render.ExplorationName, data)
 	}
 	if err != nil && !x.warned {
 		x.warned = true

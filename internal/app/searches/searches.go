@@ -132,69 +132,69 @@ const mostSets = 4
 
 // Search searches or counts each strategy and writes what it finds.
 func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg explore.Config) error {
-	x, err := s.start(cmd)
+	exploration, err := s.start(cmd)
 	if err != nil {
 		return err
 	}
-	if err := x.openPostgres(chosen); err != nil {
-		return x.end(err)
+	if err := exploration.openPostgres(chosen); err != nil {
+		return exploration.end(err)
 	}
-	if x.sql != nil {
-		cfg.Postgres = x.sql
+	if exploration.sql != nil {
+		cfg.Postgres = exploration.sql
 	}
 	if cfg.Service != "" {
-		if err := x.ofService(&cfg, chosen); err != nil {
-			return x.end(err)
+		if err := exploration.ofService(&cfg, chosen); err != nil {
+			return exploration.end(err)
 		}
 		// Steps come one after the other: more threads that look for work would take the processors from the processes.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, cfg.Workers/mostSets)))
 	}
 	plan := s.plan(chosen, cfg)
-	at := cmp.Or(x.Parallel, runtime.GOMAXPROCS(0))
+	at := cmp.Or(exploration.Parallel, runtime.GOMAXPROCS(0))
 	if cfg.Service != "" { // whose searches have one Redis
 		at = 1
 	}
-	all := newProgress(plan, x.Full, at, x.Timeout)
-	searching, enough := context.WithCancel(x.ctx)
+	all := newProgress(plan, exploration.Full, at, exploration.Timeout)
+	searching, enough := context.WithCancel(exploration.ctx)
 	defer enough()
-	defer x.progress.Watch(all.status)()
-	withOdds := len(chosen) == 1 || x.Given("odds-rate")
-	for i, found := range parallel.Do(at, len(plan), x.searcher(searching, plan, all, withOdds)) {
+	defer exploration.progress.Watch(all.status)()
+	withOdds := len(chosen) == 1 || exploration.Given("odds-rate")
+	for i, found := range parallel.Do(at, len(plan), exploration.searcher(searching, plan, all, withOdds)) {
 		if found.again {
 			continue
 		}
-		err := x.take(plan[i].sel, found)
-		if x.Asked.First && found.search != nil && len(found.search.Findings) > 0 {
+		err := exploration.take(plan[i].sel, found)
+		if exploration.Asked.First && found.search != nil && len(found.search.Findings) > 0 {
 			enough()
-			x.skipRest(plan, i)
+			exploration.skipRest(plan, i)
 			break
 		}
-		if err == nil || x.ctx.Err() != nil {
+		if err == nil || exploration.ctx.Err() != nil {
 			continue
 		}
 		switch {
 		case len(plan) > i+1 && plan[i].repeatsStopped(err):
-			x.moving = err
+			exploration.moving = err
 		case !errors.As(err, new(*explore.UnfitError)):
-			x.failed(plan[i].sel, err)
+			exploration.failed(plan[i].sel, err)
 		case len(chosen) == 1 && i == 0:
-			return x.end(exit.With(exit.Usage, err))
+			return exploration.end(exit.With(exit.Usage, err))
 		default:
-			x.skip(plan[i].sel.String(), err.Error())
-			fmt.Fprintf(x.stderr, "skipped %s: %v\n", plan[i].sel, err)
+			exploration.skip(plan[i].sel.String(), err.Error())
+			fmt.Fprintf(exploration.stderr, "skipped %s: %v\n", plan[i].sel, err)
 		}
 	}
-	x.unrepeated(chosen[0])
-	for _, strategy := range x.record.Untried() {
-		x.invalidate(strategy, errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
+	exploration.unrepeated(chosen[0])
+	for _, strategy := range exploration.record.Untried() {
+		exploration.invalidate(strategy, errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
 	}
 	if cfg.Service == "" {
-		x.advise(chosen, cfg.Policy)
+		exploration.advise(chosen, cfg.Policy)
 	}
-	if len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
-		return x.end(exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
+	if len(exploration.record.Searches)+len(exploration.record.Censuses)+len(exploration.record.Failed) == 0 && exploration.ctx.Err() == nil {
+		return exploration.end(exit.Usagef("none of the strategies can be explored: %s", exploration.record.Skipped[0].Reason))
 	}
-	return x.end(nil)
+	return exploration.end(nil)
 }
 
 // ofService has a service explored on the Redis that was opened, by as many sets of processes as can be had.
@@ -208,7 +208,7 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 			cfg.Workers = 1
 		}
 	}
-	if c, err := cfg.Complete(chosen[0]); err == nil && len(chosen) == 1 && c.Workers < x.Parallel {
+	if config, err := cfg.Complete(chosen[0]); err == nil && len(chosen) == 1 && config.Workers < x.Parallel {
 		return x.Wrong("parallel", errors.New("all databases of a Redis server have one set of scripts, which this search takes from it: "+
 			"give --redis embedded, or leave --parallel out"))
 	}
@@ -346,10 +346,10 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 				strings.Join(f.search.Scripts, "; "))
 		}
 		for i := 0; err == nil && i < len(f.search.Findings); i++ {
-			b := &f.search.Findings[i]
-			x.judge(b, true)
-			if x.server != nil && f.search.Service == "" && b.Token != "" && x.ctx.Err() == nil {
-				err = x.repeat(b.Token)
+			finding := &f.search.Findings[i]
+			x.judge(finding, true)
+			if x.server != nil && f.search.Service == "" && finding.Token != "" && x.ctx.Err() == nil {
+				err = x.repeat(finding.Token)
 			}
 		}
 	}
@@ -363,34 +363,34 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 
 // news is a search without the findings whose property is broken, with the same faults, by
 // what an earlier search of the strategy found; again names these.
-func (x *exploration) news(s *explore.Result) (news *explore.Result, again string) {
+func (x *exploration) news(search *explore.Result) (news *explore.Result, again string) {
 	if x.known == nil {
 		x.known = map[string]bool{}
 	}
-	cut := *s
+	cut := *search
 	cut.Findings = nil
 	var names []string
-	for _, f := range s.Findings {
-		key := fmt.Sprintf("%s %s %s", s.Strategy, f.Property, f.Faults)
+	for _, finding := range search.Findings {
+		key := fmt.Sprintf("%s %s %s", search.Strategy, finding.Property, finding.Faults)
 		if x.known[key] {
-			names = append(names, fmt.Sprintf("%s in %s", f.Property, format.Number(len(f.Steps), "step")))
+			names = append(names, fmt.Sprintf("%s in %s", finding.Property, format.Number(len(finding.Steps), "step")))
 			continue
 		}
 		x.known[key] = true
-		cut.Findings = append(cut.Findings, f)
+		cut.Findings = append(cut.Findings, finding)
 	}
 	return &cut, strings.Join(names, ", ")
 }
 
-func (x *exploration) judge(f *results.Finding, broken bool) {
+func (x *exploration) judge(finding *results.Finding, broken bool) {
 	if broken && x.violated == "" {
-		x.violated = fmt.Sprintf("%s: %s: %s", f.Strategy, f.Property, f.Detail)
+		x.violated = fmt.Sprintf("%s: %s: %s", finding.Strategy, finding.Property, finding.Detail)
 	}
 	switch {
 	case !broken || x.broken != "":
-	case f.Property == explore.Guarantee:
-		x.broken = fmt.Sprintf("%s: a declared guarantee is broken: %s", f.Strategy, f.Detail)
-	case f.Property == explore.Panicked:
-		x.broken = fmt.Sprintf("%s: %s", f.Strategy, f.Detail)
+	case finding.Property == explore.Guarantee:
+		x.broken = fmt.Sprintf("%s: a declared guarantee is broken: %s", finding.Strategy, finding.Detail)
+	case finding.Property == explore.Panicked:
+		x.broken = fmt.Sprintf("%s: %s", finding.Strategy, finding.Detail)
 	}
 }

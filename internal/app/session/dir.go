@@ -49,36 +49,36 @@ func FreeDir(s *group.Settings) (string, error) {
 
 // IsFree refuses a directory that holds a file of a name that would be written, even
 // if it is a link.
-func IsFree(s *settings.Set, dir string) error {
+func IsFree(set *settings.Set, dir string) error {
 	for _, name := range render.Names() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return s.Wrong("out", fmt.Errorf("%s already holds %s: name another directory, or move it away", dir, name))
+			return set.Wrong("out", fmt.Errorf("%s already holds %s: name another directory, or move it away", dir, name))
 		}
 	}
 	return nil
 }
 
 // CanMake reports whether a directory is there, or can be made in one that is.
-func CanMake(s *settings.Set, name, dir string) error {
+func CanMake(set *settings.Set, name, dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
-		fi, err := os.Stat(at)
+		fileInfo, err := os.Stat(at)
 		switch {
-		case err == nil && fi.IsDir():
-			return CanWrite(s, name, at)
+		case err == nil && fileInfo.IsDir():
+			return CanWrite(set, name, at)
 		case err == nil:
-			return s.Wrong(name, fmt.Errorf("%s is a file: name a directory", at))
+			return set.Wrong(name, fmt.Errorf("%s is a file: name a directory", at))
 		case at == filepath.Dir(at), !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			return BadDir(s, name, err)
+			return BadDir(set, name, err)
 		}
 	}
 }
 
 // BadDir reports a directory that cannot be used.
-func BadDir(s *settings.Set, name string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = fmt.Errorf("cannot use %s: %w: name another directory", p.Path, p.Err)
+func BadDir(set *settings.Set, name string, err error) error {
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("cannot use %s: %w: name another directory", pathError.Path, pathError.Err)
 	}
-	return s.Wrong(name, err)
+	return set.Wrong(name, err)
 }
 
 // Dir is the directory that this run writes to, which it has to itself.
@@ -118,12 +118,12 @@ func MakeDir(s *group.Settings, dir string) (*Dir, error) {
 }
 
 // Write replaces a file that this run wrote, or makes one. Another's is an error.
-func (o *Dir) Write(name string, b []byte) error {
+func (o *Dir) Write(name string, data []byte) error {
 	path := filepath.Join(o.Path, name)
 	if _, err := os.Lstat(path); err == nil && !o.ours[name] {
 		return fmt.Errorf("write %s: it is there already, and not of this run", path)
 	}
-	if err := files.Write(path, b); err != nil {
+	if err := files.Write(path, data); err != nil {
 		return err
 	}
 	if o.ours == nil {
@@ -147,16 +147,16 @@ func (o *Dir) Release() error {
 
 // CanWrite makes a folder in the directory and takes it away again: rights alone do
 // not tell, as with a disk that cannot be written to.
-func CanWrite(s *settings.Set, name, dir string) error {
+func CanWrite(set *settings.Set, name, dir string) error {
 	made, err := os.MkdirTemp(dir, ".quotabench-*")
 	if err == nil {
 		err = os.Remove(made)
 	}
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = fmt.Errorf("nothing can be written to %s: %w: name another directory", dir, p.Err)
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("nothing can be written to %s: %w: name another directory", dir, pathError.Err)
 	}
 	if err != nil {
-		return s.Wrong(name, err)
+		return set.Wrong(name, err)
 	}
 	return nil
 }

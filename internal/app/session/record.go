@@ -19,7 +19,7 @@ import (
 
 // Measured is the record of a measurement before its first run.
 func (x *Session) Measured(workload string, skipped map[string]string) results.File {
-	f := results.File{
+	file := results.File{
 		Schema: results.SchemaVersion, Kind: results.Measured, Seed: x.Seed,
 		Stores:     map[string]results.Store{},
 		Provenance: *Provenance(x.Ctx),
@@ -30,12 +30,12 @@ func (x *Session) Measured(workload string, skipped map[string]string) results.F
 		if i.Kind == stores.KindNone {
 			continue // what was skipped for that says so
 		}
-		f.Stores[name] = storeRecord(name, i)
+		file.Stores[name] = storeRecord(name, i)
 		if i.Version != "" {
-			f.Provenance.Versions[name] = i.Version
+			file.Provenance.Versions[name] = i.Version
 		}
 	}
-	return f
+	return file
 }
 
 func storeRecord(name string, i stores.Info) results.Store {
@@ -47,20 +47,20 @@ func storeRecord(name string, i stores.Info) results.Store {
 
 // WorkloadRecord is the part of the record that describes the request stream.
 func WorkloadRecord(name string, info workloads.Info, notes []string) results.Workload {
-	w := results.Workload{Name: name, Notes: append(slices.Clone(info.Notes), notes...)}
-	if t := info.Trace; t != nil {
-		w.Trace = &results.Trace{File: t.File, Format: t.Format, Rows: t.Rows, Used: t.Used, Dropped: t.Dropped, Damaged: []results.DamagedRow{}}
-		for _, d := range t.Damaged {
-			w.Trace.Damaged = append(w.Trace.Damaged, results.DamagedRow(d))
+	workload := results.Workload{Name: name, Notes: append(slices.Clone(info.Notes), notes...)}
+	if traceInfo := info.Trace; traceInfo != nil {
+		workload.Trace = &results.Trace{File: traceInfo.File, Format: traceInfo.Format, Rows: traceInfo.Rows, Used: traceInfo.Used, Dropped: traceInfo.Dropped, Damaged: []results.DamagedRow{}}
+		for _, damagedRow := range traceInfo.Damaged {
+			workload.Trace.Damaged = append(workload.Trace.Damaged, results.DamagedRow(damagedRow))
 		}
 	}
-	return w
+	return workload
 }
 
 // Simulated is the record of a simulation before its first run. What differs from machine to machine is
 // not in it, except for real stores.
 func Simulated(seed uint64, skipped map[string]string, real map[string]stores.Info) results.File {
-	f := results.File{
+	file := results.File{
 		Schema: results.SchemaVersion, Kind: results.Simulated, Seed: seed,
 		Stores: map[string]results.Store{
 			"redis":    {Kind: "embedded", Detail: "table in memory"},
@@ -69,9 +69,9 @@ func Simulated(seed uint64, skipped map[string]string, real map[string]stores.In
 		Skipped: skippedRecords(skipped),
 	}
 	for name, i := range real {
-		f.Stores[name] = storeRecord(name, i)
+		file.Stores[name] = storeRecord(name, i)
 	}
-	return f
+	return file
 }
 
 // Provenance is where and when a simulation ran, which its record leaves out: two

@@ -44,25 +44,25 @@ type Session struct {
 
 // Open checks where files would go, and opens the stores that were asked for and, as far as
 // they can be had, those that are needed.
-func Open(cmd *cobra.Command, s *group.Settings, needed []string) (*Session, error) {
-	x := &Session{Settings: s, Cmd: cmd, Ctx: cmd.Context(), Stderr: cmd.ErrOrStderr()}
+func Open(cmd *cobra.Command, settings *group.Settings, needed []string) (*Session, error) {
+	session := &Session{Settings: settings, Cmd: cmd, Ctx: cmd.Context(), Stderr: cmd.ErrOrStderr()}
 	restore := OutlivePipes()
-	x.closing = append(x.closing, func() error { restore(); return nil })
+	session.closing = append(session.closing, func() error { restore(); return nil })
 	var err error
-	x.path, err = FreeDir(s)
+	session.path, err = FreeDir(settings)
 	if err != nil {
-		return nil, x.Close(err)
+		return nil, session.Close(err)
 	}
-	specs, err := s.Specs()
+	specs, err := settings.Specs()
 	if err != nil {
-		return nil, x.Close(err)
+		return nil, session.Close(err)
 	}
-	x.Stores, err = stores.OpenNeeded(x.Ctx, specs, needed)
+	session.Stores, err = stores.OpenNeeded(session.Ctx, specs, needed)
 	if err != nil {
-		return nil, x.Close(InterruptedOr(x.Ctx, err, exit.Usage))
+		return nil, session.Close(InterruptedOr(session.Ctx, err, exit.Usage))
 	}
-	x.closing = append(x.closing, x.Stores.Close)
-	return x, nil
+	session.closing = append(session.closing, session.Stores.Close)
+	return session, nil
 }
 
 // Serve serves figures while the session lasts.
@@ -101,8 +101,8 @@ func (x *Session) Begin(notes ...string) (err error) {
 		fmt.Fprintf(x.Stderr, "%-*s %s\n", wide+1, storeTitle(name)+":", infos[name].Text())
 	}
 	for _, name := range x.Stores.Names() {
-		st, _ := x.Stores.Get(name)
-		RemoveDead(x.Ctx, x.Stderr, name, st)
+		store, _ := x.Stores.Get(name)
+		RemoveDead(x.Ctx, x.Stderr, name, store)
 	}
 	x.Progress = terminal.NewProgress(x.Stderr)
 	x.Progress.Detail(x.Quiet, x.Verbose)
@@ -121,8 +121,8 @@ func (x *Session) Close(err error) error {
 func (x *Session) Infos() map[string]stores.Info {
 	all := map[string]stores.Info{}
 	for _, name := range x.Stores.Names() {
-		st, _ := x.Stores.Get(name)
-		all[name] = st.Info()
+		store, _ := x.Stores.Get(name)
+		all[name] = store.Info()
 	}
 	for _, name := range x.Stores.AbsentNames() {
 		all[name], _ = x.Stores.Absent(name)
@@ -132,8 +132,8 @@ func (x *Session) Infos() map[string]stores.Info {
 
 // RemoveDead removes what runs that ended without doing so left in a server of others, and
 // says so. That it fails is no reason not to run.
-func RemoveDead(ctx context.Context, w io.Writer, name string, st stores.Store) {
-	switch did, err := stores.RemoveDead(ctx, st); {
+func RemoveDead(ctx context.Context, w io.Writer, name string, store stores.Store) {
+	switch did, err := stores.RemoveDead(ctx, store); {
 	case err != nil && ctx.Err() == nil:
 		fmt.Fprintf(w, "warning: %s: what earlier runs left could not be removed: %s\n", name, format.OneLine(err.Error()))
 	case did != "":
@@ -143,8 +143,8 @@ func RemoveDead(ctx context.Context, w io.Writer, name string, st stores.Store) 
 
 // storeTitle is the name of a store for people.
 func storeTitle(name string) string {
-	if d, err := stores.DriverOf(name); err == nil && d.Name == name {
-		return d.Title
+	if driver, err := stores.DriverOf(name); err == nil && driver.Name == name {
+		return driver.Title
 	}
 	return name
 }
@@ -152,29 +152,29 @@ func storeTitle(name string) string {
 // LeaveOut says of strategies that cannot run, in skipped, which command tries each of them.
 // It is an error if none can run, or not one that was named and not merely included in all or in
 // a pattern. It is none if only the policy is in the way, which nobody chose.
-func LeaveOut(s *group.Settings, p *harness.Plan, skipped map[string]string,
+func LeaveOut(settings *group.Settings, plan *harness.Plan, skipped map[string]string,
 	cannot func(strategies.Selection, *harness.Plan) error) error {
 	refused := map[string]string{}
-	for _, sel := range p.Strategies {
+	for _, sel := range plan.Strategies {
 		label := sel.String()
 		if skipped[label] == "" {
 			continue
 		}
-		line := s.Instead(p, sel, func(q *harness.Plan) error { return cannot(sel, q) })
-		aside := line != "" && !s.Given("policy")
-		line = cmp.Or(line, s.Elsewhere(sel))
+		line := settings.Instead(plan, sel, func(q *harness.Plan) error { return cannot(sel, q) })
+		aside := line != "" && !settings.Given("policy")
+		line = cmp.Or(line, settings.Elsewhere(sel))
 		if line != "" {
 			skipped[label] += "; this runs it: " + line
 		}
-		if !aside || len(skipped) == len(p.Strategies) {
+		if !aside || len(skipped) == len(plan.Strategies) {
 			refused[label] = skipped[label]
 		}
 	}
-	if err := refuseNamed(s.Strategies, refused); err != nil {
+	if err := refuseNamed(settings.Strategies, refused); err != nil {
 		return err
 	}
-	if len(skipped) == len(p.Strategies) {
-		return exit.Usagef("no strategy can serve policy %s here: %s", p.Policy.Name, firstReason(skipped))
+	if len(skipped) == len(plan.Strategies) {
+		return exit.Usagef("no strategy can serve policy %s here: %s", plan.Policy.Name, firstReason(skipped))
 	}
 	return nil
 }

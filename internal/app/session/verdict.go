@@ -16,25 +16,25 @@ import (
 )
 
 // Verdict turns what was measured into an exit code.
-func Verdict(f *results.File) error {
-	if f.Interrupted {
+func Verdict(file *results.File) error {
+	if file.Interrupted {
 		text := "interrupted: the results so far are written"
-		if n := len(f.Runs); n > 0 && f.Runs[n-1].Partial {
+		if n := len(file.Runs); n > 0 && file.Runs[n-1].Partial {
 			text += ", the last run is marked partial"
 		}
 		return exit.With(exit.Interrupted, errors.New(text))
 	}
-	for i := range f.Runs {
-		if invalid, ok := errors.AsType[*results.InvalidError](f.Runs[i].Err()); ok {
+	for i := range file.Runs {
+		if invalid, ok := errors.AsType[*results.InvalidError](file.Runs[i].Err()); ok {
 			return exit.With(exit.Failed, fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s",
-				invalid.Label, f.Runs[i].Repetition, invalid.Reason.Code, invalid.Reason.Detail))
+				invalid.Label, file.Runs[i].Repetition, invalid.Reason.Code, invalid.Reason.Detail))
 		}
 	}
-	if err := unkept(f); err != nil {
+	if err := unkept(file); err != nil {
 		return exit.With(exit.Failed, err)
 	}
-	for i := range f.Runs {
-		if err := broken(&f.Runs[i]); err != nil {
+	for i := range file.Runs {
+		if err := broken(&file.Runs[i]); err != nil {
 			return exit.With(exit.Gate, err)
 		}
 	}
@@ -42,14 +42,14 @@ func Verdict(f *results.File) error {
 }
 
 // unkept says how many histories could not be kept, and why the first was not.
-func unkept(f *results.File) error {
+func unkept(file *results.File) error {
 	n := 0
 	why := ""
-	for _, r := range f.Runs {
-		for _, x := range r.Audit.Reasons {
-			if x.Code == harness.HistoryNotKept {
+	for _, run := range file.Runs {
+		for _, reason := range run.Audit.Reasons {
+			if reason.Code == harness.HistoryNotKept {
 				if n++; n == 1 {
-					why = x.Detail
+					why = reason.Detail
 				}
 			}
 		}
@@ -57,19 +57,19 @@ func unkept(f *results.File) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s of %d could not be kept: %s", format.Plural(int64(n), "history", "histories"), len(f.Runs), why)
+	return fmt.Errorf("%s of %d could not be kept: %s", format.Plural(int64(n), "history", "histories"), len(file.Runs), why)
 }
 
 // broken says which clause the run broke, or its open loop at the common rate.
-func broken(r *results.Run) error {
-	for _, c := range r.Guarantee {
-		if c.Verdict == results.Broken {
+func broken(run *results.Run) error {
+	for _, clause := range run.Guarantee {
+		if clause.Verdict == results.Broken {
 			return fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %s, and the run had %d",
-				r.Params.Label, r.Repetition, c.Property, c.Formula, format.Units(c.Bound, "units"), c.Certain)
+				run.Params.Label, run.Repetition, clause.Property, clause.Formula, format.Units(clause.Bound, "units"), clause.Certain)
 		}
 	}
-	if r.Paced != nil {
-		return broken(r.Paced)
+	if run.Paced != nil {
+		return broken(run.Paced)
 	}
 	return nil
 }
@@ -82,11 +82,11 @@ func Gated(stderr io.Writer, err error, rows []compare.Row) error {
 		return err // what was measured counts for nothing
 	}
 	for i := range rows {
-		if r := &rows[i]; r.Verdict == compare.Inconclusive {
-			fmt.Fprintf(stderr, "warning: required %s of %s is not decided: %s\n", r.Figure, r.Strategy, r.Detail)
+		if row := &rows[i]; row.Verdict == compare.Inconclusive {
+			fmt.Fprintf(stderr, "warning: required %s of %s is not decided: %s\n", row.Figure, row.Strategy, row.Detail)
 		}
 	}
-	return Failures(stderr, err, slices.DeleteFunc(rows, func(r compare.Row) bool { return !r.Fails(false) }))
+	return Failures(stderr, err, slices.DeleteFunc(rows, func(row compare.Row) bool { return !row.Fails(false) }))
 }
 
 // Failures is the error of gates and figures that fail, each of which it names, after
@@ -98,8 +98,8 @@ func Failures(stderr io.Writer, before error, rows []compare.Row) error {
 	const most = 3
 	lines := tables.FailureLines(rows)
 	if len(lines) > most {
-		for _, l := range lines {
-			fmt.Fprintln(stderr, "fails: "+l)
+		for _, text := range lines {
+			fmt.Fprintln(stderr, "fails: "+text)
 		}
 		lines = []string{fmt.Sprintf("%d figures or gates fail, the first of them %s", len(lines), lines[0])}
 	}

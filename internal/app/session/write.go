@@ -43,14 +43,14 @@ func LeavesOutBitmaps(ctx context.Context) bool {
 // WriteBundle shows the tables and writes what was produced in every format. The
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
-func (x *Session) WriteBundle(b *render.Bundle) error {
-	b.About, b.NoBitmaps = About, LeavesOutBitmaps(x.Ctx)
-	if b.File != nil { // once, for all that is made of them
-		b.File.Summaries = results.Summarise(b.File.Runs)
+func (x *Session) WriteBundle(bundle *render.Bundle) error {
+	bundle.About, bundle.NoBitmaps = About, LeavesOutBitmaps(x.Ctx)
+	if bundle.File != nil { // once, for all that is made of them
+		bundle.File.Summaries = results.Summarise(bundle.File.Runs)
 	}
-	shown := x.show(b.File)
-	w := Writer{Dir: x.Dir}
-	notes, err := render.Each(b, w.Put)
+	shown := x.show(bundle.File)
+	writer := Writer{Dir: x.Dir}
+	notes, err := render.Each(bundle, writer.Put)
 	if len(notes) > 0 && !x.Verbose {
 		for i, n := range notes {
 			notes[i], _, _ = strings.Cut(strings.TrimPrefix(n, render.NotDrawn), ":")
@@ -60,32 +60,32 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 	for _, n := range notes {
 		fmt.Fprintln(x.Stderr, n)
 	}
-	err = cmp.Or(err, w.Err())
+	err = cmp.Or(err, writer.Err())
 	if err == nil && shown != nil {
 		err = fmt.Errorf("write the table: %w", shown)
 	}
-	if len(w.Written) > 0 && (b.File == nil || len(b.File.Runs) > 0 || b.File.Considered != nil) {
-		fmt.Fprintf(x.Stderr, "\n%s\n", w.Where())
+	if len(writer.Written) > 0 && (bundle.File == nil || len(bundle.File.Runs) > 0 || bundle.File.Considered != nil) {
+		fmt.Fprintf(x.Stderr, "\n%s\n", writer.Where())
 	}
 	return exit.With(exit.Failed, err)
 }
 
 // WriteRecord writes the record alone.
-func (x *Session) WriteRecord(f *results.File) error {
-	f.Summaries = results.Summarise(f.Runs)
-	b, err := codec.Encode(*f)
+func (x *Session) WriteRecord(file *results.File) error {
+	file.Summaries = results.Summarise(file.Runs)
+	data, err := codec.Encode(*file)
 	if err == nil {
-		err = x.Dir.Write(render.ResultsName, b)
+		err = x.Dir.Write(render.ResultsName, data)
 	}
 	return exit.With(exit.Failed, err)
 }
 
 // show shows the tables, or the record if JSON was asked for.
-func (x *Session) show(f *results.File) error {
+func (x *Session) show(file *results.File) error {
 	if !x.JSON {
-		return Show(x.Cmd, f, x.Verbose)
+		return Show(x.Cmd, file, x.Verbose)
 	}
-	record, err := codec.Encode(*f)
+	record, err := codec.Encode(*file)
 	if err != nil {
 		return nil // as writing it will say
 	}
@@ -95,15 +95,15 @@ func (x *Session) show(f *results.File) error {
 
 // Show shows of a measurement what a terminal has room for, or all of it. The answer comes last: it is
 // what stands above the prompt.
-func Show(cmd *cobra.Command, f *results.File, whole bool) error {
-	if f == nil || len(f.Runs) == 0 && f.Considered == nil {
+func Show(cmd *cobra.Command, file *results.File, whole bool) error {
+	if file == nil || len(file.Runs) == 0 && file.Considered == nil {
 		return nil
 	}
 	page, out := terminal.Page(cmd)
 	if whole {
-		return tables.Table(out, page, *f)
+		return tables.Table(out, page, *file)
 	}
-	return tables.Brief(out, page, *f)
+	return tables.Brief(out, page, *file)
 }
 
 // Writer writes rendered files, and goes on after one that cannot be written.
@@ -115,15 +115,15 @@ type Writer struct {
 }
 
 // Put writes one file.
-func (w *Writer) Put(o render.Output) error {
-	if err := w.Dir.Write(o.Name, o.Bytes); err != nil {
+func (w *Writer) Put(output render.Output) error {
+	if err := w.Dir.Write(output.Name, output.Bytes); err != nil {
 		if w.first == nil {
 			w.first = err
 		}
-		w.failed = append(w.failed, o.Name)
+		w.failed = append(w.failed, output.Name)
 		return nil
 	}
-	w.Written = append(w.Written, o.Name)
+	w.Written = append(w.Written, output.Name)
 	return nil
 }
 
@@ -204,20 +204,20 @@ func (k *Keeper) show(more []results.Run) {
 
 // soFar is the record of what has been measured.
 func (k *Keeper) soFar(more []results.Run) results.File {
-	f := *k.File
-	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
-	return f
+	file := *k.File
+	file.Runs = append(file.Runs[:len(file.Runs):len(file.Runs)], more...)
+	return file
 }
 
 // write writes the record. A disk that is full does not end the measurement: the last
 // write reports it.
 func (k *Keeper) write(more []results.Run) {
 	k.written.do(func() {
-		f := k.soFar(more)
-		f.Interrupted = true // until the last round says otherwise
-		b, err := codec.Encode(f)
+		file := k.soFar(more)
+		file.Interrupted = true // until the last round says otherwise
+		data, err := codec.Encode(file)
 		if err == nil {
-			err = k.Dir.Write(render.ResultsName, b)
+			err = k.Dir.Write(render.ResultsName, data)
 		}
 		if err != nil && !k.warned {
 			k.warned = true
@@ -228,11 +228,11 @@ func (k *Keeper) write(more []results.Run) {
 
 // About is what a strategy of this build says of itself.
 func About(name string) (html.About, bool) {
-	m, err := strategies.Lookup(name)
+	meta, err := strategies.Lookup(name)
 	if err != nil {
 		return html.About{}, false
 	}
-	return html.About{Doc: m.Doc, Source: m.Source, Use: m.Notes.Use, Avoid: m.Notes.Avoid}, true
+	return html.About{Doc: meta.Doc, Source: meta.Source, Use: meta.Notes.Use, Avoid: meta.Notes.Avoid}, true
 }
 
 // mostDrawings is how many drawings are named one by one.

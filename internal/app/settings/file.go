@@ -35,20 +35,20 @@ type reader struct {
 // ReadFile takes over what a configuration file says, except for settings that were given as
 // flags. What it does not know is an error.
 func (s *Set) ReadFile(path string) error {
-	b, err := ReadBounded(path)
+	data, err := ReadBounded(path)
 	if err != nil {
 		return exit.Usagef("--config: %w", err)
 	}
-	return s.ReadBytes(path, b)
+	return s.ReadBytes(path, data)
 }
 
 // ReadBytes is [Set.ReadFile] for a file that was read.
-func (s *Set) ReadBytes(path string, b []byte) error {
+func (s *Set) ReadBytes(path string, data []byte) error {
 	r := reader{s, path, map[string]int{}}
-	if line := Nested(b); line > 0 {
+	if line := Nested(data); line > 0 {
 		return exit.Usagef("%s:%d: it is nested deeper than %d levels: write one key: value per line", path, line, MaxDepth)
 	}
-	file, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		if e, ok := errors.AsType[yaml.Error](err); ok {
 			return r.wrong(e.GetToken(), "not valid YAML: %s", format.OneLine(e.GetMessage()))
@@ -82,18 +82,18 @@ func (r *reader) document(body ast.Node) error {
 		return err
 	}
 	var sections []*cobra.Command
-	for _, p := range pairs {
-		if c := r.section(p); c != nil {
-			sections = append(sections, c)
+	for _, node := range pairs {
+		if cmd := r.section(node); cmd != nil {
+			sections = append(sections, cmd)
 		}
 	}
-	for _, p := range pairs {
-		switch r.section(p) {
+	for _, node := range pairs {
+		switch r.section(node) {
 		case nil:
-			err = r.pair(p, sections)
+			err = r.pair(node, sections)
 		case r.cmd:
 			var own []*ast.MappingValueNode
-			own, err = r.pairs(p.Value)
+			own, err = r.pairs(node.Value)
 			for i := 0; i < len(own) && err == nil; i++ {
 				err = r.pair(own[i], nil)
 			}
@@ -106,10 +106,10 @@ func (r *reader) document(body ast.Node) error {
 }
 
 // section is the command that a key names, if it takes settings from a file.
-func (r *reader) section(p *ast.MappingValueNode) *cobra.Command {
-	for _, c := range r.cmd.Root().Commands() {
-		if c.Name() == p.Key.GetToken().Value && c.Flags().Lookup(FileFlag) != nil {
-			return c
+func (r *reader) section(node *ast.MappingValueNode) *cobra.Command {
+	for _, cmd := range r.cmd.Root().Commands() {
+		if cmd.Name() == node.Key.GetToken().Value && cmd.Flags().Lookup(FileFlag) != nil {
+			return cmd
 		}
 	}
 	return nil
@@ -128,32 +128,32 @@ func (r *reader) pairs(body ast.Node) ([]*ast.MappingValueNode, error) {
 }
 
 // pair reads one key. What this command does not know may be for another one that has a section.
-func (r *reader) pair(p *ast.MappingValueNode, sections []*cobra.Command) error {
-	at := p.Key.GetToken()
-	key, ok := p.Key.(*ast.StringNode)
+func (r *reader) pair(node *ast.MappingValueNode, sections []*cobra.Command) error {
+	at := node.Key.GetToken()
+	key, ok := node.Key.(*ast.StringNode)
 	if !ok {
 		return r.wrong(at, "%q is not a key: %s", format.OneLine(at.Value), quota.OneOf("", r.keys()))
 	}
 	name := key.Value
-	x := r.Lookup(name)
-	if x == nil && slices.ContainsFunc(sections, func(c *cobra.Command) bool { return has(c, name) }) {
+	setting := r.Lookup(name)
+	if setting == nil && slices.ContainsFunc(sections, func(cmd *cobra.Command) bool { return has(cmd, name) }) {
 		return nil
 	}
-	if x == nil || x.FlagOnly {
+	if setting == nil || setting.FlagOnly {
 		return r.wrong(at, "unknown key %q%s", name, cmp.Or(nearest(name, r.keys(), ""), ": "+quota.OneOf(name, r.keys())))
 	}
 	if line, dup := r.seen[name]; dup {
 		return r.wrong(at, "%s is given twice, first on line %d: keep one", name, line)
 	}
 	r.seen[name] = at.Position.Line
-	if _, null := p.Value.(*ast.NullNode); null && x.Computed {
+	if _, null := node.Value.(*ast.NullNode); null && setting.Computed {
 		return nil
 	}
 	byFlag := r.Rank(name) == ByFlag
 	if !byFlag {
 		r.places[name] = fmt.Sprintf("%s:%d", r.path, at.Position.Line)
 	}
-	take, where, err := x.read(p.Value)
+	take, where, err := setting.read(node.Value)
 	if err != nil {
 		return r.wrong(cmp.Or(where, at), "%s%w", name, err)
 	}
@@ -187,13 +187,13 @@ func (x *Setting) read(n ast.Node) (take func(), where *token.Token, err error) 
 		return nil, nil, fmt.Errorf(" is a list of %d: give at most %d", len(seq.Values), maxItems)
 	}
 	items := make([]string, len(seq.Values))
-	for i, v := range seq.Values {
-		items[i], err = x.scalar(v)
+	for i, node := range seq.Values {
+		items[i], err = x.scalar(node)
 		if err == nil && items[i] == "" {
 			err = fmt.Errorf(" \"\": %w", errEmpty)
 		}
 		if err != nil {
-			return nil, v.GetToken(), err
+			return nil, node.GetToken(), err
 		}
 	}
 	return func() { *x.Value.items = items }, nil, nil
@@ -248,36 +248,36 @@ func ReadBounded(path string) ([]byte, error) { return ReadUpTo(path, maxConfig)
 // ReadUpTo reads a file of so many bytes at most, since a device never ends. A pipe may never begin: callers give it up when
 // their context ends.
 func ReadUpTo(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, format.Unreadable(path, err)
 	}
-	defer func() { _ = f.Close() }() // nothing was written that closing could lose
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	defer func() { _ = file.Close() }() // nothing was written that closing could lose
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	switch {
 	case err != nil:
 		return nil, format.Unreadable(path, err)
-	case int64(len(b)) > most:
+	case int64(len(data)) > most:
 		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
 	}
-	return b, nil
+	return data, nil
 }
 
 // ReadYAML is [ReadBounded] for a file that is given to a parser of YAML: one that is nested deeper than MaxDepth is an error.
 func ReadYAML(path string) ([]byte, error) {
-	b, err := ReadBounded(path)
-	if line := Nested(b); line > 0 {
+	data, err := ReadBounded(path)
+	if line := Nested(data); line > 0 {
 		return nil, fmt.Errorf("%s:%d: it is nested deeper than %d levels", path, line, MaxDepth)
 	}
-	return b, err
+	return data, err
 }
 
 // Nested returns the first line on which a YAML text is deeper than MaxDepth, or 0.
 // Parsers take memory by the square of the depth, so it is looked at before.
 // Quotation marks are not heeded: the bound is far above what a file needs.
-func Nested(b []byte) (line int) {
+func Nested(data []byte) (line int) {
 	depth := 0
-	for text := range bytes.Lines(b) {
+	for text := range bytes.Lines(data) {
 		line++
 		begins := bytes.TrimLeft(text, " \t")
 		if len(text)-len(begins) > maxIndent {

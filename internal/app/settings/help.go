@@ -61,8 +61,8 @@ const (
 const fewFlags = 10
 
 // TitleOf is the section of a flag.
-func TitleOf(f *pflag.Flag) string {
-	if title := f.Annotations[titleAnnotation]; len(title) > 0 && title[0] != "" {
+func TitleOf(flag *pflag.Flag) string {
+	if title := flag.Annotations[titleAnnotation]; len(title) > 0 && title[0] != "" {
 		return title[0]
 	}
 	return Other
@@ -108,8 +108,8 @@ type helper struct {
 }
 
 func (h *helper) lines(all ...string) {
-	for _, l := range all {
-		h.WriteString(l + "\n")
+	for _, text := range all {
+		h.WriteString(text + "\n")
 	}
 }
 
@@ -119,14 +119,14 @@ func (h *helper) head(title string) { h.lines(h.page.Paint(layout.Strong, title+
 func (h *helper) overview(root *cobra.Command, groups []CommandGroup) {
 	h.page.Width = min(h.page.Width, screenWidth)
 	h.lines(reflowed(h.page, strings.TrimSpace(root.Long))...)
-	for _, g := range groups {
-		h.commands(g.Title, g.Commands)
+	for _, group := range groups {
+		h.commands(group.Title, group.Commands)
 	}
 	var flags []string
-	root.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + " " + name
+	root.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand + " " + name
 		}
 		flags = append(flags, name)
 	})
@@ -151,20 +151,20 @@ func (h *helper) usage(cmd *cobra.Command) {
 
 // commands lists commands, each in one line.
 func (h *helper) commands(title string, commands []*cobra.Command) {
-	commands = slices.DeleteFunc(slices.Clone(commands), func(c *cobra.Command) bool {
-		return !c.IsAvailableCommand() && c.Name() != "help"
+	commands = slices.DeleteFunc(slices.Clone(commands), func(cmd *cobra.Command) bool {
+		return !cmd.IsAvailableCommand() && cmd.Name() != "help"
 	})
 	if len(commands) == 0 {
 		return
 	}
 	wide := 0
-	for _, c := range commands[0].Parent().Commands() {
-		wide = max(wide, len(c.Name()))
+	for _, cmd := range commands[0].Parent().Commands() {
+		wide = max(wide, len(cmd.Name()))
 	}
 	h.lines("")
 	h.head(title)
-	for _, c := range commands {
-		h.lines(h.page.Paragraph("  "+layout.Pad(c.Name(), wide)+"  ", c.Short)...)
+	for _, cmd := range commands {
+		h.lines(h.page.Paragraph("  "+layout.Pad(cmd.Name(), wide)+"  ", cmd.Short)...)
 	}
 }
 
@@ -173,16 +173,16 @@ func (h *helper) flags(cmd *cobra.Command) {
 	sections := map[string]*pflag.FlagSet{}
 	short := cmd.Flags().Lookup(helpAll) != nil && !cmd.Flags().Changed(helpAll)
 	few := 0
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { // LocalFlags also makes those that all commands have
-		if !f.Hidden {
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { // LocalFlags also makes those that all commands have
+		if !flag.Hidden {
 			few++
 		}
 	})
-	add := func(f *pflag.Flag) {
-		if _, common := f.Annotations[commonAnnotation]; short && !common && f.Name != "help" && f.Name != helpAll {
+	add := func(flag *pflag.Flag) {
+		if _, common := flag.Annotations[commonAnnotation]; short && !common && flag.Name != "help" && flag.Name != helpAll {
 			return
 		}
-		title := TitleOf(f)
+		title := TitleOf(flag)
 		if few < fewFlags {
 			title = Other
 		}
@@ -192,8 +192,8 @@ func (h *helper) flags(cmd *cobra.Command) {
 			set.SortFlags = false
 			sections[title] = set
 		}
-		if set.Lookup(f.Name) == nil {
-			set.AddFlag(f)
+		if set.Lookup(flag.Name) == nil {
+			set.AddFlag(flag)
 		}
 	}
 	cmd.LocalFlags().VisitAll(add)
@@ -225,14 +225,14 @@ func reflowed(page layout.Page, text string) (out []string) {
 		head = ""
 		prose = nil
 	}
-	for l := range strings.SplitSeq(text, "\n") {
-		if m := item.FindStringSubmatch(l); m != nil {
+	for name := range strings.SplitSeq(text, "\n") {
+		if texts := item.FindStringSubmatch(name); texts != nil {
 			flush()
-			head = m[1]
-			prose = []string{m[2]}
+			head = texts[1]
+			prose = []string{texts[2]}
 			continue
 		}
-		rest, inItem := strings.CutPrefix(l, strings.Repeat(" ", len(head)))
+		rest, inItem := strings.CutPrefix(name, strings.Repeat(" ", len(head)))
 		switch {
 		case inItem && head != "" && !strings.HasPrefix(rest, " "):
 			prose = append(prose, rest)
@@ -240,12 +240,12 @@ func reflowed(page layout.Page, text string) (out []string) {
 		case head != "":
 			flush()
 		}
-		if l != "" && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t") {
-			prose = append(prose, l)
+		if name != "" && !strings.HasPrefix(name, " ") && !strings.HasPrefix(name, "\t") {
+			prose = append(prose, name)
 			continue
 		}
 		flush()
-		out = append(out, l)
+		out = append(out, name)
 	}
 	flush()
 	return out
@@ -273,8 +273,8 @@ var texts = sync.OnceValue(func() map[string]string {
 		case named:
 			name = first
 		}
-		for _, c := range commands {
-			out[c+" "+name] += rest
+		for _, text := range commands {
+			out[text+" "+name] += rest
 		}
 	}
 	return out

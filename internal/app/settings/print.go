@@ -14,50 +14,50 @@ import (
 // Print writes the configuration in force, as --config takes it. Remarks stand behind the
 // values of the settings with these names.
 func (s *Set) Print(w io.Writer, command string, remarks map[string]string) error {
-	var b bytes.Buffer
-	b.WriteString("# quotabench " + command + " --config FILE does this run. Flags that are given too win over it;\n" +
+	var buffer bytes.Buffer
+	buffer.WriteString("# quotabench " + command + " --config FILE does this run. Flags that are given too win over it;\n" +
 		"# null leaves a value to the default. Paths are relative to the working directory.\n")
-	for _, x := range s.table {
-		if x.Shorthand || x.FlagOnly {
+	for _, setting := range s.table {
+		if setting.Shorthand || setting.FlagOnly {
 			continue
 		}
-		fmt.Fprintf(&b, "\n# %s\n", strings.ReplaceAll(x.Doc, "`", ""))
-		value, err := s.yaml(x)
+		fmt.Fprintf(&buffer, "\n# %s\n", strings.ReplaceAll(setting.Doc, "`", ""))
+		value, err := s.yaml(setting)
 		if err != nil {
 			return err
 		}
-		if r := remarks[x.Name]; r != "" {
-			value += " # " + r
+		if text := remarks[setting.Name]; text != "" {
+			value += " # " + text
 		}
-		if x.Secret && strings.Contains(value, redact.Hidden) {
-			fmt.Fprintf(&b, "# The password is not shown: write it in place of %s, or set %s.\n", redact.Hidden, x.PasswordFrom)
+		if setting.Secret && strings.Contains(value, redact.Hidden) {
+			fmt.Fprintf(&buffer, "# The password is not shown: write it in place of %s, or set %s.\n", redact.Hidden, setting.PasswordFrom)
 		}
-		b.WriteString(x.Name + ":" + value + "\n")
+		buffer.WriteString(setting.Name + ":" + value + "\n")
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(buffer.Bytes())
 	return err
 }
 
 // yaml is what follows a setting's key and a colon.
-func (s *Set) yaml(x Setting) (string, error) {
-	text := x.Value.String()
+func (s *Set) yaml(setting Setting) (string, error) {
+	text := setting.Value.String()
 	switch {
-	case x.Value.items != nil:
-		if len(*x.Value.items) == 0 {
+	case setting.Value.items != nil:
+		if len(*setting.Value.items) == 0 {
 			return " []", nil
 		}
 		list := ""
-		for _, item := range *x.Value.items {
-			q, err := plain(item)
+		for _, item := range *setting.Value.items {
+			text, err := plain(item)
 			if err != nil {
 				return "", err
 			}
-			list += "\n  - " + q
+			list += "\n  - " + text
 		}
 		return list, nil
-	case x.Computed && (text == "" || text == "0" && !x.Value.quoted && !s.Given(x.Name)):
+	case setting.Computed && (text == "" || text == "0" && !setting.Value.quoted && !s.Given(setting.Name)):
 		return " null", nil
-	case x.Value.quoted:
+	case setting.Value.quoted:
 		q, err := plain(text)
 		return " " + q, err
 	}
@@ -65,7 +65,7 @@ func (s *Set) yaml(x Setting) (string, error) {
 }
 
 // plain is a text without passwords as YAML, in quotes if it would be read as something else.
-func plain(s string) (string, error) {
-	b, err := yaml.MarshalWithOptions(redact.URLs(s), yaml.UseLiteralStyleIfMultiline(false))
-	return strings.TrimSpace(string(b)), err
+func plain(text string) (string, error) {
+	data, err := yaml.MarshalWithOptions(redact.URLs(text), yaml.UseLiteralStyleIfMultiline(false))
+	return strings.TrimSpace(string(data)), err
 }

@@ -54,20 +54,20 @@ type Set struct {
 
 // New makes the flags of a command.
 func New(cmd *cobra.Command, groups ...[]Setting) *Set {
-	s := &Set{table: slices.Concat(groups...), cmd: cmd, places: map[string]string{}, argued: map[string]bool{}}
-	for i := range s.table {
-		x := &s.table[i]
-		x.Doc = cmp.Or(x.Doc, textOf(cmd.Name(), x.Name))
-		if x.ArgumentOnly {
-			markArgument(cmd, x.Name)
+	set := &Set{table: slices.Concat(groups...), cmd: cmd, places: map[string]string{}, argued: map[string]bool{}}
+	for i := range set.table {
+		setting := &set.table[i]
+		setting.Doc = cmp.Or(setting.Doc, textOf(cmd.Name(), setting.Name))
+		if setting.ArgumentOnly {
+			markArgument(cmd, setting.Name)
 			continue
 		}
-		AddFlag(cmd.Flags(), *x)
+		AddFlag(cmd.Flags(), *setting)
 	}
-	if len(s.table) > mostShort {
+	if len(set.table) > mostShort {
 		cmd.Flags().Bool(helpAll, false, "help with all flags")
 	}
-	return s
+	return set
 }
 
 // argumentAnnotation begins the annotation of a command for a setting that is no flag.
@@ -88,24 +88,24 @@ func has(cmd *cobra.Command, name string) bool {
 }
 
 // AddFlag makes the flag of one setting.
-func AddFlag(flags *pflag.FlagSet, x Setting) {
-	complete := x.Complete
-	if complete == nil && x.Value.choices != nil {
-		complete = Words(x.Value.choices...)
+func AddFlag(flags *pflag.FlagSet, setting Setting) {
+	complete := setting.Complete
+	if complete == nil && setting.Value.choices != nil {
+		complete = Words(setting.Value.choices...)
 	}
-	f := flags.VarPF(completed{x.Value, complete}, x.Name, x.Short, x.Doc)
-	f.Annotations = map[string][]string{titleAnnotation: {x.Title}}
-	if x.Common {
-		f.Annotations[commonAnnotation] = nil
+	flag := flags.VarPF(completed{setting.Value, complete}, setting.Name, setting.Short, setting.Doc)
+	flag.Annotations = map[string][]string{titleAnnotation: {setting.Title}}
+	if setting.Common {
+		flag.Annotations[commonAnnotation] = nil
 	}
-	if x.Value.kind == "bool" {
-		f.NoOptDefVal = "true"
+	if setting.Value.kind == "bool" {
+		flag.NoOptDefVal = "true"
 	}
 }
 
 // Lookup returns the setting with the name, or nil.
 func (s *Set) Lookup(name string) *Setting {
-	i := slices.IndexFunc(s.table, func(x Setting) bool { return x.Name == name })
+	i := slices.IndexFunc(s.table, func(setting Setting) bool { return setting.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -117,9 +117,9 @@ func (s *Set) All() []Setting { return s.table }
 
 // keys of a configuration file.
 func (s *Set) keys() (names []string) {
-	for _, x := range s.table {
-		if !x.FlagOnly {
-			names = append(names, x.Name)
+	for _, setting := range s.table {
+		if !setting.FlagOnly {
+			names = append(names, setting.Name)
 		}
 	}
 	return names
@@ -157,18 +157,18 @@ func (s *Set) SetArgs(name string, args []string) {
 
 // Flags are the settings that were given as flags, as arguments of a command.
 func (s *Set) Flags(except ...string) (args []string) {
-	for _, x := range s.table {
-		if x.ArgumentOnly || s.Rank(x.Name) != ByFlag || slices.Contains(except, x.Name) {
+	for _, setting := range s.table {
+		if setting.ArgumentOnly || s.Rank(setting.Name) != ByFlag || slices.Contains(except, setting.Name) {
 			continue
 		}
-		values := x.Value.Items()
-		if x.Value.items == nil {
-			values = []string{x.Value.String()}
+		values := setting.Value.Items()
+		if setting.Value.items == nil {
+			values = []string{setting.Value.String()}
 		}
-		for _, v := range values {
-			flag := "--" + x.Name
-			if x.Value.kind != "bool" || v != "true" {
-				flag += "=" + v
+		for _, text := range values {
+			flag := "--" + setting.Name
+			if setting.Value.kind != "bool" || text != "true" {
+				flag += "=" + text
 			}
 			args = append(args, flag)
 		}
@@ -218,9 +218,9 @@ func CompleteFlags(cmd *cobra.Command, _ []string) {
 		return
 	}
 	for _, c := range cmd.Root().Commands() {
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if v, ok := f.Value.(completed); ok && v.complete != nil {
-				_ = c.RegisterFlagCompletionFunc(f.Name, v.complete) // the flag is there, and was not told of before
+		c.Flags().VisitAll(func(flag *pflag.Flag) {
+			if v, ok := flag.Value.(completed); ok && v.complete != nil {
+				_ = c.RegisterFlagCompletionFunc(flag.Name, v.complete) // the flag is there, and was not told of before
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		name := unknown.GetSpecifiedName()
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 		return exit.Usagef("unknown flag --%s%s (see %s --help)", name, nearest(name, names, "--"), cmd.CommandPath())
 	}
 	return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())

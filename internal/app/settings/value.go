@@ -70,26 +70,26 @@ type form[T any] struct {
 }
 
 // number is a value with an order and bounds.
-func number[T cmp.Ordered](p *T, low, high T, v Value, as form[T]) *Value {
-	v.text = func() string { return as.format(*p) }
-	v.wants = cmp.Or(v.wants, fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high)))
-	if v.scalars == nil {
-		v.scalars = []scalar{scalarNumber}
+func number[T cmp.Ordered](p *T, low, high T, value Value, as form[T]) *Value {
+	value.text = func() string { return as.format(*p) }
+	value.wants = cmp.Or(value.wants, fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high)))
+	if value.scalars == nil {
+		value.scalars = []scalar{scalarNumber}
 	}
-	v.parse = func(text string) (func(), error) {
+	value.parse = func(text string) (func(), error) {
 		x, err := as.parse(text)
 		if within := x >= low && x <= high; err != nil || !within { // which NaN is not
-			return nil, errors.New(v.wants)
+			return nil, errors.New(value.wants)
 		}
 		return func() { *p = x }, nil
 	}
-	return &v
+	return &value
 }
 
 // Whole is a whole number.
 func Whole[T int | int64](p *T, low, high T) *Value {
-	return number(p, low, high, Value{kind: "int"}, form[T]{func(s string) (T, error) {
-		n, err := strconv.ParseInt(s, 10, reflect.TypeFor[T]().Bits())
+	return number(p, low, high, Value{kind: "int"}, form[T]{func(text string) (T, error) {
+		n, err := strconv.ParseInt(text, 10, reflect.TypeFor[T]().Bits())
 		return T(n), err
 	}, func(x T) string { return strconv.FormatInt(int64(x), 10) }})
 }
@@ -97,22 +97,22 @@ func Whole[T int | int64](p *T, low, high T) *Value {
 // Seed is any whole number of 64 bits.
 func Seed(p *uint64) *Value {
 	return number(p, 0, math.MaxUint64, Value{kind: "int"}, form[uint64]{
-		func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) },
+		func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) },
 		func(x uint64) string { return strconv.FormatUint(x, 10) },
 	})
 }
 
 // Decimal is a number from 0 to high.
 func Decimal(p *float64, high float64) *Value {
-	v := Value{kind: "float", wants: "give a number from 0 to " + strconv.FormatFloat(high, 'f', -1, 64)}
-	return number(p, 0, high, v, form[float64]{func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, decimalText})
+	value := Value{kind: "float", wants: "give a number from 0 to " + strconv.FormatFloat(high, 'f', -1, 64)}
+	return number(p, 0, high, value, form[float64]{func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }, decimalText})
 }
 
 // DecimalOrNone is 0, or a number from low to high.
 func DecimalOrNone(p *float64, low, high float64) *Value {
-	v := Value{kind: "float", wants: fmt.Sprintf("give 0, or a number from %v to %.0f", low, high)}
-	return number(p, 0, high, v, form[float64]{func(s string) (float64, error) {
-		x, err := strconv.ParseFloat(s, 64)
+	value := Value{kind: "float", wants: fmt.Sprintf("give 0, or a number from %v to %.0f", low, high)}
+	return number(p, 0, high, value, form[float64]{func(text string) (float64, error) {
+		x, err := strconv.ParseFloat(text, 64)
 		if x > 0 && x < low {
 			err = strconv.ErrRange
 		}
@@ -120,24 +120,24 @@ func DecimalOrNone(p *float64, low, high float64) *Value {
 	}, decimalText})
 }
 
-func decimalText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func decimalText(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
 // Span is a length of time that is not negative.
-func Span(p *time.Duration, high time.Duration) *Value { return SpanFrom(p, 0, high) }
+func Span(duration *time.Duration, high time.Duration) *Value { return SpanFrom(duration, 0, high) }
 
 // SpanFrom is a length of time from low to high.
-func SpanFrom(p *time.Duration, low, high time.Duration) *Value {
+func SpanFrom(duration *time.Duration, low, high time.Duration) *Value {
 	text := func(d time.Duration) string {
 		if d == 0 {
 			return "0"
 		}
 		return d.String()
 	}
-	v := Value{
+	value := Value{
 		kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
 		wants: fmt.Sprintf("give a time from %s to %v with its unit, e.g. 400ms or 1m30s", text(low), high),
 	}
-	return number(p, low, high, v, form[time.Duration]{time.ParseDuration, text})
+	return number(duration, low, high, value, form[time.Duration]{time.ParseDuration, text})
 }
 
 // errEmpty is the error of a value that is there and says nothing, as that of a
@@ -145,32 +145,32 @@ func SpanFrom(p *time.Duration, low, high time.Duration) *Value {
 var errEmpty = errors.New("it is empty: give a value, or leave it out")
 
 // Text is any text except the empty one, or one of the choices if there are any.
-func Text(p *string, choices ...string) *Value {
+func Text(text *string, choices ...string) *Value {
 	if len(choices) == 0 {
-		return Named(p, "text")
+		return Named(text, "text")
 	}
-	v := Named(p, strings.Join(choices, " or "))
-	v.choices = choices
-	plain := v.parse
-	v.parse = func(s string) (func(), error) {
+	value := Named(text, strings.Join(choices, " or "))
+	value.choices = choices
+	plain := value.parse
+	value.parse = func(s string) (func(), error) {
 		if !slices.Contains(choices, s) {
-			return nil, errors.New(hint(s, choices) + v.wants)
+			return nil, errors.New(hint(s, choices) + value.wants)
 		}
 		return plain(s)
 	}
-	return v
+	return value
 }
 
 // Named is any text except the empty one; what says what to give.
-func Named(p *string, what string) *Value {
+func Named(text *string, what string) *Value {
 	return &Value{
-		kind: "string", wants: "give " + what, text: func() string { return *p }, quoted: true,
+		kind: "string", wants: "give " + what, text: func() string { return *text }, quoted: true,
 		scalars: []scalar{scalarText, scalarNumber}, // a cost of 5 is text that looks like a number
 		parse: func(s string) (func(), error) {
 			if s == "" {
 				return nil, errEmpty
 			}
-			return func() { *p = s }, nil
+			return func() { *text = s }, nil
 		},
 	}
 }
@@ -180,12 +180,12 @@ func Checked(wants string, text func() string, parse func(string) (take func(), 
 	return &Value{kind: "string", scalars: []scalar{scalarText}, wants: wants, text: text, parse: parse}
 }
 
-// Or tries another reading of a text that v refuses. It returns nil and no error for a text
+// Or tries another reading of a text that value refuses. It returns nil and no error for a text
 // that it does not know.
-func Or(v *Value, other func(string) (take func(), err error)) *Value {
-	out := *v
+func Or(value *Value, other func(string) (take func(), err error)) *Value {
+	out := *value
 	out.parse = func(text string) (func(), error) {
-		take, refused := v.parse(text)
+		take, refused := value.parse(text)
 		if refused == nil {
 			return take, nil
 		}
@@ -201,23 +201,23 @@ func Or(v *Value, other func(string) (take func(), err error)) *Value {
 const maxItems = 1000
 
 // List is a flag that may be repeated. The first value replaces the default.
-func List(p *[]string) *Value {
+func List(texts *[]string) *Value {
 	set := false
 	return &Value{
-		kind: "string", scalars: []scalar{scalarText}, wants: "give text or a list of texts", items: p,
-		text: func() string { return strings.Join(*p, ",") },
-		parse: func(s string) (func(), error) {
+		kind: "string", scalars: []scalar{scalarText}, wants: "give text or a list of texts", items: texts,
+		text: func() string { return strings.Join(*texts, ",") },
+		parse: func(text string) (func(), error) {
 			switch {
-			case s == "":
+			case text == "":
 				return nil, errEmpty
-			case set && len(*p) >= maxItems:
+			case set && len(*texts) >= maxItems:
 				return nil, fmt.Errorf("it is given more than %d times: give fewer", maxItems)
 			}
 			return func() {
 				if !set {
-					*p, set = nil, true
+					*texts, set = nil, true
 				}
-				*p = append(*p, s)
+				*texts = append(*texts, text)
 			}, nil
 		},
 	}
@@ -225,14 +225,14 @@ func List(p *[]string) *Value {
 
 // Bool is a flag without a value, and true or false in a file.
 func Bool(p *bool) *Value {
-	v := &Value{kind: "bool", scalars: []scalar{scalarBool}, wants: "give true or false",
+	value := &Value{kind: "bool", scalars: []scalar{scalarBool}, wants: "give true or false",
 		text: func() string { return strconv.FormatBool(*p) }}
-	v.parse = func(s string) (func(), error) {
-		x, err := strconv.ParseBool(s)
+	value.parse = func(text string) (func(), error) {
+		x, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, errors.New(v.wants)
+			return nil, errors.New(value.wants)
 		}
 		return func() { *p = x }, nil
 	}
-	return v
+	return value
 }

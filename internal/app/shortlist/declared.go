@@ -16,23 +16,23 @@ const inFlight = 50
 // declared has those leave that say of themselves that they cannot serve the policy.
 func (s *Shortlist) declared() {
 	policy := &s.question.Policy
-	for _, c := range s.all {
+	for _, contender := range s.all {
 		why := results.Considered{Stage: results.StageDeclaration}
-		switch err := c.ServesPolicy(policy); {
-		case !slices.Contains(c.Kinds, policy.Window.Kind):
+		switch err := contender.ServesPolicy(policy); {
+		case !slices.Contains(contender.Kinds, policy.Window.Kind):
 			why.Cause = results.OtherWindows
 		case err != nil:
 			why.Cause = results.OtherPolicies
 			why.Detail = strings.TrimPrefix(err.Error(), "policy "+policy.Name+": ")
-		case s.question.GivesBack && !c.GivesBack:
+		case s.question.GivesBack && !contender.GivesBack:
 			why.Cause = results.NeverGivesBack
-		case c.Reset == strategies.ResetsNever && policy.Window.Kind != quota.Standing:
+		case contender.Reset == strategies.ResetsNever && policy.Window.Kind != quota.Standing:
 			why.Cause = results.NeverResets
 		default:
-			s.promises(c)
+			s.promises(contender)
 			continue
 		}
-		c.excluded(why)
+		contender.excluded(why)
 	}
 }
 

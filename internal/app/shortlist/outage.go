@@ -28,31 +28,31 @@ const (
 const mostUnanswered = 1
 
 // outage runs the contenders that need a Redis while it is away for a third of the time.
-func (s *Shortlist) outage(ctx context.Context, in []*contender, open *stores.Set) error {
+func (s *Shortlist) outage(ctx context.Context, contenders []*contender, open *stores.Set) error {
 	workload, err := workloads.Lookup("hot-key")
 	if err != nil {
 		return err
 	}
-	for _, c := range in {
-		if len(c.RedisNeeds()) == 0 {
+	for _, contender := range contenders {
+		if len(contender.RedisNeeds()) == 0 {
 			continue
 		}
 		cfg := measure.Config{
 			Plan: harness.Plan{
-				Strategies: []strategies.Selection{c.Selection}, Policy: s.crossed(), Workload: workload, Load: harness.Closed(),
+				Strategies: []strategies.Selection{contender.Selection}, Policy: s.crossed(), Workload: workload, Load: harness.Closed(),
 				Instances: s.question.Instances, Workers: outageWorkers, Duration: outageFor, Seed: s.question.Seed, Stores: open,
 			},
 			Rounds:      1,
 			NoReference: true,
 		}
-		for _, need := range c.RedisNeeds() {
+		for _, need := range contender.RedisNeeds() {
 			cfg.Trouble = append(cfg.Trouble, trouble.Event{
 				Where: trouble.Where{Name: need.Store(), Instance: trouble.All},
 				What:  trouble.What{Word: trouble.Away},
 				When:  trouble.When{From: outageFrom, To: outageTo},
 			})
 		}
-		s.observer.Doing(c.String())
+		s.observer.Doing(contender.String())
 		var runs []results.Run
 		report, err := measure.Measure(ctx, cfg)
 		if report != nil {
@@ -60,7 +60,7 @@ func (s *Shortlist) outage(ctx context.Context, in []*contender, open *stores.Se
 		} else if ctx.Err() == nil {
 			return err
 		}
-		s.afterOutage(c, whole(runs)[c.String()], outageCommand(c.Selection, &cfg))
+		s.afterOutage(contender, whole(runs)[contender.String()], outageCommand(contender.Selection, &cfg))
 	}
 	return nil
 }

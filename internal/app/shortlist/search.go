@@ -67,26 +67,26 @@ func (s *Shortlist) faults(sel strategies.Selection) [][]quota.Fault {
 }
 
 // search searches those whose searches are not stored.
-func (s *Shortlist) search(ctx context.Context, in []*contender, open *stores.Set) error {
+func (s *Shortlist) search(ctx context.Context, contenders []*contender, open *stores.Set) error {
 	postgres, _ := open.Get(string(strategies.NeedPostgres))
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
 	var telling sync.Mutex
 	var unknown []*contender
-	for _, c := range in {
-		if s.stored(c) == nil {
-			unknown = append(unknown, c)
+	for _, contender := range contenders {
+		if s.stored(contender) == nil {
+			unknown = append(unknown, contender)
 		}
 	}
 	work := func(i int) []Found {
-		c := unknown[i]
-		if explore.OnPostgres(c.Selection) {
+		contender := unknown[i]
+		if explore.OnPostgres(contender.Selection) {
 			onServer.Lock()
 			defer onServer.Unlock()
 		}
 		telling.Lock()
-		s.observer.Doing(c.String())
+		s.observer.Doing(contender.String())
 		telling.Unlock()
-		return s.searchOne(ctx, c.Selection, postgres)
+		return s.searchOne(ctx, contender.Selection, postgres)
 	}
 	for i, found := range parallel.Do(runtime.GOMAXPROCS(0), len(unknown), work) {
 		s.conclude(unknown[i], found)
@@ -145,17 +145,17 @@ func Search(ctx context.Context, sel strategies.Selection, cfg explore.Config) F
 
 // broken is the schedule that breaks a property, or nil.
 func broken(result *results.Search, property explore.Property) *Broken {
-	f := result.Found(property)
-	if f == nil {
+	finding := result.Found(property)
+	if finding == nil {
 		return nil
 	}
 	schedule := results.Schedule{
-		Steps: len(f.Steps), Clients: result.Clients, Instances: result.Instances, Limit: result.Limit, Faults: f.Faults,
+		Steps: len(finding.Steps), Clients: result.Clients, Instances: result.Instances, Limit: result.Limit, Faults: finding.Faults,
 	}
 	if schedule.Faults == nil {
 		schedule.Faults = []quota.Fault{}
 	}
-	return &Broken{Units: f.Units, Schedule: schedule}
+	return &Broken{Units: finding.Units, Schedule: schedule}
 }
 
 // conclude has a contender go on, or leave, by what its searches found; nil is nothing.
@@ -190,10 +190,10 @@ func (s *Shortlist) conclude(c *contender, searches []Found) {
 }
 
 // schedule excludes a contender for a schedule that a search with some faults found.
-func (s *Shortlist) schedule(c *contender, cause results.Cause, b *Broken, faults []quota.Fault) {
-	schedule := b.Schedule
+func (s *Shortlist) schedule(c *contender, cause results.Cause, broken *Broken, faults []quota.Fault) {
+	schedule := broken.Schedule
 	c.excluded(results.Considered{
-		Stage: results.StageSearch, Cause: cause, Units: b.Units, Schedule: &schedule, Command: s.exploreCommand(c, faults),
+		Stage: results.StageSearch, Cause: cause, Units: broken.Units, Schedule: &schedule, Command: s.exploreCommand(c, faults),
 	})
 }
 

@@ -86,34 +86,34 @@ type Shortlist struct {
 const DefaultPolicy = "agent-api"
 
 // New takes strategies through the stages that need no store: what they declare, and what stored searches found.
-func New(q Question) *Shortlist {
-	s := &Shortlist{question: q, observer: silent{}}
-	for _, sel := range q.Strategies {
-		s.all = append(s.all, &contender{Selection: sel})
+func New(question Question) *Shortlist {
+	shortlist := &Shortlist{question: question, observer: silent{}}
+	for _, sel := range question.Strategies {
+		shortlist.all = append(shortlist.all, &contender{Selection: sel})
 	}
-	s.declared()
-	for _, c := range s.still() {
-		s.conclude(c, s.stored(c))
+	shortlist.declared()
+	for _, contender := range shortlist.still() {
+		shortlist.conclude(contender, shortlist.stored(contender))
 	}
-	return s
+	return shortlist
 }
 
 // still are the contenders that have not left.
 func (s *Shortlist) still() []*contender {
-	var in []*contender
-	for _, c := range s.all {
-		if c.left == nil {
-			in = append(in, c)
+	var contenders []*contender
+	for _, contender := range s.all {
+		if contender.left == nil {
+			contenders = append(contenders, contender)
 		}
 	}
-	return in
+	return contenders
 }
 
 // Needed are the names of the stores that those need which are left.
 func (s *Shortlist) Needed() []string {
 	var names []string
-	for _, c := range s.still() {
-		for _, need := range c.Needs {
+	for _, contender := range s.still() {
+		for _, need := range contender.Needs {
 			names = append(names, need.Store())
 		}
 	}
@@ -123,9 +123,9 @@ func (s *Shortlist) Needed() []string {
 
 // LeaveOut leaves out what cannot be measured on the stores that are open, for the reason that cannot gives.
 func (s *Shortlist) LeaveOut(cannot func(strategies.Selection) error) {
-	for _, c := range s.still() {
-		if err := cannot(c.Selection); err != nil {
-			c.untried(results.Considered{Stage: results.StageStore, Cause: results.CannotRun, Detail: err.Error()})
+	for _, contender := range s.still() {
+		if err := cannot(contender.Selection); err != nil {
+			contender.untried(results.Considered{Stage: results.StageStore, Cause: results.CannotRun, Detail: err.Error()})
 		}
 	}
 }
@@ -142,14 +142,14 @@ func (s *Shortlist) Finish(ctx context.Context, open *stores.Set, observer Obser
 		ctx = limited
 	}
 	for _, stage := range s.stages(open) {
-		in := s.still()
-		if len(in) == 0 {
+		contenders := s.still()
+		if len(contenders) == 0 {
 			break
 		}
 		if ctx.Err() == nil {
-			s.observer.Stage(stage.name, len(in))
+			s.observer.Stage(stage.name, len(contenders))
 		}
-		if err := stage.run(ctx, in); err != nil && ctx.Err() == nil {
+		if err := stage.run(ctx, contenders); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -160,17 +160,17 @@ func (s *Shortlist) Finish(ctx context.Context, open *stores.Set, observer Obser
 // stage is a part of the way.
 type stage struct {
 	name results.Stage
-	run  func(ctx context.Context, in []*contender) error
+	run  func(ctx context.Context, contenders []*contender) error
 }
 
 func (s *Shortlist) stages(open *stores.Set) []stage {
-	search := func(ctx context.Context, in []*contender) error { return s.search(ctx, in, open) }
+	search := func(ctx context.Context, contenders []*contender) error { return s.search(ctx, contenders, open) }
 	out := []stage{{results.StageSearch, search}}
 	if s.question.Policy.Window.Kind != quota.Standing {
 		out = append(out, stage{results.StageSimulation, s.simulate})
 	}
 	if slices.Contains(s.question.Survive, quota.FaultOutage) {
-		outage := func(ctx context.Context, in []*contender) error { return s.outage(ctx, in, open) }
+		outage := func(ctx context.Context, contenders []*contender) error { return s.outage(ctx, contenders, open) }
 		out = append(out, stage{results.StageOutage, outage})
 	}
 	return out
@@ -183,26 +183,26 @@ func wellKnown(sel strategies.Selection) bool {
 
 // keepBest leaves out those that come after the most that are to be measured.
 func (s *Shortlist) keepBest() {
-	in := s.still()
-	if s.question.Most == 0 || len(in) <= s.question.Most {
+	contenders := s.still()
+	if s.question.Most == 0 || len(contenders) <= s.question.Most {
 		return
 	}
 	prospects := map[string]*contender{}
 	var order []ranking.Prospect
-	for _, c := range in {
-		prospects[c.String()] = c
-		units, _ := s.bound(c, nil)
+	for _, contender := range contenders {
+		prospects[contender.String()] = contender
+		units, _ := s.bound(contender, nil)
 		order = append(order, ranking.Prospect{
-			Label: c.String(), PerProcess: c.PerProcess, WellKnown: wellKnown(c.Selection), Stores: len(c.Needs),
-			Searched: !c.unsearched, Bounded: c.bounded, Declares: units,
+			Label: contender.String(), PerProcess: contender.PerProcess, WellKnown: wellKnown(contender.Selection), Stores: len(contender.Needs),
+			Searched: !contender.unsearched, Bounded: contender.bounded, Declares: units,
 		})
 	}
 	ranking.SortProspects(order)
-	for _, p := range order[s.question.Most:] {
-		c := prospects[p.Label]
-		c.untried(results.Considered{
+	for _, prospect := range order[s.question.Most:] {
+		contender := prospects[prospect.Label]
+		contender.untried(results.Considered{
 			Stage: results.StageNumber, Cause: results.Outranked, Units: int64(s.question.Most),
-			Command: fmt.Sprintf("quotabench run %s --policy %s", format.Quoted(c.String()), s.policyText()),
+			Command: fmt.Sprintf("quotabench run %s --policy %s", format.Quoted(contender.String()), s.policyText()),
 		})
 	}
 }
@@ -210,8 +210,8 @@ func (s *Shortlist) keepBest() {
 // Measure are the strategies that are worth measuring.
 func (s *Shortlist) Measure() []strategies.Selection {
 	var out []strategies.Selection
-	for _, c := range s.still() {
-		out = append(out, c.Selection)
+	for _, contender := range s.still() {
+		out = append(out, contender.Selection)
 	}
 	return out
 }
@@ -219,12 +219,12 @@ func (s *Shortlist) Measure() []strategies.Selection {
 // Considered are all strategies, with what became of each.
 func (s *Shortlist) Considered() []results.Considered {
 	out := []results.Considered{}
-	for _, c := range s.all {
-		if c.left == nil {
-			out = append(out, results.Considered{Strategy: c.String(), Outcome: results.Taken})
+	for _, contender := range s.all {
+		if contender.left == nil {
+			out = append(out, results.Considered{Strategy: contender.String(), Outcome: results.Taken})
 			continue
 		}
-		out = append(out, *c.left)
+		out = append(out, *contender.left)
 	}
 	return out
 }

@@ -26,16 +26,16 @@ const (
 )
 
 // simulate has the contenders decide across the end of a window. A strategy that has no virtual time goes on.
-func (s *Shortlist) simulate(ctx context.Context, in []*contender) error {
+func (s *Shortlist) simulate(ctx context.Context, contenders []*contender) error {
 	cfg, err := s.simulation()
 	if err != nil {
 		return err
 	}
 	var able []*contender
-	for _, c := range in {
-		if cfg.CannotRun(c.Selection) == nil {
-			able = append(able, c)
-			cfg.Strategies = append(cfg.Strategies, c.Selection)
+	for _, contender := range contenders {
+		if cfg.CannotRun(contender.Selection) == nil {
+			able = append(able, contender)
+			cfg.Strategies = append(cfg.Strategies, contender.Selection)
 		}
 	}
 	if len(able) == 0 {
@@ -50,8 +50,8 @@ func (s *Shortlist) simulate(ctx context.Context, in []*contender) error {
 		return err
 	}
 	summaries := whole(runs)
-	for _, c := range able {
-		s.judge(c, summaries[c.String()], results.StageSimulation, simCommand(c.Selection, &cfg))
+	for _, contender := range able {
+		s.judge(contender, summaries[contender.String()], results.StageSimulation, simCommand(contender.Selection, &cfg))
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (s *Shortlist) stored(c *contender) []Found {
 	all := readStored().Searches[c.String()][s.question.Policy.Window.Kind.String()]
 	var out []Found
 	for _, faults := range s.faults(c.Selection) {
-		i := slices.IndexFunc(all, func(f Found) bool { return sameFaults(f.Faults, faults) })
+		i := slices.IndexFunc(all, func(found Found) bool { return sameFaults(found.Faults, faults) })
 		if i < 0 {
 			return nil
 		}

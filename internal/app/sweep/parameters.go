@@ -21,20 +21,20 @@ import (
 )
 
 // settable are the parameters of a measurement that can be swept.
-var settable = map[string]func(c *measure.Config, v string) error{
-	"workers":   whole(func(c *measure.Config) *int { return &c.Workers }, 1),
-	"instances": whole(func(c *measure.Config) *int { return &c.Instances }, 1),
-	"pool":      whole(func(c *measure.Config) *int { return &c.Pool }, 1),
-	"retries":   whole(func(c *measure.Config) *int { return &c.ClientRetries }, 0),
+var settable = map[string]func(config *measure.Config, text string) error{
+	"workers":   whole(func(config *measure.Config) *int { return &config.Workers }, 1),
+	"instances": whole(func(config *measure.Config) *int { return &config.Instances }, 1),
+	"pool":      whole(func(config *measure.Config) *int { return &config.Pool }, 1),
+	"retries":   whole(func(config *measure.Config) *int { return &config.ClientRetries }, 0),
 	"cold":      setCold,
-	"limit":     whole(func(c *measure.Config) *int64 { return &c.Policy.Limit }, 1),
-	"requests":  whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
+	"limit":     whole(func(config *measure.Config) *int64 { return &config.Policy.Limit }, 1),
+	"requests":  whole(func(config *measure.Config) *int64 { return &config.Requests }, 1),
 	Rate:        setRate,
-	"duration":  length(func(c *measure.Config) *time.Duration { return &c.Duration }),
+	"duration":  length(func(config *measure.Config) *time.Duration { return &config.Duration }),
 	"client":    setClient,
 	"latency":   setLatency,
 	"failover":  setFailover,
-	"life":      length(func(c *measure.Config) *time.Duration { return &c.Life }),
+	"life":      length(func(config *measure.Config) *time.Duration { return &config.Life }),
 }
 
 // Parameters are the names that every measurement has, sorted: workers, instances, pool
@@ -42,23 +42,23 @@ var settable = map[string]func(c *measure.Config, v string) error{
 func Parameters() []string { return slices.Sorted(maps.Keys(settable)) }
 
 func whole[T int | int64](of func(*measure.Config) *T, least int64) func(*measure.Config, string) error {
-	return func(c *measure.Config, v string) error {
-		n, err := strconv.ParseInt(v, 10, 64)
+	return func(config *measure.Config, text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < least {
 			return fmt.Errorf("give a whole number of %d or more", least)
 		}
-		*of(c) = T(n)
+		*of(config) = T(n)
 		return nil
 	}
 }
 
 func length(of func(*measure.Config) *time.Duration) func(*measure.Config, string) error {
-	return func(c *measure.Config, v string) error {
-		d, err := time.ParseDuration(v)
-		if err != nil || d <= 0 {
+	return func(config *measure.Config, text string) error {
+		duration, err := time.ParseDuration(text)
+		if err != nil || duration <= 0 {
 			return errors.New("give a time above 0 with its unit, e.g. 400ms")
 		}
-		*of(c) = d
+		*of(config) = duration
 		return nil
 	}
 }
@@ -73,51 +73,51 @@ func LongEnough(rate float64) time.Duration {
 }
 
 // setRate makes the loop an open one at that rate, long enough for its percentiles.
-func setRate(c *measure.Config, v string) error {
-	x, err := strconv.ParseFloat(v, 64)
+func setRate(config *measure.Config, text string) error {
+	value, err := strconv.ParseFloat(text, 64)
 	switch {
-	case err != nil || !(x > 0 && x <= harness.MaxRate):
+	case err != nil || !(value > 0 && value <= harness.MaxRate):
 		return fmt.Errorf("give a number of requests per second above 0, and at most %g", harness.MaxRate)
-	case c.Load.Loop == workloads.Closed || c.Load.Loop == harness.Both:
+	case config.Load.Loop == workloads.Closed || config.Load.Loop == harness.Both:
 		return errors.New("a rate is swept in an open loop alone")
-	case c.Stream.Speed() > 0:
+	case config.Stream.Speed() > 0:
 		return errors.New("a trace that is replayed at its speed has a rate of its own")
 	}
-	c.Load = harness.OpenAt(x)
-	if c.Duration > 0 {
-		c.Duration = max(c.Duration, LongEnough(x))
+	config.Load = harness.OpenAt(value)
+	if config.Duration > 0 {
+		config.Duration = max(config.Duration, LongEnough(value))
 	}
 	return nil
 }
 
 // setLatency adds a latency to the network to Redis.
-func setLatency(c *measure.Config, v string) error {
-	e, err := trouble.Parse(string(strategies.NeedRedis) + ":latency=" + v)
+func setLatency(config *measure.Config, text string) error {
+	event, err := trouble.Parse(string(strategies.NeedRedis) + ":latency=" + text)
 	if err != nil {
 		return errors.New("give a time with its unit, e.g. 5ms")
 	}
-	c.Trouble = append(slices.Clip(c.Trouble), e)
+	config.Trouble = append(slices.Clip(config.Trouble), event)
 	return nil
 }
 
 // setFailover has a replica be so far behind when it takes a store's place.
-func setFailover(c *measure.Config, v string) error {
-	d, err := time.ParseDuration(v)
-	i := slices.IndexFunc(c.Trouble, func(e trouble.Event) bool { return e.What.Word == trouble.Failover })
+func setFailover(config *measure.Config, text string) error {
+	duration, err := time.ParseDuration(text)
+	i := slices.IndexFunc(config.Trouble, func(event trouble.Event) bool { return event.What.Word == trouble.Failover })
 	switch {
-	case err != nil || d < 0:
+	case err != nil || duration < 0:
 		return errors.New("give a time with its unit, e.g. 5ms")
 	case i < 0:
 		return errors.New("no replica takes the place of a store: give --trouble redis:failover@0.5-0.52 as well")
 	}
-	c.Trouble = slices.Clone(c.Trouble)
-	c.Trouble[i].What.For = d
+	config.Trouble = slices.Clone(config.Trouble)
+	config.Trouble[i].What.For = duration
 	return nil
 }
 
 // setCold has each command open a connection, or not.
-func setCold(c *measure.Config, v string) (err error) {
-	c.Cold, err = strconv.ParseBool(v)
+func setCold(config *measure.Config, text string) (err error) {
+	config.Cold, err = strconv.ParseBool(text)
 	if err != nil {
 		return errors.New("give true or false")
 	}
@@ -125,41 +125,41 @@ func setCold(c *measure.Config, v string) (err error) {
 }
 
 // setClient gives strategies that ask a Redis a kind of client.
-func setClient(c *measure.Config, v string) error {
-	kind, err := strategies.ParseClient(v)
+func setClient(config *measure.Config, text string) error {
+	kind, err := strategies.ParseClient(text)
 	if err != nil {
 		return err
 	}
-	for _, s := range c.Strategies {
-		if s.Client != "" && s.Client != strategies.PlainClient {
-			return fmt.Errorf("%s names its client: leave one of them out", s)
+	for _, selection := range config.Strategies {
+		if selection.Client != "" && selection.Client != strategies.PlainClient {
+			return fmt.Errorf("%s names its client: leave one of them out", selection)
 		}
 	}
-	c.Strategies = slices.Clone(c.Strategies)
-	for i := range c.Strategies {
-		c.Strategies[i].Client = "" // plain ones are meant to be swept
+	config.Strategies = slices.Clone(config.Strategies)
+	for i := range config.Strategies {
+		config.Strategies[i].Client = "" // plain ones are meant to be swept
 	}
-	c.Strategies = strategies.WithClients(c.Strategies, []strategies.Client{kind})
+	config.Strategies = strategies.WithClients(config.Strategies, []strategies.Client{kind})
 	return nil
 }
 
 // set gives a parameter its value.
-func set(c *measure.Config, name, v string) error {
+func set(config *measure.Config, name, v string) error {
 	if f := settable[name]; f != nil {
-		return f(c, v)
+		return f(config, v)
 	}
-	if i := slices.IndexFunc(c.Workload.Options, func(o quota.Option) bool { return o.Name == name }); i >= 0 {
-		if err := c.Workload.Options[i].Accepts(v); err != nil {
+	if i := slices.IndexFunc(config.Workload.Options, func(option quota.Option) bool { return option.Name == name }); i >= 0 {
+		if err := config.Workload.Options[i].Accepts(v); err != nil {
 			return err
 		}
-		c.Stream.Set(name, v)
+		config.Stream.Set(name, v)
 		return nil
 	}
-	return setOption(c, name, v)
+	return setOption(config, name, v)
 }
 
 // setOption gives strategies an option's value.
-func setOption(c *measure.Config, name, v string) error {
+func setOption(config *measure.Config, name, v string) error {
 	only, option, qualified := strings.Cut(name, ".")
 	if !qualified {
 		only = ""
@@ -167,31 +167,31 @@ func setOption(c *measure.Config, name, v string) error {
 	}
 	var without []string
 	known := Parameters()
-	for _, o := range c.Workload.Options {
-		known = append(known, o.Name)
+	for _, option := range config.Workload.Options {
+		known = append(known, option.Name)
 	}
-	c.Strategies = slices.Clone(c.Strategies)
+	config.Strategies = slices.Clone(config.Strategies)
 	found := false
-	for i, s := range c.Strategies {
-		for _, o := range s.Meta.Options {
-			known = append(known, s.Name+"."+o.Name)
+	for i, selection := range config.Strategies {
+		for _, option := range selection.Meta.Options {
+			known = append(known, selection.Name+"."+option.Name)
 		}
-		switch has := slices.ContainsFunc(s.Meta.Options, func(o quota.Option) bool { return o.Name == option }); {
-		case qualified && s.Name != only:
+		switch has := slices.ContainsFunc(selection.Meta.Options, func(o quota.Option) bool { return o.Name == option }); {
+		case qualified && selection.Name != only:
 			continue
 		case !has:
-			without = append(without, s.Name)
+			without = append(without, selection.Name)
 			continue
 		}
 		found = true
-		options := maps.Clone(s.Options)
+		options := maps.Clone(selection.Options)
 		options[option] = v
 		var err error
-		meta, unknown := strategies.Lookup(s.Name)
+		meta, unknown := strategies.Lookup(selection.Name)
 		if unknown != nil { // a caller's own, that is not registered
-			meta = s.Meta
+			meta = selection.Meta
 		}
-		c.Strategies[i], err = meta.Select(options)
+		config.Strategies[i], err = meta.Select(options)
 		if err != nil {
 			return err
 		}
@@ -202,15 +202,15 @@ func setOption(c *measure.Config, name, v string) error {
 	if len(without) > 0 {
 		return fmt.Errorf("%s has no option %s: name the strategy that has it, as in %s", without[0], option, "STRATEGY."+option)
 	}
-	return unequal(c.Strategies)
+	return unequal(config.Strategies)
 }
 
 // unequal reports strategies that the value makes the same.
 func unequal(all []strategies.Selection) error {
-	for i, s := range all {
+	for i, selection := range all {
 		for _, o := range all[:i] {
-			if o.String() == s.String() {
-				return fmt.Errorf("it makes two of the strategies the same: %s", s)
+			if o.String() == selection.String() {
+				return fmt.Errorf("it makes two of the strategies the same: %s", selection)
 			}
 		}
 	}
@@ -228,30 +228,30 @@ const (
 // of 0.25). Bounds are numbers or times.
 func Parse(text string) (results.Swept, error) {
 	name, values, ok := strings.Cut(text, "=")
-	p := results.Swept{Name: strings.TrimSpace(name)}
-	if strings.ContainsAny(p.Name, "/@?") { // it may be a URL with a password, and is not shown
-		return p, errors.New("a parameter is given as NAME=VALUES, e.g. workers=1,8,64 or pool=1..64x2")
+	swept := results.Swept{Name: strings.TrimSpace(name)}
+	if strings.ContainsAny(swept.Name, "/@?") { // it may be a URL with a password, and is not shown
+		return swept, errors.New("a parameter is given as NAME=VALUES, e.g. workers=1,8,64 or pool=1..64x2")
 	}
-	if !ok || p.Name == "" || values == "" {
-		return p, fmt.Errorf("%q is not of the form NAME=VALUES, e.g. workers=1,8,64 or pool=1..64x2", text)
+	if !ok || swept.Name == "" || values == "" {
+		return swept, fmt.Errorf("%q is not of the form NAME=VALUES, e.g. workers=1,8,64 or pool=1..64x2", text)
 	}
 	for item := range strings.SplitSeq(values, ",") {
 		item = strings.TrimSpace(item)
 		more, err := expand(item)
 		switch {
 		case err != nil:
-			return p, fmt.Errorf("%s: %w", p.Name, err)
-		case len(p.Values)+len(more) > MaxValues:
-			return p, fmt.Errorf("%s has more than %d values: give a larger step", p.Name, MaxValues)
+			return swept, fmt.Errorf("%s: %w", swept.Name, err)
+		case len(swept.Values)+len(more) > MaxValues:
+			return swept, fmt.Errorf("%s has more than %d values: give a larger step", swept.Name, MaxValues)
 		}
-		for _, v := range more {
-			if slices.Contains(p.Values, v) {
-				return p, fmt.Errorf("%s is given the value %s twice", p.Name, v)
+		for _, text := range more {
+			if slices.Contains(swept.Values, text) {
+				return swept, fmt.Errorf("%s is given the value %s twice", swept.Name, text)
 			}
-			p.Values = append(p.Values, v)
+			swept.Values = append(swept.Values, text)
 		}
 	}
-	return p, nil
+	return swept, nil
 }
 
 // ParseAll reads one or two parameters.
@@ -264,14 +264,14 @@ func ParseAll(texts []string) ([]results.Swept, error) {
 	}
 	var out []results.Swept
 	for _, text := range texts {
-		p, err := Parse(text)
+		swept, err := Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(out, func(o results.Swept) bool { return o.Name == p.Name }) {
-			return nil, fmt.Errorf("%s is given twice: write all its values into one", p.Name)
+		if slices.ContainsFunc(out, func(o results.Swept) bool { return o.Name == swept.Name }) {
+			return nil, fmt.Errorf("%s is given twice: write all its values into one", swept.Name)
 		}
-		out = append(out, p)
+		out = append(out, swept)
 	}
 	return out, nil
 }
@@ -294,50 +294,50 @@ func expand(item string) ([]string, error) {
 	if item == "" {
 		return nil, errors.New("a value is empty")
 	}
-	m := ranged.FindStringSubmatch(item)
-	if m == nil {
+	texts := ranged.FindStringSubmatch(item)
+	if texts == nil {
 		return []string{item}, nil
 	}
 	var of [2]float64
 	unit := false
-	for i, text := range m[1:3] {
-		x, ok := results.SweepNumber(text)
+	for i, text := range texts[1:3] {
+		value, ok := results.SweepNumber(text)
 		_, err := strconv.ParseFloat(text, 64)
 		if !ok || i == 1 && unit != (err != nil) {
 			return nil, fmt.Errorf("%q is no range: its bounds are two numbers or two times", item)
 		}
-		of[i] = x
+		of[i] = value
 		unit = err != nil
 	}
-	if m[3] == "" {
+	if texts[3] == "" {
 		return nil, fmt.Errorf("%q has no step: write %sx2 to double, or %s+STEP", item, item, item)
 	}
-	step, ok := results.SweepNumber(m[4])
-	if !ok || m[3] == "x" && (step <= 1 || of[0] <= 0) || m[3] == "+" && step <= 0 || of[1] < of[0] {
+	step, ok := results.SweepNumber(texts[4])
+	if !ok || texts[3] == "x" && (step <= 1 || of[0] <= 0) || texts[3] == "+" && step <= 0 || of[1] < of[0] {
 		return nil, fmt.Errorf("%q is no range: it rises, by a step above 0 or from above 0 by a factor above 1", item)
 	}
 	var out []string
 	const slack = 1e-9 // of sums of binary fractions
 	for i := 0; ; i++ {
-		x := of[0] + float64(i)*step
-		if m[3] == "x" {
-			x = of[0] * math.Pow(step, float64(i))
+		value := of[0] + float64(i)*step
+		if texts[3] == "x" {
+			value = of[0] * math.Pow(step, float64(i))
 		}
-		if x > of[1]*(1+slack) {
+		if value > of[1]*(1+slack) {
 			return out, nil
 		}
 		if len(out) == MaxValues {
 			return nil, fmt.Errorf("%q has more than %d values: give a larger step", item, MaxValues)
 		}
-		out = append(out, written(x, unit))
+		out = append(out, written(value, unit))
 	}
 }
 
 // written is a number as one would write it, without what binary fractions add.
-func written(x float64, isTime bool) string {
+func written(value float64, isTime bool) string {
 	if isTime {
-		return time.Duration(math.Round(x)).String()
+		return time.Duration(math.Round(value)).String()
 	}
-	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
-	return strconv.FormatFloat(x, 'f', -1, 64)
+	value, _ = strconv.ParseFloat(strconv.FormatFloat(value, 'g', 12, 64), 64)
+	return strconv.FormatFloat(value, 'f', -1, 64)
 }

@@ -32,8 +32,8 @@ func Measure(ctx context.Context, points []measure.Config) (*measure.Report, err
 		return nil, err
 	}
 	out := new(measure.Report)
-	for _, r := range reports {
-		add(out, r)
+	for _, report := range reports {
+		add(out, report)
 	}
 	return out, nil
 }
@@ -42,16 +42,16 @@ func Measure(ctx context.Context, points []measure.Config) (*measure.Report, err
 // What [sim.Run] says of ctx and of errors holds here too.
 func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 	var out measure.Report
-	for _, c := range points {
-		if tell := c.SoFar; tell != nil {
-			c.SoFar = func(runs []results.Run) { tell(slices.Concat(out.Runs, runs)) }
+	for _, config := range points {
+		if tell := config.SoFar; tell != nil {
+			config.SoFar = func(runs []results.Run) { tell(slices.Concat(out.Runs, runs)) }
 		}
-		r, err := sim.Run(ctx, c)
-		if r == nil {
+		report, err := sim.Run(ctx, config)
+		if report == nil {
 			return nil, err
 		}
-		add(&out, &measure.Report{Runs: r.Runs, Info: r.Info, Interrupted: r.Interrupted})
-		if r.Interrupted {
+		add(&out, &measure.Report{Runs: report.Runs, Info: report.Info, Interrupted: report.Interrupted})
+		if report.Interrupted {
 			break
 		}
 	}
@@ -60,7 +60,7 @@ func Simulate(ctx context.Context, points []sim.Config) (*sim.Report, error) {
 
 // add adds the report of one point to that of all.
 func add(r, more *measure.Report) {
-	begun := func(r *measure.Report) bool { return len(r.Runs) > 0 || r.Info.Loop != "" }
+	begun := func(report *measure.Report) bool { return len(report.Runs) > 0 || report.Info.Loop != "" }
 	if begun(more) {
 		notes := more.Info.Notes
 		if begun(r) { // what is true of all points
@@ -88,17 +88,17 @@ func Points(base measure.Config, params []results.Swept) ([]measure.Config, erro
 // retries and client, which no simulation has, are no parameters.
 func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err error) {
 	base.Every = -1 // series of one strategy could not be told apart
-	for _, p := range params {
-		if slices.Contains([]string{"pool", "retries", "client"}, p.Name) {
-			return nil, fmt.Errorf("%s: a simulation opens no connections", p.Name)
+	for _, swept := range params {
+		if slices.Contains([]string{"pool", "retries", "client"}, swept.Name) {
+			return nil, fmt.Errorf("%s: a simulation opens no connections", swept.Name)
 		}
 	}
-	_, err = points(measure.Config{Plan: base.Plan}, params, simulated, func(c *measure.Config) error {
+	_, err = points(measure.Config{Plan: base.Plan}, params, simulated, func(config *measure.Config) error {
 		s := base
-		s.Plan = c.Plan
-		for _, p := range params {
-			if f := simulated[p.Name]; f != nil {
-				if err := f(&s, c.Point[p.Name]); err != nil {
+		s.Plan = config.Plan
+		for _, swept := range params {
+			if f := simulated[swept.Name]; f != nil {
+				if err := f(&s, config.Point[swept.Name]); err != nil {
 					return err
 				}
 			}
@@ -109,25 +109,25 @@ func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err
 	return out, err
 }
 
-type simulations map[string]func(c *sim.Config, v string) error
+type simulations map[string]func(config *sim.Config, text string) error
 
 // simulated are the parameters that only a simulation has: by how much the clock of the first instance is ahead,
 // the seed, and when virtual time begins.
 var simulated = simulations{
-	"clock": func(c *sim.Config, v string) error {
-		e, err := trouble.Parse("instance/0:clock=" + v)
+	"clock": func(config *sim.Config, text string) error {
+		event, err := trouble.Parse("instance/0:clock=" + text)
 		if err != nil {
 			return errors.New("give a time with its unit, e.g. -2s, or -2s@0.5 for a clock that steps")
 		}
-		c.Trouble = append(c.Trouble.Without(trouble.Skew), e)
+		config.Trouble = append(config.Trouble.Without(trouble.Skew), event)
 		return nil
 	},
-	"seed": func(c *sim.Config, v string) (err error) {
-		c.Seed, err = strconv.ParseUint(v, 10, 64)
+	"seed": func(config *sim.Config, text string) (err error) {
+		config.Seed, err = strconv.ParseUint(text, 10, 64)
 		return err
 	},
-	"start": func(c *sim.Config, v string) (err error) {
-		c.Start, err = time.Parse(time.RFC3339, v)
+	"start": func(config *sim.Config, text string) (err error) {
+		config.Start, err = time.Parse(time.RFC3339, text)
 		return err
 	},
 }
@@ -137,12 +137,12 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 	[]measure.Config, error,
 ) {
 	combinations := []map[string]string{{}}
-	for _, p := range params {
+	for _, swept := range params {
 		var next []map[string]string
 		for _, c := range combinations {
-			for _, v := range p.Values {
+			for _, text := range swept.Values {
 				c := maps.Clone(c)
-				c[p.Name] = v
+				c[swept.Name] = text
 				next = append(next, c)
 			}
 		}
@@ -154,40 +154,40 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 	var out []measure.Config
 	runs := 0
 	for _, values := range combinations {
-		c := base
-		c.Point = values
-		where := " (at " + format.List(params, ", ", func(p results.Swept) string { return p.Name + " " + values[p.Name] }) + ")"
-		for _, p := range params {
-			if apart[p.Name] != nil {
+		config := base
+		config.Point = values
+		where := " (at " + format.List(params, ", ", func(swept results.Swept) string { return swept.Name + " " + values[swept.Name] }) + ")"
+		for _, swept := range params {
+			if apart[swept.Name] != nil {
 				continue
 			}
-			if err := set(&c, p.Name, values[p.Name]); err != nil {
-				return nil, fmt.Errorf("%s %s: %w", p.Name, values[p.Name], err)
+			if err := set(&config, swept.Name, values[swept.Name]); err != nil {
+				return nil, fmt.Errorf("%s %s: %w", swept.Name, values[swept.Name], err)
 			}
 		}
-		if c.Workers < c.Instances {
-			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", c.Instances, c.Workers, where)
+		if config.Workers < config.Instances {
+			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", config.Instances, config.Workers, where)
 		}
-		if err := fits(&c); err != nil {
+		if err := fits(&config); err != nil {
 			return nil, fmt.Errorf("%w%s", err, where)
 		}
-		if runs += len(c.Strategies) * c.Rounds; runs > measure.MaxRuns {
+		if runs += len(config.Strategies) * config.Rounds; runs > measure.MaxRuns {
 			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, "+
 				"rounds or strategies", measure.MaxRuns)
 		}
-		out = append(out, c)
+		out = append(out, config)
 	}
 	return out, nil
 }
 
 // measured completes a point, and reports what a measurement cannot have.
-func measured(c *measure.Config) error {
-	err := c.Complete()
+func measured(config *measure.Config) error {
+	err := config.Complete()
 	if err == nil {
 		var info workloads.Info
-		_, info, err = c.NewStream(1)
+		_, info, err = config.NewStream(1)
 		if err == nil {
-			_, err = c.CheckReplay(info, measure.MaxDuration)
+			_, err = config.CheckReplay(info, measure.MaxDuration)
 		}
 	}
 	return err

@@ -51,9 +51,9 @@ func (s *Search) Measure(ctx context.Context) (*measure.Report, error) {
 	s.Config.Rounds = bounds[0].Rounds
 	out := new(measure.Report)
 	selected, _ := s.Config.Split()
-	if o := s.Config.Observer; o != nil {
-		o.Begin(len(selected) * s.Config.Rounds * s.steps())
-		s.Config.Observer = begun{o}
+	if observer := s.Config.Observer; observer != nil {
+		observer.Begin(len(selected) * s.Config.Rounds * s.steps())
+		s.Config.Observer = begun{observer}
 	}
 	for _, sel := range selected {
 		h := &hunt{Search: *s, runs: map[float64][]results.Run{}, out: out}
@@ -223,8 +223,8 @@ func (h *hunt) below(rate float64) (best float64) {
 
 // rounded is a rate with three digits.
 func rounded(rate float64) float64 {
-	x, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 3, 64), 64)
-	return x
+	value, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 3, 64), 64)
+	return value
 }
 
 func rateText(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) }

@@ -66,13 +66,13 @@ const (
 
 // NewProgress writes to w.
 func NewProgress(w io.Writer) *Progress {
-	p := &Progress{w: w, now: clock.Nano}
-	if f, ok := of(w); ok && os.Getenv("TERM") != "dumb" {
-		p.tty = f
+	progress := &Progress{w: w, now: clock.Nano}
+	if file, ok := of(w); ok && os.Getenv("TERM") != "dumb" {
+		progress.tty = file
 	}
-	p.began = p.now()
-	p.wrote = p.began
-	return p
+	progress.began = progress.now()
+	progress.wrote = progress.began
+	return progress
 }
 
 // Detail has nothing of the progress shown, but messages, or, if not on a terminal, each step
@@ -127,21 +127,21 @@ func (p *Progress) due() bool {
 // Filling says now and then which share of the subjects is set up for the step.
 func (p *Progress) Filling(share float64) {
 	p.mu.Lock()
-	s := p.state
+	status := p.state
 	now := p.now()
 	due := now-p.told >= int64(p.every())
 	if share >= 1 {
-		due = s.Doing != ""
-		s.Doing = "subjects are set up"
+		due = status.Doing != ""
+		status.Doing = "subjects are set up"
 	} else {
-		s.Doing = fmt.Sprintf("setting subjects up: %.0f %%", 100*share)
+		status.Doing = fmt.Sprintf("setting subjects up: %.0f %%", 100*share)
 	}
 	if due {
 		p.told = now
 	}
 	p.mu.Unlock()
 	if due {
-		p.show(s)
+		p.show(status)
 	}
 }
 
@@ -165,10 +165,10 @@ func (p *Progress) Watch(read func() Status) (stop func()) {
 }
 
 // show shows a status.
-func (p *Progress) show(s Status) {
+func (p *Progress) show(status Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state = s
+	p.state = status
 	if p.ended {
 		return
 	}
@@ -192,8 +192,8 @@ func (p *Progress) Above(render func(layout.Page) []string) {
 	}
 	lines := render(layout.Page{Width: width - 1, Colour: Coloured(p.w)})
 	lines = lines[:min(len(lines), max(0, height-2))]
-	for i, l := range lines {
-		lines[i] = layout.Painted(l, format.Visible)
+	for i, text := range lines {
+		lines[i] = layout.Painted(text, format.Visible)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,8 +207,8 @@ func (p *Progress) Above(render func(layout.Page) []string) {
 func (p *Progress) Line(text string) { fmt.Fprintln(p, text) }
 
 // Write implements [io.Writer] for messages.
-func (p *Progress) Write(b []byte) (n int, err error) {
-	p.Aside(func() { n, err = p.w.Write(b) })
+func (p *Progress) Write(data []byte) (n int, err error) {
+	p.Aside(func() { n, err = p.w.Write(data) })
 	return n, err
 }
 
@@ -260,13 +260,13 @@ func (p *Progress) draw() {
 		return
 	}
 	width, _ := p.size()
-	var b strings.Builder
-	b.WriteString(p.top())
-	for _, l := range p.above {
-		b.WriteString(l + eraseLine + "\n")
+	var builder strings.Builder
+	builder.WriteString(p.top())
+	for _, text := range p.above {
+		builder.WriteString(text + eraseLine + "\n")
 	}
-	b.WriteString(p.render(width-1) + eraseLine + eraseBelow)
-	fmt.Fprint(p.tty, b.String())
+	builder.WriteString(p.render(width-1) + eraseLine + eraseBelow)
+	fmt.Fprint(p.tty, builder.String())
 	p.drawn = len(p.above) + 1
 }
 
@@ -319,36 +319,36 @@ func (p *Progress) parts() []string {
 // for what is.
 func (p *Progress) left(passed time.Duration) string {
 	const enough = 0.02 // of the whole, to tell from
-	s := p.state
+	status := p.state
 	switch {
-	case s.Share >= enough:
-		rest := time.Duration(float64(passed) * (1 - s.Share) / s.Share)
-		if s.Most > 0 {
-			rest = min(rest, s.Most)
+	case status.Share >= enough:
+		rest := time.Duration(float64(passed) * (1 - status.Share) / status.Share)
+		if status.Most > 0 {
+			rest = min(rest, status.Most)
 		}
 		return "about " + shortTime(rest) + " left"
-	case s.Most > 0:
-		return "at most " + shortTime(s.Most) + " left"
+	case status.Most > 0:
+		return "at most " + shortTime(status.Most) + " left"
 	default:
 		return ""
 	}
 }
 
 // shortTime is a time to the second, e.g. 1m20s.
-func shortTime(d time.Duration) string { return d.Round(time.Second).String() }
+func shortTime(duration time.Duration) string { return duration.Round(time.Second).String() }
 
 // cropped is a text of at most width cells.
-func cropped(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
-		return s
+func cropped(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
+		return text
 	}
-	var b strings.Builder
+	var builder strings.Builder
 	used := 0
-	for g := uniseg.NewGraphemes(s); g.Next(); {
-		if used += g.Width(); used > width-1 {
+	for graphemes := uniseg.NewGraphemes(text); graphemes.Next(); {
+		if used += graphemes.Width(); used > width-1 {
 			break
 		}
-		b.WriteString(g.Str())
+		builder.WriteString(graphemes.Str())
 	}
-	return b.String() + "…"
+	return builder.String() + "…"
 }

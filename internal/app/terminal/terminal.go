@@ -35,11 +35,11 @@ func Messages(w io.Writer) io.Writer {
 type redacting struct{ w, raw io.Writer }
 
 // Write implements [io.Writer]. Each call writes whole lines.
-func (r *redacting) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(r.w, Folded(r.raw, redact.All(string(p)))); err != nil {
+func (r *redacting) Write(data []byte) (int, error) {
+	if _, err := io.WriteString(r.w, Folded(r.raw, redact.All(string(data)))); err != nil {
 		return 0, err
 	}
-	return len(p), nil
+	return len(data), nil
 }
 
 // Unwrap is the writer behind it, which may be a terminal.
@@ -47,11 +47,11 @@ func (r *redacting) Unwrap() io.Writer { return r.raw }
 
 // of is the terminal behind a writer, if it is one.
 func of(w io.Writer) (*os.File, bool) {
-	f, ok := unwrapped(w).(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	file, ok := unwrapped(w).(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return nil, false
 	}
-	return f, true
+	return file, true
 }
 
 // Is reports whether a writer ends at a terminal.
@@ -100,7 +100,7 @@ func Coloured(w io.Writer) bool {
 		return false
 	}
 	for _, name := range []string{"CLICOLOR_FORCE", "FORCE_COLOR"} {
-		if v := os.Getenv(name); v != "" && v != "0" {
+		if text := os.Getenv(name); text != "" && text != "0" {
 			return true
 		}
 	}
@@ -162,18 +162,18 @@ type painting struct {
 }
 
 // Write implements [io.Writer]. What follows the last line break waits for another.
-func (p *painting) Write(b []byte) (int, error) {
-	p.rest = append(p.rest, b...)
+func (p *painting) Write(data []byte) (int, error) {
+	p.rest = append(p.rest, data...)
 	end := bytes.LastIndexByte(p.rest, '\n') + 1
 	if end == 0 {
-		return len(b), nil
+		return len(data), nil
 	}
 	_, err := io.WriteString(p.w, layout.Painted(string(p.rest[:end]), format.Visible))
 	p.rest = append([]byte(nil), p.rest[end:]...)
 	if err != nil {
 		return 0, err
 	}
-	return len(b), nil
+	return len(data), nil
 }
 
 // Unwrap is the writer behind it, which may be a terminal.

@@ -79,16 +79,16 @@ type DiedError = isolate.Death
 // Stack is that of the strategy's panic, of its call that did not return, or of what has
 // ended its process; empty for other errors.
 func Stack(err error) string {
-	var p *PanicError
-	var h *HungError
-	var d *DiedError
+	var panicError *PanicError
+	var hungError *HungError
+	var death *DiedError
 	switch {
-	case errors.As(err, &d):
-		return d.Stack
-	case errors.As(err, &p):
-		return string(p.Stack)
-	case errors.As(err, &h):
-		return string(h.Stack)
+	case errors.As(err, &death):
+		return death.Stack
+	case errors.As(err, &panicError):
+		return string(panicError.Stack)
+	case errors.As(err, &hungError):
+		return string(hungError.Stack)
 	}
 	return ""
 }
@@ -105,8 +105,8 @@ func Ask[T any](ctx context.Context, deadline time.Duration, where string, f fun
 
 // Caught is deferred: it turns a panic into a [PanicError].
 func Caught(where string, err *error) {
-	if v := recover(); v != nil {
-		*err = &PanicError{Where: where, Value: v, Stack: debug.Stack()}
+	if value := recover(); value != nil {
+		*err = &PanicError{Where: where, Value: value, Stack: debug.Stack()}
 	}
 }
 
@@ -141,24 +141,24 @@ func Within[T any](ctx context.Context, limit, grace time.Duration, where string
 	}
 	var none T
 	select {
-	case r := <-done:
-		return r.v, r.err
+	case result := <-done:
+		return result.v, result.err
 	case <-over:
 	case <-ctx.Done():
 		select {
-		case r := <-done:
-			return r.v, r.err
+		case result := <-done:
+			return result.v, result.err
 		case <-time.After(min(grace, abortWait)):
 			return none, ctx.Err()
 		}
 	}
 	cancel()
 	select {
-	case r := <-done:
-		return r.v, r.err
+	case result := <-done:
+		return result.v, result.err
 	case <-time.After(grace):
 	}
-	g := stacks.All()[id]
-	calls, _ := g.Called("guard.Within[...].func1")
-	return none, &HungError{Where: where, At: g.Where(calls), After: limit + grace, Stack: []byte(g.Text)}
+	goroutine := stacks.All()[id]
+	calls, _ := goroutine.Called("guard.Within[...].func1")
+	return none, &HungError{Where: where, At: goroutine.Where(calls), After: limit + grace, Stack: []byte(goroutine.Text)}
 }

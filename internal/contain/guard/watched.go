@@ -42,7 +42,7 @@ const abortPatience = time.Second
 // Watched calls f, which drives a strategy, on a goroutine of its own, and gives it up
 // with a [HungError] if the strategy blocks. f then stays blocked: it must change
 // nothing that its caller reads afterwards. A panic of f passes through.
-func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
+func Watched[T any](ctx context.Context, watchdog Watchdog, f func() T) (T, error) {
 	var result struct {
 		v       T
 		through bool
@@ -63,7 +63,7 @@ func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
 		result.v = f()
 		result.through = true
 	}()
-	if hung := w.wait(ctx, <-number, done); hung != nil {
+	if hung := watchdog.wait(ctx, <-number, done); hung != nil {
 		var none T
 		return none, hung
 	}
@@ -79,8 +79,8 @@ func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
 // wait returns when f is done, or with why it was given up.
 func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}) error {
 	each := min(max(w.Patience/16, time.Millisecond), 250*time.Millisecond)
-	t := time.NewTicker(each)
-	defer t.Stop()
+	ticker := time.NewTicker(each)
+	defer ticker.Stop()
 	count := w.Beat.Count()
 	looks := 0
 	same := 0
@@ -89,7 +89,7 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		select {
 		case <-done:
 			return nil
-		case <-t.C:
+		case <-ticker.C:
 		}
 		if now := w.Beat.Count(); now != count {
 			count = now
@@ -108,50 +108,50 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		if w.Driver != nil && w.Driver.Load() != 0 {
 			driver = w.Driver.Load()
 		}
-		g, calls, known, held := w.blocked(driver)
+		goroutine, calls, known, held := w.blocked(driver)
 		switch {
 		case w.Beat.Count() != count:
 			continue
-		case g.Text != last:
+		case goroutine.Text != last:
 			same = 0
-			last = g.Text
+			last = goroutine.Text
 		default:
 			same++
 		}
-		if known || len(calls) > 0 && waits(g.State) && same >= lastLooks {
-			return &HungError{Where: "virtual time", At: g.Where(calls), After: time.Duration(looks) * each, Stack: []byte(g.Text), Held: held}
+		if known || len(calls) > 0 && waits(goroutine.State) && same >= lastLooks {
+			return &HungError{Where: "virtual time", At: goroutine.Where(calls), After: time.Duration(looks) * each, Stack: []byte(goroutine.Text), Held: held}
 		}
 	}
 }
 
 // Deadlocked is the error of a world in which everything waits for what cannot come, as a bubble notices by itself.
 func (w *Watchdog) Deadlocked() *HungError {
-	g, calls, _, held := w.blocked(w.Driver.Load())
-	return &HungError{Where: "virtual time", At: g.Where(calls), Stack: []byte(g.Text), Held: held}
+	goroutine, calls, _, held := w.blocked(w.Driver.Load())
+	return &HungError{Where: "virtual time", At: goroutine.Where(calls), Stack: []byte(goroutine.Text), Held: held}
 }
 
 // blocked is the goroutine that keeps the others waiting, with the strategy's calls on
 // its stack. known is set if it is in one step of the world, and held if it waits for a lock that a parked call may hold.
-func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known, held bool) {
+func (w *Watchdog) blocked(driver uint64) (goroutine stacks.Goroutine, calls []stacks.Frame, known, held bool) {
 	all := stacks.All()
 	if _, in := all[driver].Called("sched.(*Actor).advance"); in {
-		g = running(all, driver)
-		calls, known = g.Called(w.Callers...)
+		goroutine = running(all, driver)
+		calls, known = goroutine.Called(w.Callers...)
 		if known && len(calls) > 0 {
-			return g, calls, true, g.Locked() && w.parked(all, g)
+			return goroutine, calls, true, goroutine.Locked() && w.parked(all, goroutine)
 		}
 	} else {
-		g = all[driver]
+		goroutine = all[driver]
 	}
-	calls, _ = g.Called(w.Around...)
-	return g, calls, false, false
+	calls, _ = goroutine.Called(w.Around...)
+	return goroutine, calls, false, false
 }
 
 // parked reports whether another call of the same world waits for the store.
 func (w *Watchdog) parked(all map[uint64]stacks.Goroutine, than stacks.Goroutine) bool {
-	for _, g := range all {
-		calls, _ := g.Called(w.Callers...)
-		if _, parked := g.Called("sched.(*Actor).parkHere"); parked && len(calls) > 0 && g.ID != than.ID && g.Parent == than.Parent {
+	for _, goroutine := range all {
+		calls, _ := goroutine.Called(w.Callers...)
+		if _, parked := goroutine.Called("sched.(*Actor).parkHere"); parked && len(calls) > 0 && goroutine.ID != than.ID && goroutine.Parent == than.Parent {
 			return true
 		}
 	}
@@ -161,9 +161,9 @@ func (w *Watchdog) parked(all map[uint64]stacks.Goroutine, than stacks.Goroutine
 // running is the goroutine of the actor that runs. All other actors of the driver are
 // parked as coroutines, as the driver is.
 func running(all map[uint64]stacks.Goroutine, driver uint64) stacks.Goroutine {
-	for _, g := range all {
-		if _, actor := g.Called("sched.(*Actor).live"); actor && !strings.HasPrefix(g.State, "coroutine") && g.Parent == driver {
-			return g
+	for _, goroutine := range all {
+		if _, actor := goroutine.Called("sched.(*Actor).live"); actor && !strings.HasPrefix(goroutine.State, "coroutine") && goroutine.Parent == driver {
+			return goroutine
 		}
 	}
 	return stacks.Goroutine{}

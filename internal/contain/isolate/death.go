@@ -52,7 +52,7 @@ func newDeath(said []byte) *Death {
 		if !ok {
 			continue
 		}
-		from := slices.IndexFunc(lines[i:], func(l string) bool { return strings.HasPrefix(l, "goroutine ") })
+		from := slices.IndexFunc(lines[i:], func(text string) bool { return strings.HasPrefix(text, "goroutine ") })
 		if from < 0 {
 			continue
 		}
@@ -70,9 +70,9 @@ func newDeath(said []byte) *Death {
 }
 
 func innermost(stack string) string {
-	for _, f := range (stacks.Goroutine{Text: stack}).Frames() {
-		if f.Func != "panic" && !strings.HasPrefix(f.Func, "runtime.") && !strings.HasPrefix(f.Func, "internal/") {
-			return fmt.Sprintf("%s (%s)", path.Base(f.Func), f.Place)
+	for _, frame := range (stacks.Goroutine{Text: stack}).Frames() {
+		if frame.Func != "panic" && !strings.HasPrefix(frame.Func, "runtime.") && !strings.HasPrefix(frame.Func, "internal/") {
+			return fmt.Sprintf("%s (%s)", path.Base(frame.Func), frame.Place)
 		}
 	}
 	return ""

@@ -38,7 +38,7 @@ type said[N, A any] struct {
 }
 
 // do is how a child does one kind of task.
-type do func(ctx context.Context, in *json.Decoder, out func(*said[any, any]) error) error
+type do func(ctx context.Context, decoder *json.Decoder, out func(*said[any, any]) error) error
 
 var (
 	kinds  = map[string]do{}
@@ -49,9 +49,9 @@ var (
 // The context of f ends when the parent closes the input. tell may be called from any
 // goroutine until f returns, and fails once the parent is gone.
 func Handle[Q, A any](kind string, f func(ctx context.Context, q *Q, tell func(news any) error) (A, error)) {
-	kinds[kind] = func(ctx context.Context, in *json.Decoder, out func(*said[any, any]) error) error {
+	kinds[kind] = func(ctx context.Context, decoder *json.Decoder, out func(*said[any, any]) error) error {
 		q := new(Q)
-		if err := in.Decode(q); err != nil {
+		if err := decoder.Decode(q); err != nil {
 			return fmt.Errorf("read the task: %w", err)
 		}
 		ctx, cancel := context.WithCancel(ctx)
@@ -75,12 +75,12 @@ func Serve() {
 		return
 	}
 	signal.Ignore(os.Interrupt) // which reaches the parent, too
-	var mu sync.Mutex
-	to := json.NewEncoder(os.Stdout)
+	var mutex sync.Mutex
+	encoder := json.NewEncoder(os.Stdout)
 	err := kinds[os.Args[1]](context.Background(), json.NewDecoder(os.Stdin), func(s *said[any, any]) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return to.Encode(s)
+		mutex.Lock()
+		defer mutex.Unlock()
+		return encoder.Encode(s)
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -117,33 +117,33 @@ func Run[N, A any](ctx context.Context, dir, kind string, task any, news func(N)
 	if err != nil {
 		return answer, err
 	}
-	c, err := start(dir, kind)
+	child, err := start(dir, kind)
 	if err != nil {
 		return answer, err
 	}
-	defer context.AfterFunc(ctx, c.end)()
-	_, err = c.in.Write(append(given, '\n'))
+	defer context.AfterFunc(ctx, child.end)()
+	_, err = child.in.Write(append(given, '\n'))
 	var last said[*N, *A]
 	for err == nil && last.Answer == nil && last.Error == "" {
 		last = said[*N, *A]{}
-		err = c.out.Decode(&last)
+		err = child.out.Decode(&last)
 		if err == nil && last.News != nil {
 			news(*last.News)
 		}
 	}
-	c.end()
-	err = errors.Join(err, c.cmd.Wait())
+	child.end()
+	err = errors.Join(err, child.cmd.Wait())
 	switch {
 	case err == nil && last.Error != "":
 		return answer, errors.New(last.Error)
 	case err == nil:
 		return *last.Answer, nil
 	}
-	if d := newDeath(c.errors.b); d != nil {
-		d.trail, err = readTrail(dir)
-		return answer, errors.Join(d, err)
+	if death := newDeath(child.errors.b); death != nil {
+		death.trail, err = readTrail(dir)
+		return answer, errors.Join(death, err)
 	}
-	return answer, fmt.Errorf("the process of the task %s: %w: %s", kind, err, bytes.TrimSpace(c.errors.b[max(0, len(c.errors.b)-1_000):]))
+	return answer, fmt.Errorf("the process of the task %s: %w: %s", kind, err, bytes.TrimSpace(child.errors.b[max(0, len(child.errors.b)-1_000):]))
 }
 
 // child is a process that was started for a task.
@@ -183,10 +183,10 @@ type tail struct {
 }
 
 // Write implements [io.Writer].
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
+func (t *tail) Write(data []byte) (int, error) {
+	t.b = append(t.b, data...)
 	if len(t.b) > 2*t.most {
 		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
 	}
-	return len(p), nil
+	return len(data), nil
 }

@@ -17,20 +17,20 @@ type Strategy struct {
 
 // Told is the strategy as it is told. The policy loses its time zone, which has no form in
 // JSON.
-func Told(sel strategies.Selection, p *quota.Policy) (s Strategy, err error) {
-	s.Name = sel.String()
-	s.Zone, err = ZoneOf(p.Window.Location)
-	p.Window.Location = nil
-	return s, err
+func Told(sel strategies.Selection, policy *quota.Policy) (strategy Strategy, err error) {
+	strategy.Name = sel.String()
+	strategy.Zone, err = ZoneOf(policy.Window.Location)
+	policy.Window.Location = nil
+	return strategy, err
 }
 
 // Select is the strategy in this process. The policy gets its time zone back.
-func (s Strategy) Select(p *quota.Policy) (sel strategies.Selection, err error) {
+func (s Strategy) Select(policy *quota.Policy) (sel strategies.Selection, err error) {
 	chosen, err := strategies.Parse(s.Name)
 	if err != nil || len(chosen) != 1 {
 		return sel, fmt.Errorf("strategy %s is none of this program: %w", s.Name, err)
 	}
-	p.Window.Location, err = s.Zone.Location()
+	policy.Window.Location, err = s.Zone.Location()
 	return chosen[0], err
 }
 
@@ -47,19 +47,19 @@ type Zone struct {
 
 // ZoneOf is the zone of a location, nil for none. A location that cannot be told by its
 // name or its offset, as [time.LoadLocationFromTZData] may make one, is an error.
-func ZoneOf(l *time.Location) (Zone, error) {
-	if l == nil {
+func ZoneOf(location *time.Location) (Zone, error) {
+	if location == nil {
 		return Zone{}, nil
 	}
-	if known, err := time.LoadLocation(l.String()); err == nil && l.String() != "" && same(l, known) {
-		return Zone{Name: l.String()}, nil
+	if known, err := time.LoadLocation(location.String()); err == nil && location.String() != "" && same(location, known) {
+		return Zone{Name: location.String()}, nil
 	}
-	_, offset := firstMoment.In(l).Zone()
-	if fixed := time.FixedZone(l.String(), offset); same(l, fixed) {
-		return Zone{Name: l.String(), Fixed: true, Offset: offset}, nil
+	_, offset := firstMoment.In(location).Zone()
+	if fixed := time.FixedZone(location.String(), offset); same(location, fixed) {
+		return Zone{Name: location.String(), Fixed: true, Offset: offset}, nil
 	}
 	return Zone{}, fmt.Errorf("the time zone %s of the policy is not the one that this system has of that name: give one that "+
-		"time.LoadLocation or time.FixedZone makes", l)
+		"time.LoadLocation or time.FixedZone makes", location)
 }
 
 // Location is the zone's, nil for none.

@@ -26,11 +26,11 @@ func OpenTrail() (*Trail, error) {
 	if Dir() == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(filepath.Join(Dir(), trailName), os.O_WRONLY|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(Dir(), trailName), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the trail: %w", err)
 	}
-	return &Trail{f: f}, nil
+	return &Trail{f: file}, nil
 }
 
 // Set replaces the text, which is one line. On a nil trail it does nothing.
@@ -53,10 +53,10 @@ func (t *Trail) Close() error {
 
 // readTrail is empty if nothing was written.
 func readTrail(dir string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(dir, trailName))
+	data, err := os.ReadFile(filepath.Join(dir, trailName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	line, _, _ := strings.Cut(string(b), "\n") // behind it is what is left of longer texts
+	line, _, _ := strings.Cut(string(data), "\n") // behind it is what is left of longer texts
 	return line, err
 }

@@ -55,8 +55,8 @@ var (
 )
 
 // TraceQueryStart implements [pgx.QueryTracer].
-func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	t.w.Statement(ctx, d.SQL, d.Args)
+func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, traceQueryStartData pgx.TraceQueryStartData) context.Context {
+	t.w.Statement(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
 	return ctx
 }
 
@@ -64,9 +64,9 @@ func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQue
 func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // TraceBatchStart implements [pgx.BatchTracer].
-func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
-	for _, q := range d.Batch.QueuedQueries {
-		t.w.Statement(ctx, q.SQL, q.Arguments)
+func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, traceBatchStartData pgx.TraceBatchStartData) context.Context {
+	for _, query := range traceBatchStartData.Batch.QueuedQueries {
+		t.w.Statement(ctx, query.SQL, query.Arguments)
 	}
 	return ctx
 }

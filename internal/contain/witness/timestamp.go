@@ -72,29 +72,29 @@ func isTTL(args []any, i int) bool {
 // digits reads a text: the real year and month as in 2026-11, a number as a whole,
 // and every run of digits in it, since
 // limiters put the time, or the number of the minute or the hour, into their keys.
-func (w *Witness) digits(s string) string {
-	if strings.Contains(s, w.month) {
+func (w *Witness) digits(text string) string {
+	if strings.Contains(text, w.month) {
 		return "text"
 	}
-	if len(s) < leastDigits {
+	if len(text) < leastDigits {
 		return ""
 	}
-	if len(s) <= 32 && s[0] >= '1' && s[0] <= '9' {
-		if n, err := strconv.ParseFloat(s, 64); err == nil {
+	if len(text) <= 32 && text[0] >= '1' && text[0] <= '9' {
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
 			return w.unit(n)
 		}
 	}
 	// A run that is long enough has a digit at one of these places.
-	for i := leastDigits - 1; i < len(s); i += leastDigits {
-		if !digit(s[i]) {
+	for i := leastDigits - 1; i < len(text); i += leastDigits {
+		if !digit(text[i]) {
 			continue
 		}
 		from := i
 		to := i + 1
-		for from > 0 && digit(s[from-1]) {
+		for from > 0 && digit(text[from-1]) {
 			from--
 		}
-		for to < len(s) && digit(s[to]) {
+		for to < len(text) && digit(text[to]) {
 			to++
 		}
 		i = to - 1
@@ -102,7 +102,7 @@ func (w *Witness) digits(s string) string {
 			continue
 		}
 		var n float64
-		for _, c := range []byte(s[from:to]) {
+		for _, c := range []byte(text[from:to]) {
 			n = 10*n + float64(c-'0')
 		}
 		if unit := w.unit(n); unit != "" {
@@ -192,35 +192,35 @@ func replace(cmd redis.Cmder, change func(value any) any) {
 // strategy then sends near the wall clock's present time is its own and not the store's.
 // Times within a longer text, and beyond the replies that [Witness.Answered] looks at,
 // stay unchanged.
-func (w *Witness) Postpone(cmd redis.Cmder, by time.Duration) {
+func (w *Witness) Postpone(cmd redis.Cmder, duration time.Duration) {
 	if w == nil || !w.stamps || cmd.Err() != nil {
 		return
 	}
-	replace(cmd, func(value any) any { return w.later(value, by) })
+	replace(cmd, func(value any) any { return w.later(value, duration) })
 }
 
 // later is a reply, of the same type, with the wall clock's times in it moved.
-func (w *Witness) later(reply any, by time.Duration) any {
+func (w *Witness) later(reply any, duration time.Duration) any {
 	switch v := reply.(type) {
 	case time.Time:
-		return v.Add(by)
+		return v.Add(duration)
 	case []any:
 		out := make([]any, len(v))
-		for i, x := range v {
-			out[i] = w.later(x, by)
+		for i, value := range v {
+			out[i] = w.later(value, duration)
 		}
 		return out
 	case int64:
 		if per, ok := perUnit[w.timestamp(v)]; ok {
-			return v + int64(by/per)
+			return v + int64(duration/per)
 		}
 	case string:
 		per, ok := perUnit[w.timestamp(v)]
 		if whole, err := strconv.ParseInt(v, 10, 64); ok && err == nil {
-			return strconv.FormatInt(whole+int64(by/per), 10)
+			return strconv.FormatInt(whole+int64(duration/per), 10)
 		}
 		if part, err := strconv.ParseFloat(v, 64); ok && err == nil {
-			return strconv.FormatFloat(part+float64(by)/float64(per), 'f', -1, 64)
+			return strconv.FormatFloat(part+float64(duration)/float64(per), 'f', -1, 64)
 		}
 	}
 	return reply

@@ -112,16 +112,16 @@ var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed,
 
 // New makes a witness.
 func New(cfg Config) *Witness {
-	w := &Witness{cfg: cfg}
+	witness := &Witness{cfg: cfg}
 	if apart := cfg.Real.Sub(cfg.Virtual).Abs(); !cfg.Real.IsZero() && !cfg.Virtual.IsZero() && apart > 100*24*time.Hour {
-		w.stamps = true
-		w.month = cfg.Real.UTC().Format("2006-01")
-		for i := range w.lowest {
-			w.lowest[i] = inUnit(cfg.Real.Add(-near), i)
-			w.highest[i] = inUnit(cfg.Real.Add(near), i)
+		witness.stamps = true
+		witness.month = cfg.Real.UTC().Format("2006-01")
+		for i := range witness.lowest {
+			witness.lowest[i] = inUnit(cfg.Real.Add(-near), i)
+			witness.highest[i] = inUnit(cfg.Real.Add(near), i)
 		}
 	}
-	return w
+	return witness
 }
 
 // Note adds a reason. Only the first of each code is kept.
@@ -167,7 +167,7 @@ func (w *Witness) Withdraw(code Code) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.codes.Store(w.codes.Load() &^ bit(code))
-	w.reasons = slices.DeleteFunc(w.reasons, func(r Reason) bool { return r.Code == code })
+	w.reasons = slices.DeleteFunc(w.reasons, func(reason Reason) bool { return reason.Code == code })
 }
 
 // Noted reports whether a reason of that code has been noted.
@@ -224,13 +224,13 @@ func (w *Witness) look(ctx context.Context, name func() string, args []any) {
 	}
 	if w.stamps && !w.told.Load() && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
 		looked := w.looked.Add(1)
-		for i, a := range args {
+		for i, value := range args {
 			if isTTL(args, i) {
 				continue
 			}
-			if unit := w.timestamp(a); unit != "" && !byChance(w.hits.Add(1), looked) {
+			if unit := w.timestamp(value); unit != "" && !byChance(w.hits.Add(1), looked) {
 				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: take the time from Env.Clock, "+
-					"or set Meta.Foreign if it comes from time.Now", name(), a, unit))
+					"or set Meta.Foreign if it comes from time.Now", name(), value, unit))
 			}
 		}
 	}

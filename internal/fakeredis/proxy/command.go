@@ -64,24 +64,24 @@ func (c *Command) First() bool {
 // not the first that its connection holds, or was released before. It waits as long as
 // Redis does not answer; [Proxy.Cut] ends that.
 func (c *Command) Send() (reply string, err error) {
-	l := c.link
-	l.toRedis.Lock()
-	l.p.mu.Lock()
-	if c.state != waiting || l.queue[0] != c {
-		l.p.mu.Unlock()
-		l.toRedis.Unlock()
+	link := c.link
+	link.toRedis.Lock()
+	link.p.mu.Lock()
+	if c.state != waiting || link.queue[0] != c {
+		link.p.mu.Unlock()
+		link.toRedis.Unlock()
 		return "", errReleased
 	}
-	c.state, l.sent = sending, c
-	l.p.mu.Unlock()
-	l.write(c.raw)
-	l.toRedis.Unlock()
+	c.state, link.sent = sending, c
+	link.p.mu.Unlock()
+	link.write(c.raw)
+	link.toRedis.Unlock()
 
 	<-c.got
-	l.p.mu.Lock()
+	link.p.mu.Lock()
 	answered := c.reply != nil
-	held := l.p.on
-	l.p.mu.Unlock()
+	held := link.p.on
+	link.p.mu.Unlock()
 	if !answered {
 		return "", errClosed
 	}
@@ -94,17 +94,17 @@ func (c *Command) Send() (reply string, err error) {
 // Answer gives the service the reply, after Send, or late after Stall. The next command
 // of the connection can be released then.
 func (c *Command) Answer() {
-	l := c.link
+	link := c.link
 	if !c.enter(answering, replied, stalled) {
 		return
 	}
-	l.give(c.reply)
-	l.p.mu.Lock()
+	link.give(c.reply)
+	link.p.mu.Lock()
 	if c.state == answering {
-		l.leave()
+		link.leave()
 	}
-	l.p.mu.Unlock()
-	l.advance()
+	link.p.mu.Unlock()
+	link.advance()
 }
 
 // enter goes from one of some states to another.
@@ -194,14 +194,14 @@ func init() {
 // mannerOf is how a command is treated outside of a transaction.
 func mannerOf(args [][]byte) manner {
 	name := strings.ToLower(string(args[0][:min(len(args[0]), 16)])) // longer than any that is listed
-	has := func(in [][]byte, words ...string) bool {
-		return slices.ContainsFunc(in, func(a []byte) bool {
-			return slices.ContainsFunc(words, func(w string) bool { return bytes.EqualFold(a, []byte(w)) })
+	has := func(datas [][]byte, words ...string) bool {
+		return slices.ContainsFunc(datas, func(data []byte) bool {
+			return slices.ContainsFunc(words, func(text string) bool { return bytes.EqualFold(data, []byte(text)) })
 		})
 	}
 	second := args[1:min(len(args), 2)]
-	switch m := manners[name]; {
-	case (m == begins || m == ends) && len(args) > 1: // an error
+	switch manner := manners[name]; {
+	case (manner == begins || manner == ends) && len(args) > 1: // an error
 		return passing
 	case name == "client" && has(second, "reply"):
 		return subscribing
@@ -210,6 +210,6 @@ func mannerOf(args [][]byte) manner {
 	case (name == "xread" || name == "xreadgroup") && has(args, "block"):
 		return blocking
 	default:
-		return m
+		return manner
 	}
 }

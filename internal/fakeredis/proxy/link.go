@@ -68,9 +68,9 @@ func (l *link) serve() {
 
 // commands reads what the service sends until it ends.
 func (l *link) commands() {
-	r := resp.NewReader(l.service)
+	reader := resp.NewReader(l.service)
 	for {
-		args, raw, err := r.Command()
+		args, raw, err := reader.Command()
 		if err != nil {
 			l.end("the service", err)
 			return
@@ -81,9 +81,9 @@ func (l *link) commands() {
 
 // replies reads what Redis sends until it ends.
 func (l *link) replies() {
-	r := resp.NewReader(l.redis)
+	reader := resp.NewReader(l.redis)
 	for {
-		raw, err := r.Reply()
+		raw, err := reader.Reply()
 		if err != nil {
 			l.end("Redis", err)
 			return
@@ -150,69 +150,69 @@ func (l *link) shut() {
 
 // leave takes the first command out of the queue.
 func (l *link) leave() *Command {
-	c := l.queue[0]
+	command := l.queue[0]
 	l.queue = l.queue[1:]
-	if i := slices.Index(l.p.held, c); i >= 0 {
+	if i := slices.Index(l.p.held, command); i >= 0 {
 		l.p.held = slices.Delete(l.p.held, i, i+1)
 	}
-	l.ahead -= len(c.raw) + least
+	l.ahead -= len(command.raw) + least
 	l.p.room.Broadcast()
-	if l.sent == c {
+	if l.sent == command {
 		l.sent = nil
 	}
-	if c.state <= sending {
-		close(c.got)
+	if command.state <= sending {
+		close(command.got)
 	}
-	c.state = gone
-	return c
+	command.state = gone
+	return command
 }
 
 // arrive takes a command of the service.
 func (l *link) arrive(args [][]byte, raw []byte) {
-	p := l.p
-	p.mu.Lock()
+	proxy := l.p
+	proxy.mu.Lock()
 	for l.ahead > maxAhead && !l.closed {
-		p.room.Wait()
+		proxy.room.Wait()
 	}
-	p.mu.Unlock()
+	proxy.mu.Unlock()
 
 	l.toRedis.Lock()
 	defer l.toRedis.Unlock()
-	p.mu.Lock()
+	proxy.mu.Lock()
 	if l.closed {
-		p.mu.Unlock()
+		proxy.mu.Unlock()
 		return
 	}
-	c := l.classify(args, raw)
-	if len(l.queue) == 0 && (c.manner != data || !p.on) {
-		l.passes(c.manner)
-		p.mu.Unlock()
-		l.write(c.raw)
+	command := l.classify(args, raw)
+	if len(l.queue) == 0 && (command.manner != data || !proxy.on) {
+		l.passes(command.manner)
+		proxy.mu.Unlock()
+		l.write(command.raw)
 		return
 	}
 	kept := new(Command) // apart, so that what passes at once is not allocated
-	*kept = c
-	kept.raw = bytes.Clone(c.raw)
+	*kept = command
+	kept.raw = bytes.Clone(command.raw)
 	kept.got = make(chan struct{})
 	if len(kept.parts) == 0 {
 		kept.parts = [][]string{resp.Texts(args)}
 	}
 	l.queue = append(l.queue, kept)
-	l.ahead = l.ahead + len(c.raw) + least
-	if c.manner == data {
-		p.held = append(p.held, kept)
-		p.signal()
+	l.ahead = l.ahead + len(command.raw) + least
+	if command.manner == data {
+		proxy.held = append(proxy.held, kept)
+		proxy.signal()
 	}
-	p.mu.Unlock()
+	proxy.mu.Unlock()
 }
 
 // classify says how a command is treated, and follows what it begins or ends.
 func (l *link) classify(args [][]byte, raw []byte) Command {
-	c := Command{link: l, raw: raw, manner: mannerOf(args)}
-	switch c.manner {
+	command := Command{link: l, raw: raw, manner: mannerOf(args)}
+	switch command.manner {
 	case refused:
-		c.manner = passing
-		c.raw = refusal
+		command.manner = passing
+		command.raw = refusal
 	case subscribing:
 		l.subscribed = true
 	case begins:
@@ -223,22 +223,22 @@ func (l *link) classify(args [][]byte, raw []byte) Command {
 		l.multi = false
 		l.queued = nil
 	case ends:
-		c.manner = data
-		c.parts = l.queued
+		command.manner = data
+		command.parts = l.queued
 		l.multi = false
 		l.queued = nil
 	default:
 		if l.multi {
-			c.manner = inTransaction
+			command.manner = inTransaction
 			if l.remembered += len(raw); l.remembered <= maxAhead {
 				l.queued = append(l.queued, resp.Texts(args))
 			}
 		}
 	}
-	if l.subscribed && (c.manner == data || c.manner == inTransaction) {
-		c.manner = blocking
+	if l.subscribed && (command.manner == data || command.manner == inTransaction) {
+		command.manner = blocking
 	}
-	return c
+	return command
 }
 
 // passes notes that a command is sent whose reply goes to the service by itself.
@@ -265,37 +265,37 @@ func (l *link) advance() {
 			l.p.mu.Unlock()
 			return
 		}
-		c := l.leave()
-		l.passes(c.manner)
+		command := l.leave()
+		l.passes(command.manner)
 		l.p.mu.Unlock()
-		l.write(c.raw)
+		l.write(command.raw)
 	}
 }
 
 // keep takes a reply that the service does not get by itself.
 func (l *link) keep(raw []byte) bool {
-	p := l.p
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch c := l.sent; {
+	proxy := l.p
+	proxy.mu.Lock()
+	defer proxy.mu.Unlock()
+	switch command := l.sent; {
 	case raw[0] == '>' || l.opaque || l.closed:
 		return false
 	case len(l.awaited) > 0:
-		if l.awaited[0] == inTransaction && raw[0] != '-' && !bytes.HasPrefix(raw, []byte("+QUEUED")) && p.on {
-			p.passed++ // MULTI was refused, so this has had its effect
+		if l.awaited[0] == inTransaction && raw[0] != '-' && !bytes.HasPrefix(raw, []byte("+QUEUED")) && proxy.on {
+			proxy.passed++ // MULTI was refused, so this has had its effect
 		}
 		return false
-	case c != nil:
-		c.reply = bytes.Clone(raw)
-		c.state = replied
+	case command != nil:
+		command.reply = bytes.Clone(raw)
+		command.state = replied
 		l.sent = nil
-		close(c.got)
+		close(command.got)
 		return true
 	case raw[0] == '-': // before it closes a connection that it does not want
 		return false
 	default:
-		if p.foul == nil {
-			p.foul = fmt.Errorf("a reply of Redis to nothing that was sent: %.32q", raw)
+		if proxy.foul == nil {
+			proxy.foul = fmt.Errorf("a reply of Redis to nothing that was sent: %.32q", raw)
 		}
 		l.shut()
 		return true

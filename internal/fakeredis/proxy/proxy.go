@@ -50,11 +50,11 @@ func Listen(dial func(context.Context) (net.Conn, error)) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for a service: %w", err)
 	}
-	p := &Proxy{dial: dial, listener: listener, changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
-	p.room = sync.NewCond(&p.mu)
-	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.running.Go(p.accept)
-	return p, nil
+	proxy := &Proxy{dial: dial, listener: listener, changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
+	proxy.room = sync.NewCond(&proxy.mu)
+	proxy.ctx, proxy.cancel = context.WithCancel(context.Background())
+	proxy.running.Go(proxy.accept)
+	return proxy, nil
 }
 
 // Addr is where the service reaches Redis: 127.0.0.1 and a port.
@@ -62,7 +62,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 func (p *Proxy) accept() {
 	for {
-		c, err := p.listener.Accept()
+		conn, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -72,10 +72,10 @@ func (p *Proxy) accept() {
 			p.foul = fmt.Errorf("accept a connection of the service: %w", err)
 			p.signal()
 		case err == nil && p.links == nil:
-			_ = c.Close()
+			_ = conn.Close()
 		case err == nil:
 			p.opened++
-			l := &link{p: p, number: p.opened, service: c}
+			l := &link{p: p, number: p.opened, service: conn}
 			p.links[l] = struct{}{}
 			p.signal()
 			p.running.Go(l.serve)
@@ -94,16 +94,16 @@ func (p *Proxy) Hold(on bool) {
 	p.on = on
 	var first []*Command
 	if !on {
-		for l := range p.links {
-			if len(l.queue) > 0 {
-				first = append(first, l.queue[0])
+		for link := range p.links {
+			if len(link.queue) > 0 {
+				first = append(first, link.queue[0])
 			}
 		}
 	}
 	p.mu.Unlock()
-	for _, c := range first {
-		c.Answer()
-		c.link.advance()
+	for _, command := range first {
+		command.Answer()
+		command.link.advance()
 	}
 }
 
@@ -114,7 +114,7 @@ func (p *Proxy) Hold(on bool) {
 func (p *Proxy) Held() []*Command {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.held), func(c *Command) bool { return c.link.queue[0].state == stalled })
+	return slices.DeleteFunc(slices.Clone(p.held), func(command *Command) bool { return command.link.queue[0].state == stalled })
 }
 
 // Changed receives if something was held, or a connection was opened or closed, since it
@@ -137,8 +137,8 @@ func (p *Proxy) Cut() {
 }
 
 func (p *Proxy) cut() {
-	for l := range p.links {
-		l.shut()
+	for link := range p.links {
+		link.shut()
 	}
 }
 

@@ -34,11 +34,11 @@ func NewConn(out *bytes.Buffer, handle func(args []string)) *Conn {
 }
 
 // Write implements [net.Conn]: it handles every command that is complete.
-func (c *Conn) Write(p []byte) (int, error) {
+func (c *Conn) Write(data []byte) (int, error) {
 	if c.closed {
 		return 0, net.ErrClosed
 	}
-	c.in = append(c.in, p...)
+	c.in = append(c.in, data...)
 	c.from.Reset(c.in)
 	c.reader.in.Reset(&c.from)
 	for handled := 0; ; handled = len(c.in) - c.from.Len() - c.reader.in.Buffered() {
@@ -48,7 +48,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 			return 0, err
 		case err != nil:
 			c.in = append(c.in[:0], c.in[handled:]...)
-			return len(p), nil
+			return len(data), nil
 		}
 		c.handle(Texts(args))
 	}
@@ -56,9 +56,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 
 // Read implements [net.Conn]. If no reply waits, none will come, so it fails at
 // once, as a socket does that has run into its deadline.
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(data []byte) (int, error) {
 	if c.out.Len() > 0 {
-		return c.out.Read(p)
+		return c.out.Read(data)
 	}
 	if c.closed {
 		return 0, io.EOF

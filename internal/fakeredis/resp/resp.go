@@ -30,8 +30,8 @@ const (
 // Texts are the arguments of a command, which stay.
 func Texts(args [][]byte) []string {
 	out := make([]string, len(args))
-	for i, a := range args {
-		out[i] = string(a)
+	for i, data := range args {
+		out[i] = string(data)
 	}
 	return out
 }
@@ -235,7 +235,9 @@ func (r *Reader) bulk(n int) error {
 	return nil
 }
 
-func unread(b []byte) error { return fmt.Errorf("%w: %q", ErrProtocol, b[:min(len(b), maxLine)]) }
+func unread(data []byte) error {
+	return fmt.Errorf("%w: %q", ErrProtocol, data[:min(len(data), maxLine)])
+}
 
 // textSize is how much of a reply is worth reading.
 const textSize = 160
@@ -243,18 +245,18 @@ const textSize = 160
 // Text describes a reply, as a [Reader] has read it, in a few words: a value as it is,
 // elements in brackets, "nil", "error: ...".
 func Text(raw []byte) string {
-	var b strings.Builder
-	describe(&b, raw)
-	if text := b.String(); len(text) > textSize {
+	var builder strings.Builder
+	describe(&builder, raw)
+	if text := builder.String(); len(text) > textSize {
 		return strings.ToValidUTF8(text[:textSize], "") + "..."
 	}
-	return b.String()
+	return builder.String()
 }
 
 // describe writes the first value of raw and returns what is behind it.
-func describe(b *strings.Builder, raw []byte) (rest []byte) {
+func describe(builder *strings.Builder, raw []byte) (rest []byte) {
 	line, rest, _ := bytes.Cut(raw, []byte("\r\n"))
-	if len(line) == 0 || b.Len() > textSize {
+	if len(line) == 0 || builder.Len() > textSize {
 		return nil
 	}
 	kind := line[0]
@@ -267,7 +269,7 @@ func describe(b *strings.Builder, raw []byte) (rest []byte) {
 			break
 		}
 		if strings.IndexByte("$!=", kind) < 0 {
-			return elements(b, kind, n, rest)
+			return elements(builder, kind, n, rest)
 		}
 		text = rest[:n]
 		rest = rest[n+len("\r\n"):]
@@ -275,7 +277,7 @@ func describe(b *strings.Builder, raw []byte) (rest []byte) {
 		text = []byte("nil")
 	}
 	if kind == '-' || kind == '!' {
-		b.WriteString("error: ")
+		builder.WriteString("error: ")
 	}
 	if kind == '=' {
 		text = bytes.TrimPrefix(text, []byte("txt:"))
@@ -284,26 +286,26 @@ func describe(b *strings.Builder, raw []byte) (rest []byte) {
 	if strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		shown = strconv.Quote(shown)
 	}
-	b.WriteString(shown)
+	builder.WriteString(shown)
 	return rest
 }
 
 // elements writes those of an array. Attributes come before the value that they are about.
-func elements(b *strings.Builder, kind byte, n int, rest []byte) []byte {
+func elements(builder *strings.Builder, kind byte, n int, rest []byte) []byte {
 	if kind == '%' || kind == '|' {
 		n *= 2
 	}
-	b.WriteByte('[')
+	builder.WriteByte('[')
 	for i := 0; i < n && len(rest) > 0; i++ {
 		if i > 0 {
-			b.WriteByte(' ')
+			builder.WriteByte(' ')
 		}
-		rest = describe(b, rest)
+		rest = describe(builder, rest)
 	}
-	b.WriteByte(']')
+	builder.WriteByte(']')
 	if kind == '|' {
-		b.WriteByte(' ')
-		rest = describe(b, rest)
+		builder.WriteByte(' ')
+		rest = describe(builder, rest)
 	}
 	return rest
 }

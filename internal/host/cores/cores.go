@@ -25,7 +25,7 @@ var ErrUnsupported = errors.New("this system does not let a program choose its c
 // between them, e.g. "0-1,3". In any order, also more than once, a number counts
 // once. An empty set is an error.
 func Parse(text string) (Set, error) {
-	var s Set
+	var set Set
 	for part := range strings.SplitSeq(text, ",") {
 		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
 		low, err := number(first)
@@ -37,13 +37,13 @@ func Parse(text string) (Set, error) {
 			return nil, fmt.Errorf("%q is no list of cores: write e.g. 0-1,3, with numbers from 0 to %d", text, most-1)
 		}
 		for i := low; i <= high; i++ {
-			s = append(s, i)
+			set = append(set, i)
 		}
-		if len(s) > 2*most { // however often the list names a number
-			s = Of(s...)
+		if len(set) > 2*most { // however often the list names a number
+			set = Of(set...)
 		}
 	}
-	return Of(s...), nil
+	return Of(set...), nil
 }
 
 func number(text string) (int, error) {
@@ -56,9 +56,9 @@ func number(text string) (int, error) {
 
 // Of returns the set of the numbers.
 func Of(numbers ...int) Set {
-	s := Set(slices.Clone(numbers))
-	slices.Sort(s)
-	return slices.Compact(s)
+	set := Set(slices.Clone(numbers))
+	slices.Sort(set)
+	return slices.Compact(set)
 }
 
 // String is the form that [Parse] reads, as short as it can be: "0-1,3". It is
@@ -80,7 +80,7 @@ func (s Set) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Without returns the cores of s that are not in o.
-func (s Set) Without(o Set) Set {
-	return slices.DeleteFunc(slices.Clone(s), func(n int) bool { return slices.Contains(o, n) })
+// Without returns the cores of s that are not in set.
+func (s Set) Without(set Set) Set {
+	return slices.DeleteFunc(slices.Clone(s), func(n int) bool { return slices.Contains(set, n) })
 }

@@ -16,26 +16,26 @@ import (
 
 // Allowed returns the cores that the calling thread may use. ok is false if the
 // system cannot tell.
-func Allowed() (s Set, ok bool) { return allowed(0) }
+func Allowed() (set Set, ok bool) { return allowed(0) }
 
 // AllowedTo returns the cores that any thread of a process may use. ok is false if
 // the system cannot tell, or if the process is gone.
-func AllowedTo(pid int) (s Set, ok bool) {
+func AllowedTo(pid int) (set Set, ok bool) {
 	for _, tid := range Threads(pid) {
 		if own, known := allowed(tid); known {
-			s = Of(append(s, own...)...)
+			set = Of(append(set, own...)...)
 			ok = true
 		}
 	}
-	return s, ok
+	return set, ok
 }
 
 // Threads are those of a process, by their numbers; none if it has ended. One that starts
 // while they are listed may be missing.
 func Threads(pid int) (out []int) {
 	entries, _ := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task")) // none of a process that has just ended
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
+	for _, entry := range entries {
+		if tid, err := strconv.Atoi(entry.Name()); err == nil {
 			out = append(out, tid)
 		}
 	}
@@ -47,21 +47,21 @@ func allowed(tid int) (Set, bool) {
 	if err := unix.SchedGetaffinity(tid, &mask); err != nil {
 		return nil, false
 	}
-	var s Set
+	var set Set
 	for i := range most {
 		if mask.IsSet(i) {
-			s = append(s, i)
+			set = append(set, i)
 		}
 	}
-	return s, len(s) > 0
+	return set, len(set) > 0
 }
 
-func maskOf(s Set) (*unix.CPUSet, error) {
-	if len(s) == 0 {
+func maskOf(set Set) (*unix.CPUSet, error) {
+	if len(set) == 0 {
 		return nil, errors.New("confine to no core at all")
 	}
 	var mask unix.CPUSet
-	for _, n := range s {
+	for _, n := range set {
 		mask.Set(n)
 	}
 	return &mask, nil
@@ -178,11 +178,11 @@ func ignoreEnded(err error) error {
 func ThreadTimes(pid int) (ran, waited time.Duration) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is well-formed
 	for _, path := range threads {
-		b, err := os.ReadFile(path)
+		data, err := os.ReadFile(path)
 		if err != nil {
 			continue // the thread has just ended
 		}
-		if times := strings.Fields(string(b)); len(times) >= 2 {
+		if times := strings.Fields(string(data)); len(times) >= 2 {
 			first, _ := strconv.ParseInt(times[0], 10, 64) // what is no number counts nothing
 			second, _ := strconv.ParseInt(times[1], 10, 64)
 			ran = ran + time.Duration(first)
@@ -208,8 +208,8 @@ func Tree(pid int) []int {
 // children are the processes that the threads of a process started.
 func children(pid int) (out []int) {
 	for _, tid := range Threads(pid) {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid)) // nothing of a thread that has just ended
-		for text := range strings.FieldsSeq(string(b)) {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid)) // nothing of a thread that has just ended
+		for text := range strings.FieldsSeq(string(data)) {
 			if n, err := strconv.Atoi(text); err == nil {
 				out = append(out, n)
 			}
@@ -221,15 +221,15 @@ func children(pid int) (out []int) {
 // Adjacent returns the cores of s in an order in which those that share a physical
 // core stand side by side, and so do those of one package. If the system does
 // not tell it is the order of their numbers.
-func Adjacent(s Set) []int {
+func Adjacent(set Set) []int {
 	type place struct{ pkg, core, n int }
-	places := make([]place, len(s))
-	for i, n := range s {
+	places := make([]place, len(set))
+	for i, n := range set {
 		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology", n)
 		pkg, err1 := readInt(filepath.Join(dir, "physical_package_id"))
 		core, err2 := readInt(filepath.Join(dir, "core_id"))
 		if err1 != nil || err2 != nil {
-			return s
+			return set
 		}
 		places[i] = place{pkg, core, n}
 	}
@@ -237,16 +237,16 @@ func Adjacent(s Set) []int {
 		return cmp.Or(a.pkg-b.pkg, a.core-b.core, a.n-b.n)
 	})
 	out := make([]int, len(places))
-	for i, p := range places {
-		out[i] = p.n
+	for i, place := range places {
+		out[i] = place.n
 	}
 	return out
 }
 
 func readInt(path string) (int, error) {
-	b, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(strings.TrimSpace(string(b)))
+	return strconv.Atoi(strings.TrimSpace(string(data)))
 }

@@ -27,10 +27,10 @@ func ReadCPU() CPUTime {
 	if err != nil || len(all) != 1 {
 		return CPUTime{}
 	}
-	t := all[0]
+	stat := all[0]
 	// Time of guests is part of the user's.
-	busy := t.User + t.Nice + t.System + t.Irq + t.Softirq
-	return CPUTime{Stolen: t.Steal, Busy: busy, Total: busy + t.Idle + t.Iowait + t.Steal}
+	busy := stat.User + stat.Nice + stat.System + stat.Irq + stat.Softirq
+	return CPUTime{Stolen: stat.Steal, Busy: busy, Total: busy + stat.Idle + stat.Iowait + stat.Steal}
 }
 
 // Sub is what passed between the earlier reading and t.

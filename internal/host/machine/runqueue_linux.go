@@ -44,9 +44,9 @@ func NewRunQueue(nano func() int64, pids ...int) (*RunQueue, error) {
 	if _, err := os.Stat("/proc/thread-self/schedstat"); err != nil {
 		return nil, fmt.Errorf("read run-queue delays: %w", err)
 	}
-	q := &RunQueue{nano: nano, roots: slices.Clone(pids), known: map[int]bool{}}
-	q.refresh(nano())
-	return q, nil
+	queue := &RunQueue{nano: nano, roots: slices.Clone(pids), known: map[int]bool{}}
+	queue.refresh(nano())
+	return queue, nil
 }
 
 // Sample returns what every living thread has had so far, in the memory of dst,
@@ -57,15 +57,15 @@ func (q *RunQueue) Sample(dst []Wait) []Wait {
 	}
 	dst = dst[:0]
 	kept := q.threads[:0]
-	for _, t := range q.threads {
-		n, err := unix.Pread(t.file, q.buf[:], 0)
-		if err != nil || !t.wait.parse(q.buf[:n]) {
-			_ = unix.Close(t.file) // the thread has ended
-			delete(q.known, t.wait.Thread)
+	for _, queued := range q.threads {
+		n, err := unix.Pread(queued.file, q.buf[:], 0)
+		if err != nil || !queued.wait.parse(q.buf[:n]) {
+			_ = unix.Close(queued.file) // the thread has ended
+			delete(q.known, queued.wait.Thread)
 			continue
 		}
-		kept = append(kept, t)
-		dst = append(dst, t.wait)
+		kept = append(kept, queued)
+		dst = append(dst, queued.wait)
 	}
 	q.threads = kept
 	return dst
@@ -73,8 +73,8 @@ func (q *RunQueue) Sample(dst []Wait) []Wait {
 
 // Close ends the watching.
 func (q *RunQueue) Close() (err error) {
-	for _, t := range q.threads {
-		err = errors.Join(err, unix.Close(t.file))
+	for _, queued := range q.threads {
+		err = errors.Join(err, unix.Close(queued.file))
 	}
 	return err
 }

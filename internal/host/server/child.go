@@ -102,20 +102,20 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
-	c := &Child{dir: dir, stop: stop}
-	c.run.Store(&running{cmd, done})
+	child := &Child{dir: dir, stop: stop}
+	child.run.Store(&running{cmd, done})
 	if err := dir.record(cmd.Process.Pid); err != nil {
 		if _, gone := ProcessIdentity(cmd.Process.Pid); gone == nil {
-			return nil, errors.Join(err, c.Close())
+			return nil, errors.Join(err, child.Close())
 		}
 		// A child that ended at once needs no record, and its last words say why.
 		select {
 		case <-done:
 		case <-time.After(graceful):
-			return nil, errors.Join(err, c.Close())
+			return nil, errors.Join(err, child.Close())
 		}
 	}
-	return c, nil
+	return child, nil
 }
 
 // log is the file of a child's log, from its beginning.
@@ -141,15 +141,15 @@ func (c *Child) Ended() bool {
 
 // Close ends the process, first by asking, and removes its directory. If it stops by os.Kill, so does its group at once.
 func (c *Child) Close() error {
-	if p := c.run.Load().cmd.Process; !c.Ended() {
+	if process := c.run.Load().cmd.Process; !c.Ended() {
 		if c.stop == os.Kill {
-			killGroup(p)
+			killGroup(process)
 		}
-		_ = p.Signal(c.stop) // fails if it ends at this moment
+		_ = process.Signal(c.stop) // fails if it ends at this moment
 		select {
 		case <-c.Done():
 		case <-time.After(graceful):
-			killGroup(p)
+			killGroup(process)
 			<-c.Done()
 		}
 	}
@@ -167,8 +167,8 @@ func (c *Child) LastWords() string { return LastLines(c.Output(), 3) }
 
 // Output is the child's log, which has no end while it runs; empty if there is none.
 func (c *Child) Output() string {
-	b, _ := os.ReadFile(filepath.Join(c.dir.Path, "log"))
-	return string(b)
+	data, _ := os.ReadFile(filepath.Join(c.dir.Path, "log"))
+	return string(data)
 }
 
 // LastLines makes one line of a text's last n.
@@ -229,12 +229,12 @@ var forking sync.Mutex
 func freePort(addr string) (int, error) {
 	forking.Lock()
 	defer forking.Unlock()
-	l, err := net.Listen("tcp", addr)
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return 0, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
 }
 
 // Env is the environment of every child: nothing of ours but where
@@ -243,8 +243,8 @@ func freePort(addr string) (int, error) {
 var Env = sync.OnceValue(func() []string {
 	env := []string{"LC_ALL=C", "TZ=UTC"}
 	for _, name := range []string{"PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SystemRoot"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
+		if text, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+text)
 		}
 	}
 	return env

@@ -48,21 +48,21 @@ func NewDir(parent string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a private directory: %w", err)
 	}
-	d := &Dir{Path: tmp}
-	d.lock, err = tryLock(filepath.Join(tmp, lockFile))
+	dir := &Dir{Path: tmp}
+	dir.lock, err = tryLock(filepath.Join(tmp, lockFile))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", tmp, err), os.RemoveAll(tmp))
 	}
 	final := strings.TrimSuffix(tmp, newDirSuffix)
 	if err := os.Rename(tmp, final); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a private directory: %w", err), d.Remove())
+		return nil, errors.Join(fmt.Errorf("make a private directory: %w", err), dir.Remove())
 	}
-	d.Path = final
+	dir.Path = final
 	// A server that runs as another user must get through to its own part.
 	if err := os.Chmod(final, 0o711); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a private directory: %w", err), d.Remove())
+		return nil, errors.Join(fmt.Errorf("make a private directory: %w", err), dir.Remove())
 	}
-	return d, nil
+	return dir, nil
 }
 
 // record notes a child for the process that may have to clean up after us.
@@ -71,12 +71,12 @@ func (d *Dir) record(pid int) error {
 	if err != nil {
 		return fmt.Errorf("record child %d: %w", pid, err)
 	}
-	f, err := os.OpenFile(filepath.Join(d.Path, childrenFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(d.Path, childrenFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("record child %d: %w", pid, err)
 	}
-	_, err = fmt.Fprintln(f, record)
-	return errors.Join(err, f.Close())
+	_, err = fmt.Fprintln(file, record)
+	return errors.Join(err, file.Close())
 }
 
 // MarkContainer notes that the owner used a container.
@@ -105,9 +105,9 @@ func removeDir(path string, remove func(path string) error) error {
 	case err != nil:
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() != lockFile {
-			err = errors.Join(err, remove(filepath.Join(path, e.Name())))
+	for _, entry := range entries {
+		if entry.Name() != lockFile {
+			err = errors.Join(err, remove(filepath.Join(path, entry.Name())))
 		}
 	}
 	if err != nil {
@@ -126,8 +126,8 @@ func RemoveLeftovers(ctx context.Context, parent string) {
 		if !usedContainers {
 			return // and the engine is not asked
 		}
-		if e, err := FindEngine(ctx); err == nil {
-			e.RemoveOrphans(ctx)
+		if engine, err := FindEngine(ctx); err == nil {
+			engine.RemoveOrphans(ctx)
 		}
 	}()
 	for path, lock := range leftovers(parent) {
@@ -160,10 +160,10 @@ func leftovers(parent string) iter.Seq2[string, *os.File] {
 			return
 		}
 		for _, path := range found {
-			fi, err := os.Lstat(path)
+			fileInfo, err := os.Lstat(path)
 			// The folder may be open to all users. A directory of another user is none of
 			// our business, and what it says about processes not to be believed.
-			if err != nil || !fi.IsDir() || !ownedByUs(fi) {
+			if err != nil || !fileInfo.IsDir() || !ownedByUs(fileInfo) {
 				continue
 			}
 			var lock *os.File
@@ -171,7 +171,7 @@ func leftovers(parent string) iter.Seq2[string, *os.File] {
 			if !strings.HasSuffix(path, newDirSuffix) { // whose lock is its maker's to take
 				lock, err = lockExisting(filepath.Join(path, lockFile))
 			}
-			if err != nil && (!errors.Is(err, fs.ErrNotExist) || !abandoned(path, fi)) {
+			if err != nil && (!errors.Is(err, fs.ErrNotExist) || !abandoned(path, fileInfo)) {
 				continue // in use, or not one of ours
 			}
 			if !yield(path, lock) {
@@ -188,19 +188,19 @@ const lockless = time.Hour
 // ourNames are what private directories hold, in addition to secrets.
 var ourNames = []string{lockFile, childrenFile, containerFile, "data", "log"}
 
-func isOurs(e os.DirEntry) bool {
-	return slices.Contains(ourNames, e.Name()) || strings.HasPrefix(e.Name(), secretPrefix)
+func isOurs(entry os.DirEntry) bool {
+	return slices.Contains(ourNames, entry.Name()) || strings.HasPrefix(entry.Name(), secretPrefix)
 }
 
 // abandoned reports whether a directory is ours and was left by a process that was
 // killed while it made or removed it: nothing in it is another program's, nothing is
 // new, and no process is recorded that lives.
-func abandoned(path string, fi os.FileInfo) bool {
-	if fi.ModTime().After(clock.Wall{}.Now().Add(-lockless)) {
+func abandoned(path string, fileInfo os.FileInfo) bool {
+	if fileInfo.ModTime().After(clock.Wall{}.Now().Add(-lockless)) {
 		return false
 	}
 	entries, err := os.ReadDir(path)
-	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !isOurs(e) }) {
+	if err != nil || slices.ContainsFunc(entries, func(entry os.DirEntry) bool { return !isOurs(entry) }) {
 		return false
 	}
 	for pid, id := range recorded(filepath.Join(path, childrenFile)) {
@@ -225,11 +225,11 @@ func endRecorded(file string) {
 // recorded yields the processes of a children file.
 func recorded(file string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
-		b, err := os.ReadFile(file)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return
 		}
-		for line := range strings.Lines(string(b)) {
+		for line := range strings.Lines(string(data)) {
 			if pid, id, ok := ParseRecord(line); ok && !yield(pid, id) {
 				return
 			}

@@ -29,8 +29,8 @@ func (g Group) Local() bool { return g[0].Local() }
 // Processes implements [Server]. Those of servers that are gone are left out, unless all are.
 func (g Group) Processes(ctx context.Context) (all []int, err error) {
 	err = ErrNotOurs
-	for _, s := range g {
-		pids, perr := s.Processes(ctx)
+	for _, server := range g {
+		pids, perr := server.Processes(ctx)
 		all = append(all, pids...)
 		err = perr
 	}
@@ -45,16 +45,16 @@ func (g Group) Confine(ctx context.Context, numbers []int) (err error) {
 	if len(g) == 0 {
 		return ErrNotOurs
 	}
-	for _, s := range g {
-		err = errors.Join(err, s.Confine(ctx, numbers))
+	for _, server := range g {
+		err = errors.Join(err, server.Confine(ctx, numbers))
 	}
 	return err
 }
 
 // Close implements [Server], the last one first.
 func (g Group) Close() (err error) {
-	for _, s := range slices.Backward(g) {
-		err = errors.Join(err, s.Close())
+	for _, server := range slices.Backward(g) {
+		err = errors.Join(err, server.Close())
 	}
 	return err
 }
@@ -100,11 +100,11 @@ func (f *Fleet[S]) Serve(ctx context.Context, settings map[string]string, start 
 }
 
 // group are all servers. The caller holds mu.
-func (f *Fleet[S]) group() (g Group) {
+func (f *Fleet[S]) group() (group Group) {
 	for _, key := range slices.Sorted(maps.Keys(f.parts)) {
-		g = append(g, f.parts[key])
+		group = append(group, f.parts[key])
 	}
-	return g
+	return group
 }
 
 // Processes are those of all servers.

@@ -32,23 +32,23 @@ func NewHome(parent string, accounts ...string) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Home{Dir: dir}
+	home := &Home{Dir: dir}
 	user, err := ServiceAccount(accounts...)
 	if err == nil {
 		err = dir.Enterable(user)
 	}
 	switch {
 	case err != nil:
-		h.Root, h.As = err, ", running as root ("+format.OneLine(err.Error())+")"
+		home.Root, home.As = err, ", running as root ("+format.OneLine(err.Error())+")"
 	case user != nil:
-		h.User = user
-		h.As = ", running as " + user.Name
+		home.User = user
+		home.As = ", running as " + user.Name
 	}
-	h.Data, err = dir.Mkdir("data", h.User)
+	home.Data, err = dir.Mkdir("data", home.User)
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
-	return h, nil
+	return home, nil
 }
 
 // WriteSecret writes a file that the server alone can read. If that fails the
@@ -77,8 +77,8 @@ func Launch[S any](bin string, above int, start func(port int) (S, error)) (s S,
 }
 
 // Find returns the path of a program. If it is missing the error also says what to do instead.
-func Find(p programs.Program, instead string) (path string, err error) {
-	path, err = p.Path()
+func Find(program programs.Program, instead string) (path string, err error) {
+	path, err = program.Path()
 	if err != nil {
 		return "", fmt.Errorf("%w, or %s", err, instead)
 	}
@@ -87,20 +87,20 @@ func Find(p programs.Program, instead string) (path string, err error) {
 
 // Survey says whether a program is here. remote is what to do if servers are not started on
 // this system.
-func Survey(p programs.Program, remote string) Finding {
+func Survey(program programs.Program, remote string) Finding {
 	if runtime.GOOS == "windows" {
-		return Finding{Name: p.Title, Detail: "servers are not started on this system", Advice: remote}
+		return Finding{Name: program.Title, Detail: "servers are not started on this system", Advice: remote}
 	}
-	path, err := p.Path()
-	return Surveyed(p, path, err)
+	path, err := program.Path()
+	return Surveyed(program, path, err)
 }
 
 // Surveyed says what became of looking for a program.
-func Surveyed(p programs.Program, path string, err error) Finding {
+func Surveyed(program programs.Program, path string, err error) Finding {
 	if err != nil {
-		return Finding{Name: p.Title, Detail: "not found on the PATH or in the usual folders", Advice: p.Install()}
+		return Finding{Name: program.Title, Detail: "not found on the PATH or in the usual folders", Advice: program.Install()}
 	}
-	return Finding{Name: p.Title, Found: true, Detail: path, Advice: p.Option}
+	return Finding{Name: program.Title, Found: true, Detail: path, Advice: program.Option}
 }
 
 // NewPassword is the password of one server that is started here. Loopback
@@ -149,11 +149,11 @@ func (d *Dir) Enterable(user *Account) error {
 }
 
 // Redact takes passwords out of a text that comes from a client library.
-func Redact(s string, secrets ...string) string {
+func Redact(text string, secrets ...string) string {
 	for _, x := range secrets {
 		if x != "" {
-			s = strings.ReplaceAll(s, x, "***")
+			text = strings.ReplaceAll(text, x, "***")
 		}
 	}
-	return s
+	return text
 }

@@ -53,7 +53,7 @@ var ErrPortTaken = errors.New("the port was taken by another program")
 // Await calls try until it succeeds, until the server is gone, or until it turns
 // out that another program has the port. taken knows the last words of a server
 // that did not get it.
-func Await(ctx context.Context, s Server, taken func(words string) bool, try func(context.Context) error) error {
+func Await(ctx context.Context, server Server, taken func(words string) bool, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
 	limit := attemptTimeout
@@ -61,10 +61,10 @@ func Await(ctx context.Context, s Server, taken func(words string) bool, try fun
 		from := clock.Nano()
 		err := attempt(ctx, limit, try)
 		switch {
-		case err == nil && !s.Ended():
+		case err == nil && !server.Ended():
 			return nil
-		case s.Ended(): // another program may have answered
-			words := s.LastWords()
+		case server.Ended(): // another program may have answered
+			words := server.LastWords()
 			if taken(words) {
 				return ErrPortTaken
 			}
@@ -119,7 +119,7 @@ func (c *Child) Confine(_ context.Context, numbers []int) error {
 // AllOnThisHost reports whether all addresses are of this machine, as [OnThisHost]
 // tells.
 func AllOnThisHost(addrs []string) bool {
-	return !slices.ContainsFunc(addrs, func(a string) bool { return !OnThisHost(a) })
+	return !slices.ContainsFunc(addrs, func(text string) bool { return !OnThisHost(text) })
 }
 
 // OnThisHost reports whether an address is of this machine: the path of a socket,
@@ -144,8 +144,8 @@ func OnThisHost(addr string) bool {
 	if err != nil {
 		return false
 	}
-	for _, a := range own {
-		if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+	for _, addr := range own {
+		if n, ok := addr.(*net.IPNet); ok && n.IP.Equal(ip) {
 			return true
 		}
 	}

@@ -62,17 +62,17 @@ func machineOf(identity, host string) string {
 
 // Encode is the owner as text.
 func (o Owner) Encode() string {
-	b, err := json.Marshal(o)
+	data, err := json.Marshal(o)
 	if err != nil {
 		panic(err) // a struct of texts and numbers
 	}
-	return string(b)
+	return string(data)
 }
 
 // ParseOwner reads what [Owner.Encode] wrote. ok is false for any other text.
-func ParseOwner(text string) (o Owner, ok bool) {
-	err := json.Unmarshal([]byte(text), &o)
-	return o, err == nil && o.Run != "" && o.Machine != ""
+func ParseOwner(text string) (owner Owner, ok bool) {
+	err := json.Unmarshal([]byte(text), &owner)
+	return owner, err == nil && owner.Run != "" && owner.Machine != ""
 }
 
 // Ours reports whether the owner is this process.
@@ -82,16 +82,16 @@ func (o Owner) Ours() bool { return o.Run == Us().Run }
 // out, which decides when its process cannot be looked up: on another machine, and if
 // the system may hide the processes of another user.
 func (o Owner) Lives(renewed bool) bool {
-	us := Us()
+	owner := Us()
 	switch {
-	case o.Run == us.Run:
+	case o.Run == owner.Run:
 		return true
-	case o.Machine != us.Machine || o.Process == "" || us.Process == "":
+	case o.Machine != owner.Machine || o.Process == "" || owner.Process == "":
 		return renewed
 	case IsStill(o.PID, o.Process):
 		return true
 	}
-	return renewed && us.User != 0 && us.User != o.User
+	return renewed && owner.User != 0 && owner.User != o.User
 }
 
 // String names the owner for people.

@@ -15,8 +15,8 @@ import (
 )
 
 func setDeathSignal(attr *syscall.SysProcAttr, death os.Signal) {
-	if s, ok := death.(syscall.Signal); ok {
-		attr.Pdeathsig = s
+	if signal, ok := death.(syscall.Signal); ok {
+		attr.Pdeathsig = signal
 	}
 }
 
@@ -42,40 +42,40 @@ const (
 
 // procStat reads /proc/<pid>/stat; the result is indexed as proc(5) counts.
 func procStat(pid int) ([]string, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return nil, err
 	}
 	// The name in parentheses may contain anything, also parentheses.
-	i := bytes.LastIndexByte(b, ')')
+	i := bytes.LastIndexByte(data, ')')
 	if i < 0 {
 		return nil, fmt.Errorf("/proc/%d/stat is not as expected", pid)
 	}
-	f := []string{"", "", ""}
-	for _, x := range bytes.Fields(b[i+1:]) {
-		f = append(f, string(x))
+	texts := []string{"", "", ""}
+	for _, x := range bytes.Fields(data[i+1:]) {
+		texts = append(texts, string(x))
 	}
-	if len(f) <= statStart {
+	if len(texts) <= statStart {
 		return nil, fmt.Errorf("/proc/%d/stat is too short", pid)
 	}
-	return f, nil
+	return texts, nil
 }
 
 // ProcessIdentity names a living process in a way that no later one with the
 // same number shares: by when it started, and in which boot.
 func ProcessIdentity(pid int) (string, error) {
-	f, err := procStat(pid)
+	texts, err := procStat(pid)
 	if err != nil {
 		return "", err
 	}
-	if f[statState] == "Z" || f[statState] == "X" {
+	if texts[statState] == "Z" || texts[statState] == "X" {
 		return "", errors.New("the process has ended")
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", err
 	}
-	return f[statStart] + "@" + string(bytes.TrimSpace(boot)), nil
+	return texts[statStart] + "@" + string(bytes.TrimSpace(boot)), nil
 }
 
 // ProcessNamespace is where the numbers of processes are what they are here.
@@ -84,18 +84,18 @@ func ProcessNamespace() (string, error) { return os.Readlink("/proc/self/ns/pid"
 // CPUOfTree is the CPU time of a process, of its children, and of those
 // children that have ended.
 func CPUOfTree(pid int) (time.Duration, bool) {
-	f, err := procStat(pid)
+	texts, err := procStat(pid)
 	if err != nil {
 		return 0, false
 	}
-	used := cpuOf(pid, f) + ticks(f, statChildUser, statChildSys)
+	used := cpuOf(pid, texts) + ticks(texts, statChildUser, statChildSys)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, false
 	}
 	parent := strconv.Itoa(pid)
-	for _, e := range entries {
-		id, err := strconv.Atoi(e.Name())
+	for _, entry := range entries {
+		id, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
@@ -116,9 +116,9 @@ func cpuOf(pid int, stat []string) time.Duration {
 
 // ticks adds up fields that the kernel reports in hundredths of a second, as it does on
 // every architecture that Go runs on, whatever it counts in.
-func ticks(f []string, fields ...int) (sum time.Duration) {
+func ticks(texts []string, fields ...int) (sum time.Duration) {
 	for _, i := range fields {
-		v, _ := strconv.ParseInt(f[i], 10, 64) // what is no number counts nothing
+		v, _ := strconv.ParseInt(texts[i], 10, 64) // what is no number counts nothing
 		sum += time.Duration(v) * 10 * time.Millisecond
 	}
 	return sum

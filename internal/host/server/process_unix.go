@@ -62,10 +62,10 @@ func (a *Account) Chown(path string) error {
 // setSysProcAttr has cmd start in a process group of its own, so that the terminal's
 // Ctrl-C reaches us alone and we end our children in order. On Linux the kernel
 // sends it the signal death when this process dies, however it does.
-func setSysProcAttr(cmd *exec.Cmd, death os.Signal, a *Account) {
+func setSysProcAttr(cmd *exec.Cmd, death os.Signal, account *Account) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	if a != nil {
-		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
+	if account != nil {
+		attr.Credential = &syscall.Credential{Uid: account.uid, Gid: account.gid}
 	}
 	setDeathSignal(attr, death)
 	cmd.SysProcAttr = attr
@@ -79,21 +79,21 @@ func endWithUs(cmd *exec.Cmd) {
 }
 
 // killGroup kills a child of ours that leads its process group, and the group.
-func killGroup(p *os.Process) {
+func killGroup(process *os.Process) {
 	// Not yet waited for, so the number is still its own.
-	if err := syscall.Kill(-p.Pid, syscall.SIGKILL); err != nil {
-		_ = p.Kill()
+	if err := syscall.Kill(-process.Pid, syscall.SIGKILL); err != nil {
+		_ = process.Kill()
 	}
 }
 
 // Signal stops processes of ours where they are, or lets them go on.
 func Signal(pids []int, stop bool) (err error) {
-	s := syscall.SIGCONT
+	signal := syscall.SIGCONT
 	if stop {
-		s = syscall.SIGSTOP
+		signal = syscall.SIGSTOP
 	}
 	for _, pid := range pids {
-		if e := syscall.Kill(pid, s); e != syscall.ESRCH {
+		if e := syscall.Kill(pid, signal); e != syscall.ESRCH {
 			err = errors.Join(err, e)
 		}
 	}
@@ -128,17 +128,17 @@ func lockExisting(path string) (*os.File, error) {
 }
 
 func lock(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	return f, nil
+	return file, nil
 }
 
-func ownedByUs(fi fs.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
+func ownedByUs(fileInfo fs.FileInfo) bool {
+	stat_t, ok := fileInfo.Sys().(*syscall.Stat_t)
+	return ok && int(stat_t.Uid) == os.Geteuid()
 }

@@ -24,8 +24,8 @@ func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		done <- result{v, err}
 	}()
 	select {
-	case r := <-done:
-		return r.v, r.err
+	case result := <-done:
+		return result.v, result.err
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}

@@ -32,26 +32,26 @@ var (
 // mid-run would move strategies' windows and not those that they are judged by.
 func (Wall) Now() time.Time { return Time(Nano()) }
 
-// Sleep waits for d or until ctx is done.
-func (Wall) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+// Sleep waits for duration or until ctx is done.
+func (Wall) Sleep(ctx context.Context, duration time.Duration) error {
+	if duration <= 0 {
 		return ctx.Err()
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(d):
+	case <-time.After(duration):
 		return nil
 	}
 }
 
 // Aside runs f on a goroutine of its own. f waits by what it is given, which reports false at once
 // when the returned function is called. That returns when f has.
-func Aside(f func(wait func(d time.Duration) bool)) (end func()) {
+func Aside(f func(wait func(duration time.Duration) bool)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		f(func(d time.Duration) bool { return Wall{}.Sleep(ctx, d) == nil })
+		f(func(duration time.Duration) bool { return Wall{}.Sleep(ctx, duration) == nil })
 	})
 	return func() {
 		cancel()
@@ -60,8 +60,8 @@ func Aside(f func(wait func(d time.Duration) bool)) (end func()) {
 }
 
 // WithTimeout implements [quota.Deadliner].
-func (Wall) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
+func (Wall) WithTimeout(ctx context.Context, duration time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, duration)
 }
 
 // NewMutex makes a mutex that can be given up on.

@@ -9,9 +9,9 @@ import (
 
 // Processor is the processor time that this process has used, in user and system mode; 0 if it is not known.
 func Processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	var rusage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &rusage); err != nil {
 		return 0
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(rusage.Utime.Nano() + rusage.Stime.Nano())
 }

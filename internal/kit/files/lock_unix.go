@@ -16,23 +16,23 @@ const attempts = 100
 // process has it. The lock of a process that was killed is free.
 func TakeLock(path string) (*Lock, error) {
 	for range attempts {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			if errors.Is(err, unix.EWOULDBLOCK) {
 				err = ErrHeld
 			}
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(err, file.Close())
 		}
 		// Whoever held it may have removed it in between: then it is another file.
-		here, err1 := f.Stat()
+		here, err1 := file.Stat()
 		there, err2 := os.Lstat(path)
 		if err1 == nil && err2 == nil && os.SameFile(here, there) {
-			return &Lock{f}, nil
+			return &Lock{file}, nil
 		}
-		if err := f.Close(); err != nil {
+		if err := file.Close(); err != nil {
 			return nil, err
 		}
 	}

@@ -9,23 +9,23 @@ import (
 )
 
 // Write replaces the file at path by way of a temporary one next to it.
-func Write(path string, b []byte) (err error) {
-	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+func Write(path string, data []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = t.Close() // a second close is harmless, and the first error counts
-			_ = os.Remove(t.Name())
+			_ = file.Close() // a second close is harmless, and the first error counts
+			_ = os.Remove(file.Name())
 			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
-	_, err = t.Write(b)
+	_, err = file.Write(data)
 	// CreateTemp makes files private; results are for sharing.
-	err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close())
+	err = cmp.Or(err, file.Chmod(0o644), file.Sync(), file.Close())
 	if err != nil {
 		return err
 	}
-	return os.Rename(t.Name(), path)
+	return os.Rename(file.Name(), path)
 }

@@ -35,34 +35,34 @@ func TimeUnit(ns float64) (div float64, unit string) {
 	}
 }
 
-// Digits renders x with three significant digits and no exponent; whole numbers
+// Digits renders value with three significant digits and no exponent; whole numbers
 // keep all their digits.
-func Digits(x float64) string {
-	a := math.Abs(x)
+func Digits(value float64) string {
+	a := math.Abs(value)
 	switch {
 	case a >= 99.95:
-		return Count(int64(math.Round(x)))
+		return Count(int64(math.Round(value)))
 	case a >= 9.995:
-		return strconv.FormatFloat(x, 'f', 1, 64)
+		return strconv.FormatFloat(value, 'f', 1, 64)
 	default:
-		return strconv.FormatFloat(x, 'f', 2, 64)
+		return strconv.FormatFloat(value, 'f', 2, 64)
 	}
 }
 
 // Count renders a whole number with commas between thousands.
 func Count(n int64) string {
-	s := strconv.FormatUint(Magnitude(n), 10)
-	var b strings.Builder
+	text := strconv.FormatUint(Magnitude(n), 10)
+	var builder strings.Builder
 	if n < 0 {
-		b.WriteByte('-')
+		builder.WriteByte('-')
 	}
-	for i, c := range []byte(s) {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
+	for i, c := range []byte(text) {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			builder.WriteByte(',')
 		}
-		b.WriteByte(c)
+		builder.WriteByte(c)
 	}
-	return b.String()
+	return builder.String()
 }
 
 // Signed is formatCount with a plus sign before positive numbers.
@@ -110,12 +110,12 @@ func Range(certain, possible int64) string {
 }
 
 // Per renders a count per decision.
-func Per(x float64) string {
-	if x == 0 {
+func Per(value float64) string {
+	if value == 0 {
 		return "0"
 	}
-	if x >= 0.005 {
-		return Digits(x)
+	if value >= 0.005 {
+		return Digits(value)
 	}
 	return "<0.01"
 }
@@ -134,7 +134,7 @@ func Units(n int64, name string) string { return Plural(n, quota.Singular(name),
 
 // Join leaves empty parts out.
 func Join(sep string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
+	return strings.Join(slices.DeleteFunc(parts, func(text string) bool { return text == "" }), sep)
 }
 
 // List is what text says of each, parted by sep.
@@ -157,18 +157,18 @@ func Strings[T ~string](words []T) []string {
 
 // OneLine makes a text of several lines, such as that of several errors, one: its lines
 // are parted by semicolons.
-func OneLine(s string) string {
+func OneLine(text string) string {
 	var line string
-	for l := range strings.Lines(s) {
-		l = strings.Join(strings.Fields(l), " ")
+	for name := range strings.Lines(text) {
+		name = strings.Join(strings.Fields(name), " ")
 		switch {
-		case l == "":
+		case name == "":
 		case line == "":
-			line = l
+			line = name
 		case strings.ContainsAny(line[len(line)-1:], ",;:"):
-			line += " " + l
+			line += " " + name
 		default:
-			line += "; " + l
+			line += "; " + name
 		}
 	}
 	return line
@@ -176,10 +176,10 @@ func OneLine(s string) string {
 
 // Plain makes text from outside safe for a terminal: one line of some length, no
 // control or formatting characters.
-func Plain(s string) string {
+func Plain(text string) string {
 	const most = 4000
-	if len(s) > most {
-		s = s[:most] + "…"
+	if len(text) > most {
+		text = text[:most] + "…"
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -190,7 +190,7 @@ func Plain(s string) string {
 		default:
 			return r
 		}
-	}, strings.ToValidUTF8(s, "\uFFFD"))
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // Quoted puts a word in quotes if a shell would take it apart.
@@ -202,11 +202,11 @@ func Quoted(word string) string {
 }
 
 // TrimZeros drops the zeros that end a fraction.
-func TrimZeros(s string) string {
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+func TrimZeros(text string) string {
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
-	return s
+	return text
 }
 
 // Magnitude is |n|, also for the one number whose negative does not fit.
@@ -241,8 +241,8 @@ func Cell(text string) string {
 
 // Unreadable is the error of a file that cannot be read: its path, and why.
 func Unreadable(path string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathError.Err
 	}
 	return fmt.Errorf("cannot read %s: %w", path, err)
 }

@@ -12,24 +12,24 @@ import (
 // that a terminal obeys instead of showing them, or that reorder what is shown,
 // become escapes such as \u001b, which JSON has too. Bytes that are not UTF-8 become
 // \x9b and the like. Newlines and tabs stay.
-func Visible(s string) string {
-	if i := strings.IndexFunc(s, hidden); i < 0 && utf8.ValidString(s) {
-		return s
+func Visible(text string) string {
+	if i := strings.IndexFunc(text, hidden); i < 0 && utf8.ValidString(text) {
+		return text
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
+	var builder strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			fmt.Fprintf(&builder, `\x%02x`, text[i])
 		case hidden(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
+			fmt.Fprintf(&builder, `\u%04x`, r)
 		default:
-			b.WriteRune(r)
+			builder.WriteRune(r)
 		}
 		i += n
 	}
-	return b.String()
+	return builder.String()
 }
 
 // hidden reports whether a character is obeyed and not shown: control characters,
@@ -49,8 +49,8 @@ type visibleWriter struct {
 }
 
 // Write implements [io.Writer].
-func (v *visibleWriter) Write(p []byte) (int, error) {
-	text := append(v.rest, p...)
+func (v *visibleWriter) Write(data []byte) (int, error) {
+	text := append(v.rest, data...)
 	end := len(text)
 	for back := 1; back <= min(utf8.UTFMax-1, len(text)); back++ {
 		if i := len(text) - back; utf8.RuneStart(text[i]) {
@@ -62,12 +62,12 @@ func (v *visibleWriter) Write(p []byte) (int, error) {
 	}
 	v.rest = append([]byte(nil), text[end:]...)
 	if end == 0 {
-		return len(p), nil
+		return len(data), nil
 	}
 	if _, err := io.WriteString(v.w, Visible(string(text[:end]))); err != nil {
 		return 0, err
 	}
-	return len(p), nil
+	return len(data), nil
 }
 
 // Unwrap is the writer behind it.
@@ -75,18 +75,18 @@ func (v *visibleWriter) Unwrap() io.Writer { return v.w }
 
 // Shorten cuts the middle out of a text that has more than most bytes: how it begins
 // says what is wrong, and how it ends what to do.
-func Shorten(s string, most int) string {
+func Shorten(text string, most int) string {
 	const gap = " … "
-	if len(s) <= most {
-		return s
+	if len(text) <= most {
+		return text
 	}
 	head := most * 2 / 3
-	tail := len(s) - (most/3 - len(gap))
-	for head > 0 && !utf8.RuneStart(s[head]) {
+	tail := len(text) - (most/3 - len(gap))
+	for head > 0 && !utf8.RuneStart(text[head]) {
 		head--
 	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
 		tail++
 	}
-	return s[:head] + gap + s[tail:]
+	return text[:head] + gap + text[tail:]
 }

@@ -93,7 +93,7 @@ func (r *reader) add(part string) error {
 
 // turnsOn reports whether a word is an option of the type bool of the last name.
 func (r *reader) turnsOn(word string) bool {
-	return slices.ContainsFunc(r.known, func(o quota.Option) bool { return o.Name == word && o.Type == "bool" })
+	return slices.ContainsFunc(r.known, func(option quota.Option) bool { return option.Name == word && option.Type == "bool" })
 }
 
 // option reads an option of the last name.
@@ -121,8 +121,8 @@ func (r *reader) option(text string) error {
 // by name.
 func Text(name string, declared []quota.Option, given quota.Options) string {
 	var order []string
-	for _, o := range declared {
-		order = append(order, o.Name)
+	for _, option := range declared {
+		order = append(order, option.Name)
 	}
 	for _, option := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(order, option) {

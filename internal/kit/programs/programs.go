@@ -75,7 +75,7 @@ func parse(text string) (all []Program, usual []string) {
 			}
 			return cells[i]
 		}
-		p := Program{
+		program := Program{
 			Name: cell("name"), Title: cell("title"), Use: cell("use"), Option: cell("option"), Installed: cell("installed"),
 			Tests:     strings.Fields(cell("tests")),
 			Otherwise: cell("otherwise"),
@@ -83,16 +83,16 @@ func parse(text string) (all []Program, usual []string) {
 			packages:  map[string]string{},
 		}
 		for _, m := range managers {
-			p.packages[m.column] = cell(m.column)
+			program.packages[m.column] = cell(m.column)
 		}
 		for _, alternatives := range list(cell("programs"), ",") {
-			p.needed = append(p.needed, list(alternatives, "|"))
+			program.needed = append(program.needed, list(alternatives, "|"))
 		}
-		if p.Name == everything {
-			usual = p.folders
+		if program.Name == everything {
+			usual = program.folders
 			continue
 		}
-		all = append(all, p)
+		all = append(all, program)
 	}
 	return all, usual
 }
@@ -109,7 +109,7 @@ func list(cell, separator string) []string {
 func All() []Program { return slices.Clone(all) }
 
 // Known returns the row of that name, if there is one.
-func Known(name string) (p Program, ok bool) {
+func Known(name string) (program Program, ok bool) {
 	i := slices.IndexFunc(all, func(p Program) bool { return p.Name == name })
 	if i < 0 {
 		return Program{}, false
@@ -119,11 +119,11 @@ func Known(name string) (p Program, ok bool) {
 
 // Named returns the row of that name, which must be in the table.
 func Named(name string) Program {
-	p, ok := Known(name)
+	program, ok := Known(name)
 	if !ok {
 		panic("programs.tsv has no row " + name)
 	}
-	return p
+	return program
 }
 
 // Find returns the paths of all that is needed, in the order of the table, or a
@@ -294,7 +294,7 @@ func (p Program) Hidden() bool { return testing.Testing() && lists(hideVariable,
 
 // lists reports whether a variable has a word between its commas.
 func lists(variable, word string) bool {
-	return slices.ContainsFunc(strings.Split(os.Getenv(variable), ","), func(s string) bool {
-		return strings.TrimSpace(s) == word
+	return slices.ContainsFunc(strings.Split(os.Getenv(variable), ","), func(text string) bool {
+		return strings.TrimSpace(text) == word
 	})
 }

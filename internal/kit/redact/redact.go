@@ -29,8 +29,8 @@ const Hidden = "***"
 const exampleLogin = "://user:password@host:port"
 
 // URLs takes passwords of URLs out of a text.
-func URLs(s string) string {
-	parts := strings.Split(s, exampleLogin) // of our own messages
+func URLs(text string) string {
+	parts := strings.Split(text, exampleLogin) // of our own messages
 	for i, p := range parts {
 		p = userPassword.ReplaceAllString(p, "${1}:"+Hidden+"@")
 		parts[i] = paramPassword.ReplaceAllStringFunc(p, func(param string) string {
@@ -46,9 +46,9 @@ func URLs(s string) string {
 
 // All takes everything that may be a password out of a text. It is for messages, and not for
 // what is read again.
-func All(s string) string {
-	s = pairPassword.ReplaceAllString(URLs(s), "${1}${2}"+Hidden)
-	return barePassword.ReplaceAllStringFunc(s, func(login string) string {
+func All(text string) string {
+	text = pairPassword.ReplaceAllString(URLs(text), "${1}${2}"+Hidden)
+	return barePassword.ReplaceAllStringFunc(text, func(login string) string {
 		part := barePassword.FindStringSubmatch(login)
 		if share.MatchString(part[3]) || beginning.MatchString(login) {
 			return login
@@ -61,9 +61,9 @@ func All(s string) string {
 // environment counts.
 func Restore(url string) string {
 	url = strings.Replace(url, ":"+Hidden+"@", "@", 1)
-	return hiddenParam.ReplaceAllStringFunc(url, func(s string) string {
-		if s[len(s)-1] == '&' {
-			return s[:1]
+	return hiddenParam.ReplaceAllStringFunc(url, func(text string) string {
+		if text[len(text)-1] == '&' {
+			return text[:1]
 		}
 		return ""
 	})

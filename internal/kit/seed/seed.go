@@ -73,8 +73,8 @@ const (
 // Stream is the start of the stream of a purpose, which is itself a random number
 // and may serve as the seed of something else. More tells the streams of one
 // purpose apart, such as a round and an instance.
-func Stream(seed uint64, p Purpose, more ...uint64) uint64 {
-	s := Mix(Mix(seed+Golden) ^ Mix(uint64(p)))
+func Stream(seed uint64, purpose Purpose, more ...uint64) uint64 {
+	s := Mix(Mix(seed+Golden) ^ Mix(uint64(purpose)))
 	for _, m := range more {
 		s = Mix(Mix(s+Golden) ^ Mix(m))
 	}
@@ -100,8 +100,8 @@ func Mix(z uint64) uint64 {
 }
 
 // Rand is a generator over a [Source]. It is safe for concurrent use.
-func Rand(seed uint64, p Purpose, more ...uint64) *rand.Rand {
-	return rand.New(NewSource(seed, p, more...))
+func Rand(seed uint64, purpose Purpose, more ...uint64) *rand.Rand {
+	return rand.New(NewSource(seed, purpose, more...))
 }
 
 // Source reads a stream in order: its first number is At(start, 0). It is safe
@@ -109,10 +109,10 @@ func Rand(seed uint64, p Purpose, more ...uint64) *rand.Rand {
 type Source struct{ state atomic.Uint64 }
 
 // NewSource makes the source of a stream.
-func NewSource(seed uint64, p Purpose, more ...uint64) *Source {
-	s := new(Source)
-	s.SetState(Stream(seed, p, more...))
-	return s
+func NewSource(seed uint64, purpose Purpose, more ...uint64) *Source {
+	source := new(Source)
+	source.SetState(Stream(seed, purpose, more...))
+	return source
 }
 
 // Uint64 implements [rand.Source].

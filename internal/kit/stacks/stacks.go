@@ -87,13 +87,13 @@ func read(text string) map[uint64]Goroutine {
 		if i := strings.IndexAny(state, ",]"); i >= 0 {
 			state = state[:i]
 		}
-		g := Goroutine{ID: id, State: state, Text: strings.TrimSpace(part)}
-		if _, by, ok := strings.Cut(g.Text, "\ncreated by "); ok {
+		goroutine := Goroutine{ID: id, State: state, Text: strings.TrimSpace(part)}
+		if _, by, ok := strings.Cut(goroutine.Text, "\ncreated by "); ok {
 			by, _, _ = strings.Cut(by, "\n")
 			_, parent, _ := strings.Cut(by, " in goroutine ")
-			g.Parent, _ = strconv.ParseUint(parent, 10, 64)
+			goroutine.Parent, _ = strconv.ParseUint(parent, 10, 64)
 		}
-		out[id] = g
+		out[id] = goroutine
 	}
 	return out
 }
@@ -131,10 +131,10 @@ func (g Goroutine) Locked() bool {
 // Called looks for the innermost call of a function whose name ends with one of those,
 // and returns the calls that it made, the innermost first; ok is false if there is
 // none.
-func (g Goroutine) Called(by ...string) (calls []Frame, ok bool) {
+func (g Goroutine) Called(texts ...string) (calls []Frame, ok bool) {
 	frames := g.Frames()
-	i := slices.IndexFunc(frames, func(f Frame) bool {
-		return slices.ContainsFunc(by, func(name string) bool { return strings.HasSuffix(f.Func, name) })
+	i := slices.IndexFunc(frames, func(frame Frame) bool {
+		return slices.ContainsFunc(texts, func(name string) bool { return strings.HasSuffix(frame.Func, name) })
 	})
 	if i < 0 {
 		return nil, false
@@ -149,9 +149,9 @@ func (g Goroutine) Where(calls []Frame) string {
 		return "[" + g.State + "]"
 	}
 	at := calls[len(calls)-1]
-	for _, f := range calls {
-		if !library(f.Func) {
-			at = f
+	for _, frame := range calls {
+		if !library(frame.Func) {
+			at = frame
 			break
 		}
 	}
@@ -167,7 +167,7 @@ var clients = []string{"github.com/redis/", "github.com/jackc/", "golang.org/x/"
 func PassOver(paths ...string) { clients = append(clients, paths...) }
 
 func library(function string) bool {
-	if slices.ContainsFunc(clients, func(c string) bool { return strings.HasPrefix(function, c) }) {
+	if slices.ContainsFunc(clients, func(text string) bool { return strings.HasPrefix(function, text) }) {
 		return true
 	}
 	first, _, nested := strings.Cut(function, "/")

@@ -10,8 +10,8 @@ import (
 // Mean of values; 0 for none.
 func Mean(values []float64) float64 {
 	sum := 0.0
-	for _, v := range values {
-		sum += v
+	for _, value := range values {
+		sum += value
 	}
 	return sum / float64(max(len(values), 1))
 }

@@ -36,8 +36,8 @@ func Without(t *testing.T, name, test string) {
 	run := func(required string) (out string, err error) {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(test)+"$", "-test.v") //nolint:gosec // this test's own binary
 		cmd.Env = append(os.Environ(), "QUOTABENCH_HIDE="+name, "QUOTABENCH_REQUIRE="+required)
-		b, err := cmd.CombinedOutput()
-		return string(b), err
+		data, err := cmd.CombinedOutput()
+		return string(data), err
 	}
 	install := programs.Named(name).Install()
 	out, err := run("")

@@ -33,8 +33,8 @@ func Build() (version, commit string) {
 	if !ok {
 		return version, shortened(commit)
 	}
-	if v := info.Main.Version; releaseVersion == "" && v != "" && v != "(devel)" {
-		version = v
+	if text := info.Main.Version; releaseVersion == "" && text != "" && text != "(devel)" {
+		version = text
 	}
 	commit = cmp.Or(commit, buildSetting(info, "vcs.revision"))
 	commit = shortened(commit)
@@ -50,9 +50,9 @@ func Published() string {
 		return "v" + releaseVersion
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == Module && m.Replace == nil && m.Sum != "" { // the sum is of a download
-				return m.Version
+		for _, module := range append(info.Deps, &info.Main) {
+			if module.Path == Module && module.Replace == nil && module.Sum != "" { // the sum is of a download
+				return module.Version
 			}
 		}
 	}
@@ -80,9 +80,9 @@ func GoRun() string {
 }
 
 func buildSetting(info *debug.BuildInfo, key string) string {
-	for _, s := range info.Settings {
-		if s.Key == key {
-			return s.Value
+	for _, setting := range info.Settings {
+		if setting.Key == key {
+			return setting.Value
 		}
 	}
 	return ""

@@ -58,45 +58,45 @@ func (r *Report) by(key func(*Judgement) string) (out [][]*Judgement) {
 
 // cell judges one by the rounds of its runs that are valid: by the gravest of those that decide, whatever others leave open.
 // Another pass may decide otherwise if they differ. It is a gate if what is declared is refuted, or if there is no record.
-func (j *Judgement) cell(c *Cell, r *Record) {
-	defer func() { j.Gate = j.Verdict == Refuted || r.File == nil }()
+func (j *Judgement) cell(cell *Cell, record *Record) {
+	defer func() { j.Gate = j.Verdict == Refuted || record.File == nil }()
 	j.Verdict = Undecided
-	row := r.row(c.Label)
+	row := record.row(cell.Label)
 	if m, ok := row.(missing); ok {
 		j.Why = m.why
-		if !r.short() {
+		if !record.short() {
 			j.Verdict = NotHere
 		}
 		return
 	}
-	s := row.(object).Interface().(*results.Summary)
-	j.figures(s)
-	j.Promised = format.List(s.Guarantee, "; ", func(g results.Clause) string { return g.Property + " " + g.Formula })
-	if c.Down != "" {
-		j.Promised = format.Join("; ", j.Promised, "fail-"+c.Down)
+	summary := row.(object).Interface().(*results.Summary)
+	j.figures(summary)
+	j.Promised = format.List(summary.Guarantee, "; ", func(clause results.Clause) string { return clause.Property + " " + clause.Formula })
+	if cell.Down != "" {
+		j.Promised = format.Join("; ", j.Promised, "fail-"+cell.Down)
 	}
 	worst := -1
 	open := ""
-	for i := range r.File.Runs {
-		x := &r.File.Runs[i]
-		if x.Key() != s.Key {
+	for i := range record.File.Runs {
+		run := &record.File.Runs[i]
+		if run.Key() != summary.Key {
 			continue
 		}
-		if err := x.Err(); err != nil {
+		if err := run.Err(); err != nil {
 			if worst < 0 {
 				j.Why = err.Error()
 			}
 			continue
 		}
-		v, why := c.round(x)
-		n := slices.Index(CellVerdicts, v)
+		verdict, why := cell.round(run)
+		n := slices.Index(CellVerdicts, verdict)
 		j.Close = j.Close || worst >= 0 && n != worst
-		if v == Undecided {
+		if verdict == Undecided {
 			open = why
 		}
-		if worst < 0 || j.Verdict == Undecided || v != Undecided && n < worst {
+		if worst < 0 || j.Verdict == Undecided || verdict != Undecided && n < worst {
 			worst = n
-			j.Verdict = v
+			j.Verdict = verdict
 			j.Why = why
 		}
 	}
@@ -106,31 +106,31 @@ func (j *Judgement) cell(c *Cell, r *Record) {
 }
 
 // figures sets what the record has of the table "faults".
-func (j *Judgement) figures(s *results.Summary) {
+func (j *Judgement) figures(summary *results.Summary) {
 	var notes figures.Notes
 	for _, key := range figures.Table("faults") {
-		f := figures.Of(key)
-		shown := Shown{Key: key, Text: f.Text(s, &notes)}
-		if x, err := f.Value(s); err == nil && shown.Text != "" {
-			shown.Value = &x
+		figure := figures.Of(key)
+		shown := Shown{Key: key, Text: figure.Text(summary, &notes)}
+		if value, err := figure.Value(summary); err == nil && shown.Text != "" {
+			shown.Value = &value
 		}
 		j.Figures = append(j.Figures, shown)
 		if shown.Text != "" {
-			j.Measured = format.Join("; ", j.Measured, f.Label()+" "+format.Plain(strings.ReplaceAll(shown.Text, "\n", ", ")))
+			j.Measured = format.Join("; ", j.Measured, figure.Label()+" "+format.Plain(strings.ReplaceAll(shown.Text, "\n", ", ")))
 		}
 	}
 }
 
 // round compares what is declared with what happened in one round.
-func (c *Cell) round(r *results.Run) (Verdict, string) {
-	admitted := r.DegradedAdmitted
-	others := r.Degraded - r.DegradedAdmitted + r.Errors
-	if r.ErrorKinds != nil {
-		others -= r.ErrorKinds.Killed
+func (c *Cell) round(run *results.Run) (Verdict, string) {
+	admitted := run.DegradedAdmitted
+	others := run.Degraded - run.DegradedAdmitted + run.Errors
+	if run.ErrorKinds != nil {
+		others -= run.ErrorKinds.Killed
 	}
-	for _, o := range r.Outages {
-		admitted += o.AdmittedByStore
-		others += o.RejectedByStore
+	for _, span := range run.Outages {
+		admitted += span.AdmittedByStore
+		others += span.RejectedByStore
 	}
 	switch {
 	case c.Down == "closed" && admitted > 0:
@@ -140,28 +140,28 @@ func (c *Cell) round(r *results.Run) (Verdict, string) {
 	}
 	found := Undeclared
 	why := ""
-	if r.Overwritten > 0 {
+	if run.Overwritten > 0 {
 		return found, "nothing is declared for counters that somebody else changes"
 	}
 	if c.Down != "" && admitted+others > 0 {
 		found = Holds
 	}
-	tested := len(r.Guarantee) == 0
-	for i := range r.Guarantee {
-		g := &r.Guarantee[i]
-		tested = tested || g.Verdict != results.NotExercised
-		v, judged := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided, results.Kept: Holds}[g.Verdict]
-		if judged && slices.Index(CellVerdicts, v) < slices.Index(CellVerdicts, found) {
-			found = v
-			if v != Holds {
-				why = fmt.Sprintf("declared is %s %s; %s certain, %s possible", g.Property, g.Formula,
-					format.Units(g.Certain, r.Params.Unit), format.Count(g.Possible))
+	tested := len(run.Guarantee) == 0
+	for i := range run.Guarantee {
+		clause := &run.Guarantee[i]
+		tested = tested || clause.Verdict != results.NotExercised
+		verdict, judged := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided, results.Kept: Holds}[clause.Verdict]
+		if judged && slices.Index(CellVerdicts, verdict) < slices.Index(CellVerdicts, found) {
+			found = verdict
+			if verdict != Holds {
+				why = fmt.Sprintf("declared is %s %s; %s certain, %s possible", clause.Property, clause.Formula,
+					format.Units(clause.Certain, run.Params.Unit), format.Count(clause.Possible))
 			}
 		}
 	}
 	switch {
-	case why == "" && len(r.NotPromised) > 0:
-		why = "no bound on the leak tolerates " + strings.Join(r.NotPromised, ", ")
+	case why == "" && len(run.NotPromised) > 0:
+		why = "no bound on the leak tolerates " + strings.Join(run.NotPromised, ", ")
 	case found == Undeclared && !tested:
 		return Undecided, "the load could not have broken what it declares"
 	}

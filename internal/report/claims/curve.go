@@ -34,23 +34,23 @@ type Point struct {
 }
 
 // draw keeps the curve of a claim. Values without the figure are left out.
-func (j *Judgement) draw(c *Claim, records map[string]*Record) error {
-	sweep := records[c.sweep]
-	if c.curve == nil || sweep == nil || sweep.File == nil || sweep.File.Sweep == nil {
+func (j *Judgement) draw(claim *Claim, records map[string]*Record) error {
+	sweep := records[claim.sweep]
+	if claim.curve == nil || sweep == nil || sweep.File == nil || sweep.File.Sweep == nil {
 		return nil
 	}
-	p := sweep.File.Sweep.Parameters[0]
-	curve := &Curve{Parameter: p.Name, Simulated: sweep.File.Kind == results.Simulated, Points: []Point{}}
-	for _, value := range p.Values {
-		at := pointOf(c, records, c.sweep, value)
-		v, err := at.value(c.curve.node)
+	swept := sweep.File.Sweep.Parameters[0]
+	curve := &Curve{Parameter: swept.Name, Simulated: sweep.File.Kind == results.Simulated, Points: []Point{}}
+	for _, value := range swept.Values {
+		at := pointOf(claim, records, claim.sweep, value)
+		v, err := at.value(claim.curve.node)
 		if err == nil {
-			_, err = at.truth(c.holds.node)
+			_, err = at.truth(claim.holds.node)
 		}
 		if err != nil {
 			return err
 		}
-		curve.Shown = at.name(c.curve, c.Named)
+		curve.Shown = at.name(claim.curve, claim.Named)
 		if limit, ok := at.first.right.(Number); ok && limit.Lo == limit.Hi {
 			curve.Limit = &limit.Value
 		}
@@ -77,8 +77,8 @@ var structural = []string{"meter", "params", "parts", "runs", "samples", "series
 func words(node ast.Expr, records map[string]*Record) string {
 	runs := map[string]bool{}
 	ast.Inspect(node, func(n ast.Node) bool {
-		if x, ok := n.(*ast.Ident); ok && records[x.Name] != nil {
-			runs[x.Name] = true
+		if ident, ok := n.(*ast.Ident); ok && records[ident.Name] != nil {
+			runs[ident.Name] = true
 		}
 		return true
 	})
@@ -110,8 +110,8 @@ func (w namer) of(node ast.Expr) string {
 			return w.of(n.X)
 		}
 		name := strings.ReplaceAll(strings.TrimSuffix(n.Sel.Name, "_ns"), "_", "-")
-		if f := figures.Lookup(name); f != nil && strings.Contains(name, "-") {
-			name = f.Title()
+		if figure := figures.Lookup(name); figure != nil && strings.Contains(name, "-") {
+			name = figure.Title()
 		}
 		return format.Join(" ", w.of(n.X), name)
 	case *ast.IndexExpr:

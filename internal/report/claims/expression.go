@@ -50,11 +50,11 @@ func parse(text string, runs []string, properties []results.Property) (*Expressi
 		}
 		return nil, fmt.Errorf("%q is no expression: %w", text, err)
 	}
-	x := &Expression{text: text, node: node}
-	if err := x.check(node, runs, properties); err != nil {
+	expression := &Expression{text: text, node: node}
+	if err := expression.check(node, runs, properties); err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
-	return x, nil
+	return expression, nil
 }
 
 // String is the expression as it was written.
@@ -92,16 +92,16 @@ func (x *Expression) check(node ast.Expr, runs []string, properties []results.Pr
 	case *ast.IndexListExpr:
 		parts = append([]ast.Expr{n.X}, n.Indices...)
 	case *ast.CallExpr:
-		f, ok := n.Fun.(*ast.Ident)
-		if !ok || !slices.Contains(functions(), f.Name) {
+		ident, ok := n.Fun.(*ast.Ident)
+		if !ok || !slices.Contains(functions(), ident.Name) {
 			return quota.Unknown("function", fmt.Sprint(n.Fun), functions(), "")
 		}
 		parts = n.Args
 	default:
 		return errors.New("it takes figures, numbers, texts, + - * /, comparisons, && || ! and functions")
 	}
-	for _, p := range parts {
-		if err := x.check(p, runs, properties); err != nil {
+	for _, expr := range parts {
+		if err := x.check(expr, runs, properties); err != nil {
 			return err
 		}
 	}
@@ -110,8 +110,8 @@ func (x *Expression) check(node ast.Expr, runs []string, properties []results.Pr
 
 // ofSeries reports whether what follows may be a counter of the strategy's, whose name no file form knows.
 func ofSeries(node ast.Expr) bool {
-	s, ok := node.(*ast.SelectorExpr)
-	return ok && s.Sel.Name == "series"
+	expr, ok := node.(*ast.SelectorExpr)
+	return ok && expr.Sel.Name == "series"
 }
 
 var operators = []token.Token{
@@ -156,22 +156,22 @@ func (e *evaluation) value(node ast.Expr) (any, error) {
 		return e.value(n.X)
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT {
-			t, err := e.truth(n.X)
-			return negate(t), err
+			truth, err := e.truth(n.X)
+			return negate(truth), err
 		}
-		v, err := e.value(n.X)
+		value, err := e.value(n.X)
 		if err != nil {
 			return nil, err
 		}
-		return compute("-", exactly(0), v)
+		return compute("-", exactly(0), value)
 	case *ast.BinaryExpr:
 		return e.binary(n)
 	case *ast.SelectorExpr:
-		v, err := e.value(n.X)
+		value, err := e.value(n.X)
 		if err != nil {
 			return nil, err
 		}
-		return sel(v, n.Sel.Name)
+		return sel(value, n.Sel.Name)
 	case *ast.IndexExpr:
 		return e.index(n.X, []ast.Expr{n.Index})
 	case *ast.IndexListExpr:
@@ -183,8 +183,8 @@ func (e *evaluation) value(node ast.Expr) (any, error) {
 }
 
 func (e *evaluation) named(name string) any {
-	if r := e.records[name]; r != nil {
-		return r
+	if record := e.records[name]; record != nil {
+		return record
 	}
 	if name == point && e.point != nil {
 		return e.point
@@ -199,23 +199,23 @@ func literal(n *ast.BasicLit) (any, error) {
 	if n.Kind == token.STRING {
 		return strconv.Unquote(n.Value)
 	}
-	x, err := strconv.ParseFloat(n.Value, 64)
+	value, err := strconv.ParseFloat(n.Value, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no number", n.Value)
 	}
-	return exactly(x), nil
+	return exactly(value), nil
 }
 
 func (e *evaluation) binary(n *ast.BinaryExpr) (any, error) {
 	if n.Op == token.LAND || n.Op == token.LOR {
-		a, err := e.truth(n.X)
+		truth, err := e.truth(n.X)
 		if err != nil {
 			return nil, err
 		}
 		b, err := e.truth(n.Y)
-		return join(n.Op == token.LAND, a, b), err
+		return join(n.Op == token.LAND, truth, b), err
 	}
-	a, err := e.value(n.X)
+	value, err := e.value(n.X)
 	if err != nil {
 		return nil, err
 	}
@@ -225,18 +225,18 @@ func (e *evaluation) binary(n *ast.BinaryExpr) (any, error) {
 	}
 	switch n.Op {
 	case token.ADD, token.SUB, token.MUL, token.QUO:
-		return compute(n.Op.String(), a, b)
+		return compute(n.Op.String(), value, b)
 	}
 	if e.first == nil {
-		e.first = &comparison{a, b, n.X}
+		e.first = &comparison{value, b, n.X}
 	}
-	return compare(n.Op.String(), a, b, e.tolerance)
+	return compare(n.Op.String(), value, b, e.tolerance)
 }
 
 // truth of a condition.
 func (e *evaluation) truth(node ast.Expr) (Truth, error) {
-	v, err := e.value(node)
-	switch x := v.(type) {
+	value, err := e.value(node)
+	switch x := value.(type) {
 	case Truth:
 		return x, err
 	case missing:
@@ -248,8 +248,8 @@ func (e *evaluation) truth(node ast.Expr) (Truth, error) {
 	return Truth{}, err
 }
 
-func (e *evaluation) index(of ast.Expr, at []ast.Expr) (any, error) {
-	v, err := e.value(of)
+func (e *evaluation) index(expr ast.Expr, at []ast.Expr) (any, error) {
+	value, err := e.value(expr)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (e *evaluation) index(of ast.Expr, at []ast.Expr) (any, error) {
 		}
 		keys = append(keys, key)
 	}
-	return index(v, keys)
+	return index(value, keys)
 }
 
 // functions that expressions may call.
@@ -276,10 +276,10 @@ func functions() []string {
 }
 
 // flat appends a value, or each of a list and of the lists in it.
-func flat(args []any, v any) []any {
-	list, ok := v.([]any)
+func flat(args []any, value any) []any {
+	list, ok := value.([]any)
 	if !ok {
-		return append(args, v)
+		return append(args, value)
 	}
 	for _, x := range list {
 		args = flat(args, x)
@@ -290,19 +290,19 @@ func flat(args []any, v any) []any {
 func (e *evaluation) call(n *ast.CallExpr) (any, error) {
 	name := n.Fun.(*ast.Ident).Name
 	var args []any
-	for _, a := range n.Args {
-		v, err := e.value(a)
+	for _, expr := range n.Args {
+		value, err := e.value(expr)
 		if err != nil {
 			return nil, err
 		}
-		args = flat(args, v)
+		args = flat(args, value)
 	}
 	switch name {
 	case "count":
 		return exactly(float64(len(args))), nil
 	case "share":
-		for _, a := range args {
-			if m, ok := a.(missing); ok {
+		for _, value := range args {
+			if m, ok := value.(missing); ok {
 				return m, nil
 			}
 		}
@@ -326,23 +326,23 @@ var known = sync.OnceValue(func() map[string]bool {
 	}
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
-	walk = func(t reflect.Type) {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-			t = t.Elem()
+	walk = func(kind reflect.Type) {
+		for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map {
+			kind = kind.Elem()
 		}
-		if t.Kind() != reflect.Struct || seen[t] {
+		if kind.Kind() != reflect.Struct || seen[kind] {
 			return
 		}
-		seen[t] = true
-		for _, f := range reflect.VisibleFields(t) {
-			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
+		seen[kind] = true
+		for _, field := range reflect.VisibleFields(kind) {
+			if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag != "" && tag != "-" {
 				names[tag] = true
 			}
-			walk(f.Type)
+			walk(field.Type)
 		}
 	}
-	for _, v := range []any{results.Summary{}, results.Run{}, results.Search{}, results.Series{}} {
-		walk(reflect.TypeOf(v))
+	for _, value := range []any{results.Summary{}, results.Run{}, results.Search{}, results.Series{}} {
+		walk(reflect.TypeOf(value))
 	}
 	return names
 })

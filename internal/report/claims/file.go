@@ -63,12 +63,12 @@ type Run struct {
 }
 
 // UnmarshalYAML also takes a command alone.
-func (r *Run) UnmarshalYAML(b []byte) error {
+func (r *Run) UnmarshalYAML(data []byte) error {
 	type whole Run
-	if err := yaml.Unmarshal(b, &r.Command); err == nil {
+	if err := yaml.Unmarshal(data, &r.Command); err == nil {
 		return nil
 	}
-	return yaml.UnmarshalWithOptions(b, (*whole)(r), yaml.Strict())
+	return yaml.UnmarshalWithOptions(data, (*whole)(r), yaml.Strict())
 }
 
 // Claim is one promise.
@@ -120,32 +120,32 @@ var records embed.FS
 func Builtin(properties []results.Property) (out []*File, err error) {
 	names, err := fs.Glob(records, "records/*.yaml")
 	for _, name := range names {
-		b, err := records.ReadFile(name)
+		data, err := records.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		f, err := Parse(name, b, properties)
+		file, err := Parse(name, data, properties)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, f)
+		out = append(out, file)
 	}
 	return out, err
 }
 
 // Parse reads a claims file. Searches can have the properties. An error names the path, the line and what to do.
-func Parse(path string, b []byte, properties []results.Property) (*File, error) {
-	f := &File{path: path, properties: properties}
-	if err := Decode(path, b, f); err != nil {
+func Parse(path string, data []byte, properties []results.Property) (*File, error) {
+	file := &File{path: path, properties: properties}
+	if err := Decode(path, data, file); err != nil {
 		return nil, err
 	}
-	f.ast, _ = parser.ParseBytes(b, 0) // which was decoded
-	return f, f.check()
+	file.ast, _ = parser.ParseBytes(data, 0) // which was decoded
+	return file, file.check()
 }
 
 // Decode reads YAML into a value, which has a field for each key. An error names the path and the line.
-func Decode(path string, b []byte, into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(into)
+func Decode(path string, data []byte, into any) error {
+	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(into)
 	if err == nil {
 		return nil
 	}
@@ -158,8 +158,8 @@ func Decode(path string, b []byte, into any) error {
 // wrong is an error at a place of the file.
 func (f *File) wrong(at string, err error) error {
 	line := 1
-	if p, bad := yaml.PathString(at); bad == nil {
-		if n, bad := p.FilterFile(f.ast); bad == nil && n.GetToken() != nil {
+	if path, bad := yaml.PathString(at); bad == nil {
+		if n, bad := path.FilterFile(f.ast); bad == nil && n.GetToken() != nil {
 			line = n.GetToken().Position.Line
 		}
 	}
@@ -170,35 +170,35 @@ func (f *File) check() error {
 	if f.Record == "" {
 		return f.wrong("$", errors.New("name the design record: record: NAME"))
 	}
-	for name, r := range f.Runs {
+	for name, run := range f.Runs {
 		at := "$.runs." + name
 		var err error
-		r.args, err = split(r.Command)
-		if err == nil && (len(r.args) == 0 || !slices.Contains(commands, r.args[0])) {
-			err = fmt.Errorf("the command %q leaves no record: begin with one of %s", r.Command, strings.Join(commands, ", "))
+		run.args, err = split(run.Command)
+		if err == nil && (len(run.args) == 0 || !slices.Contains(commands, run.args[0])) {
+			err = fmt.Errorf("the command %q leaves no record: begin with one of %s", run.Command, strings.Join(commands, ", "))
 		}
-		if err == nil && slices.ContainsFunc(r.args, func(a string) bool { return a == "--out" || strings.HasPrefix(a, "--out=") }) {
+		if err == nil && slices.ContainsFunc(run.args, func(text string) bool { return text == "--out" || strings.HasPrefix(text, "--out=") }) {
 			err = errors.New("leave out --out: claims chooses the directory")
 		}
 		if err != nil {
 			return f.wrong(at, err)
 		}
-		f.Runs[name] = r
+		f.Runs[name] = run
 	}
 	seen := map[string]bool{}
 	for i := range f.Claims {
-		c := &f.Claims[i]
+		claim := &f.Claims[i]
 		at := fmt.Sprintf("$.claims[%d]", i)
 		switch {
-		case c.ID == "" || c.Says == "":
+		case claim.ID == "" || claim.Says == "":
 			return f.wrong(at, errors.New("a claim needs an id and a sentence: write id: and says: with it"))
-		case seen[c.ID]:
-			return f.wrong(at+".id", fmt.Errorf("%s is there twice", c.ID))
-		case (c.Holds == "") == (c.Unmeasurable == ""):
-			return f.wrong(at, fmt.Errorf("%s needs one of the keys holds and unmeasurable", c.ID))
+		case seen[claim.ID]:
+			return f.wrong(at+".id", fmt.Errorf("%s is there twice", claim.ID))
+		case (claim.Holds == "") == (claim.Unmeasurable == ""):
+			return f.wrong(at, fmt.Errorf("%s needs one of the keys holds and unmeasurable", claim.ID))
 		}
-		seen[c.ID] = true
-		if err := f.parse(c, at); err != nil {
+		seen[claim.ID] = true
+		if err := f.parse(claim, at); err != nil {
 			return err
 		}
 	}
@@ -209,39 +209,39 @@ func (f *File) check() error {
 var commands = []string{"run", "sim", "explore"}
 
 // parse reads the expressions of a claim.
-func (f *File) parse(c *Claim, at string) error {
+func (f *File) parse(claim *Claim, at string) error {
 	names := slices.Sorted(maps.Keys(f.Runs))
-	if c.Each != "" && (!f.Runs[c.Each].sweeps()) {
-		return f.wrong(at+".each", fmt.Errorf("%s is no run or simulation with --param or --until", c.Each))
+	if claim.Each != "" && (!f.Runs[claim.Each].sweeps()) {
+		return f.wrong(at+".each", fmt.Errorf("%s is no run or simulation with --param or --until", claim.Each))
 	}
 	for _, e := range []struct {
 		name, text string
 		to         **Expression
 	}{
-		{"holds", c.Holds, &c.holds},
-		{"needs", c.Needs, &c.needs},
-		{"shows", c.Shows, &c.shows},
-		{"form", c.Form, &c.form},
-		{"curve", c.Curve, &c.curve},
+		{"holds", claim.Holds, &claim.holds},
+		{"needs", claim.Needs, &claim.needs},
+		{"shows", claim.Shows, &claim.shows},
+		{"form", claim.Form, &claim.form},
+		{"curve", claim.Curve, &claim.curve},
 	} {
 		if e.text == "" {
 			continue
 		}
-		x, err := parse(strings.TrimSpace(e.text), names, f.properties)
+		expression, err := parse(strings.TrimSpace(e.text), names, f.properties)
 		if err != nil {
 			return f.wrong(at+"."+e.name, err)
 		}
-		*e.to = x
+		*e.to = expression
 	}
-	if c.curve != nil {
-		i := slices.IndexFunc(c.curve.runs, func(name string) bool { return f.Runs[name].sweeps() })
+	if claim.curve != nil {
+		i := slices.IndexFunc(claim.curve.runs, func(name string) bool { return f.Runs[name].sweeps() })
 		if i < 0 {
-			return f.wrong(at+".curve", fmt.Errorf("no run of %q has --param or --until", c.Curve))
+			return f.wrong(at+".curve", fmt.Errorf("no run of %q has --param or --until", claim.Curve))
 		}
-		c.sweep = c.curve.runs[i]
+		claim.sweep = claim.curve.runs[i]
 	}
-	if c.Schedule != "" && (f.Runs[c.Schedule].args == nil || f.Runs[c.Schedule].args[0] != "explore") {
-		return f.wrong(at+".schedule", fmt.Errorf("%s is no search among the runs", c.Schedule))
+	if claim.Schedule != "" && (f.Runs[claim.Schedule].args == nil || f.Runs[claim.Schedule].args[0] != "explore") {
+		return f.wrong(at+".schedule", fmt.Errorf("%s is no search among the runs", claim.Schedule))
 	}
 	return nil
 }
@@ -249,14 +249,16 @@ func (f *File) parse(c *Claim, at string) error {
 // sweeps reports whether the run is one at several values, in a quick pass or a full one.
 func (r Run) sweeps() bool {
 	words := slices.Concat(r.args, strings.Fields(r.Quick), strings.Fields(r.Full))
-	return slices.ContainsFunc(words, func(a string) bool { return strings.HasPrefix(a, "--param") || strings.HasPrefix(a, "--until") })
+	return slices.ContainsFunc(words, func(text string) bool {
+		return strings.HasPrefix(text, "--param") || strings.HasPrefix(text, "--until")
+	})
 }
 
 // runs that a claim needs.
 func (c *Claim) runs() (names []string) {
-	for _, x := range []*Expression{c.holds, c.needs, c.shows, c.form, c.curve} {
-		if x != nil {
-			names = append(names, x.runs...)
+	for _, expression := range []*Expression{c.holds, c.needs, c.shows, c.form, c.curve} {
+		if expression != nil {
+			names = append(names, expression.runs...)
 		}
 	}
 	if c.Schedule != "" {
@@ -279,8 +281,8 @@ func split(line string) (args []string, err error) {
 	if strings.ContainsAny(word.ReplaceAllString(line, ""), `'"`) {
 		return nil, fmt.Errorf("%q: a quote is not closed", line)
 	}
-	for _, w := range word.FindAllString(line, -1) {
-		args = append(args, quoted.ReplaceAllString(w, "$1$2"))
+	for _, text := range word.FindAllString(line, -1) {
+		args = append(args, quoted.ReplaceAllString(text, "$1$2"))
 	}
 	return args, nil
 }

@@ -75,63 +75,63 @@ func (j *Judgement) Text() string {
 func (j *Judgement) Fails() bool { return j.Gate && j.Verdict != Holds }
 
 // Judge decides one claim by the records of its runs.
-func (f *File) Judge(c *Claim, records map[string]*Record) (Judgement, error) {
+func (f *File) Judge(claim *Claim, records map[string]*Record) (Judgement, error) {
 	j := Judgement{
-		Record: f.Record, ID: c.ID, Says: c.Says, Source: c.Source, Promised: c.Promised, Condition: c.Holds, Gate: c.Gate,
-		Verdict: NotHere, Why: c.Unmeasurable,
+		Record: f.Record, ID: claim.ID, Says: claim.Says, Source: claim.Source, Promised: claim.Promised, Condition: claim.Holds, Gate: claim.Gate,
+		Verdict: NotHere, Why: claim.Unmeasurable,
 	}
 	switch {
-	case c.Unmeasurable != "":
+	case claim.Unmeasurable != "":
 		return j, nil
-	case c.Cell != nil:
-		j.cell(c.Cell, records[c.Cell.Run])
+	case claim.Cell != nil:
+		j.cell(claim.Cell, records[claim.Cell.Run])
 		return j, nil
 	}
-	err := j.draw(c, records)
+	err := j.draw(claim, records)
 	if err == nil {
-		err = j.decide(c, records)
+		err = j.decide(claim, records)
 	}
 	if err == nil {
 		return j, nil
 	}
-	i := slices.IndexFunc(f.Claims, func(o Claim) bool { return o.ID == c.ID })
-	return j, f.wrong(fmt.Sprintf("$.claims[%d].holds", i), fmt.Errorf("%s: %w", c.ID, err))
+	i := slices.IndexFunc(f.Claims, func(o Claim) bool { return o.ID == claim.ID })
+	return j, f.wrong(fmt.Sprintf("$.claims[%d].holds", i), fmt.Errorf("%s: %w", claim.ID, err))
 }
 
 // decide decides the condition of a claim, at each point if it is a sweep's.
-func (j *Judgement) decide(c *Claim, records map[string]*Record) error {
-	if c.needs != nil {
-		t, err := pointOf(c, records, "", "").truth(c.needs.node)
-		j.Close = t.Close
-		if err != nil || !t.Yes {
+func (j *Judgement) decide(claim *Claim, records map[string]*Record) error {
+	if claim.needs != nil {
+		truth, err := pointOf(claim, records, "", "").truth(claim.needs.node)
+		j.Close = truth.Close
+		if err != nil || !truth.Yes {
 			j.Verdict = Undecided
-			j.Why = cmp.Or(t.Why, "what it is about did not happen ("+c.Needs+")")
+			j.Why = cmp.Or(truth.Why, "what it is about did not happen ("+claim.Needs+")")
 			return err
 		}
 	}
-	p := results.Swept{Values: []string{""}}
-	if sweep := records[c.Each]; c.Each != "" {
+	swept := results.Swept{Values: []string{""}}
+	if sweep := records[claim.Each]; claim.Each != "" {
 		if sweep.Why != "" || sweep.File == nil || sweep.File.Sweep == nil {
 			j.Verdict = Undecided
 			j.Why = sweep.Why
 			return nil
 		}
-		p = sweep.File.Sweep.Parameters[0]
+		swept = sweep.File.Sweep.Parameters[0]
 	}
 	by := map[Verdict][]string{}
 	var measured, forms []string
-	for _, value := range p.Values {
-		at := pointOf(c, records, c.Each, value)
-		t, err := at.truth(c.holds.node)
+	for _, value := range swept.Values {
+		at := pointOf(claim, records, claim.Each, value)
+		truth, err := at.truth(claim.holds.node)
 		if err != nil {
 			return err
 		}
-		j.Why = cmp.Or(j.Why, t.Why)
-		j.Close = j.Close || t.Close
-		by[verdict(t)] = append(by[verdict(t)], value)
-		measured, err = at.add(measured, c.shows, c.Named, value)
-		if err == nil && c.form != nil {
-			forms, err = at.add(forms, c.form, "", value)
+		j.Why = cmp.Or(j.Why, truth.Why)
+		j.Close = j.Close || truth.Close
+		by[verdict(truth)] = append(by[verdict(truth)], value)
+		measured, err = at.add(measured, claim.shows, claim.Named, value)
+		if err == nil && claim.form != nil {
+			forms, err = at.add(forms, claim.form, "", value)
 		}
 		if err != nil {
 			return err
@@ -139,44 +139,44 @@ func (j *Judgement) decide(c *Claim, records map[string]*Record) error {
 	}
 	j.Measured = strings.Join(measured, "; ")
 	j.Form = strings.Join(forms, "; ")
-	j.overall(p.Name, by)
+	j.overall(swept.Name, by)
 	return nil
 }
 
-func verdict(t Truth) Verdict {
+func verdict(truth Truth) Verdict {
 	switch {
-	case t.Yes:
+	case truth.Yes:
 		return Holds
-	case t.No:
+	case truth.No:
 		return Refuted
 	}
 	return Undecided
 }
 
-func (e *evaluation) name(x *Expression, named string) string {
+func (e *evaluation) name(expression *Expression, named string) string {
 	if named != "" {
 		return named
 	}
 	node := e.first.node
-	if x != nil {
-		node = x.node
+	if expression != nil {
+		node = expression.node
 	}
 	return words(node, e.records)
 }
 
-func (e *evaluation) text(x *Expression) (string, error) {
-	var v any
+func (e *evaluation) text(expression *Expression) (string, error) {
+	var value any
 	switch {
-	case x != nil:
+	case expression != nil:
 		var err error
-		v, err = e.value(x.node)
+		value, err = e.value(expression.node)
 		if err != nil {
 			return "", err
 		}
 	case e.first != nil:
-		v = e.first.left
+		value = e.first.left
 	}
-	switch n := v.(type) {
+	switch n := value.(type) {
 	case Number:
 		return n.Text(), nil
 	case string:
@@ -189,13 +189,13 @@ func (e *evaluation) text(x *Expression) (string, error) {
 
 // add appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is one. Its name
 // is before the first.
-func (e *evaluation) add(list []string, x *Expression, named, value string) ([]string, error) {
-	text, err := e.text(x)
+func (e *evaluation) add(list []string, expression *Expression, named, value string) ([]string, error) {
+	text, err := e.text(expression)
 	if text == "" {
 		return list, err
 	}
 	if len(list) == 0 {
-		text = e.name(x, named) + " = " + text
+		text = e.name(expression, named) + " = " + text
 	}
 	if value != "" {
 		text += " at " + value
@@ -204,8 +204,8 @@ func (e *evaluation) add(list []string, x *Expression, named, value string) ([]s
 }
 
 // pointOf is the evaluation at a value of a sweep, or of all records if none is named.
-func pointOf(c *Claim, records map[string]*Record, sweep, value string) *evaluation {
-	at := &evaluation{records: records, tolerance: c.within()}
+func pointOf(claim *Claim, records map[string]*Record, sweep, value string) *evaluation {
+	at := &evaluation{records: records, tolerance: claim.within()}
 	if sweep == "" {
 		return at
 	}
@@ -222,7 +222,7 @@ func pointOf(c *Claim, records map[string]*Record, sweep, value string) *evaluat
 
 // overall is the verdict over all values of a parameter, which has no name if there is no sweep.
 func (j *Judgement) overall(name string, by map[Verdict][]string) {
-	of := func(v Verdict) string { return name + " = " + strings.Join(by[v], ", ") }
+	of := func(verdict Verdict) string { return name + " = " + strings.Join(by[verdict], ", ") }
 	switch {
 	case by[Undecided] != nil && by[Holds] == nil:
 		j.Verdict = Undecided

@@ -49,23 +49,23 @@ type Pass struct {
 func Select(files []*File, earlier *Report, ids, records []string) ([]*File, error) {
 	var out []*File
 	var names, known []string
-	for _, f := range files {
-		names = append(names, f.Record)
-		kept := *f
+	for _, file := range files {
+		names = append(names, file.Record)
+		kept := *file
 		kept.Claims = nil
-		for i := range f.Claims {
-			known = append(known, f.Claims[i].ID)
-			if len(ids) == 0 && earlier.has(f, &f.Claims[i]) || slices.Contains(ids, f.Claims[i].ID) {
-				kept.Claims = append(kept.Claims, f.Claims[i])
+		for i := range file.Claims {
+			known = append(known, file.Claims[i].ID)
+			if len(ids) == 0 && earlier.has(file, &file.Claims[i]) || slices.Contains(ids, file.Claims[i].ID) {
+				kept.Claims = append(kept.Claims, file.Claims[i])
 			}
 		}
-		if len(kept.Claims) > 0 && (len(records) == 0 || slices.Contains(records, f.Record)) {
+		if len(kept.Claims) > 0 && (len(records) == 0 || slices.Contains(records, file.Record)) {
 			out = append(out, &kept)
 		}
 	}
-	for _, r := range records {
-		if !slices.Contains(names, r) {
-			return nil, quota.Unknown("design record", r, names, "")
+	for _, text := range records {
+		if !slices.Contains(names, text) {
+			return nil, quota.Unknown("design record", text, names, "")
 		}
 	}
 	for _, id := range ids {
@@ -90,17 +90,17 @@ type job struct {
 }
 
 // job of a run, or of one strategy of it for longer. It has no directory unless one is known.
-func (p *Pass) job(f *File, name, alone string) job {
-	r := f.Runs[name]
-	more := r.Quick
+func (p *Pass) job(file *File, name, alone string) job {
+	run := file.Runs[name]
+	more := run.Quick
 	if p.Full {
-		more = r.Full
+		more = run.Full
 	}
 	if alone != "" {
-		r.Command = "run " + alone
-		more = more + " --duration " + f.Longer
+		run.Command = "run " + alone
+		more = more + " --duration " + file.Longer
 	}
-	args, _ := split(r.Command + " " + more) // which the file's check has split
+	args, _ := split(run.Command + " " + more) // which the file's check has split
 	j := job{args: args, line: format.Command(args)}
 	j.key = strings.Join(args, "\x00")
 	if p.Earlier != nil {
@@ -114,12 +114,12 @@ func (p *Pass) job(f *File, name, alone string) job {
 func (p *Pass) plan() (jobs []job, asked int) {
 	planned := map[string]bool{}
 	taken := map[string]bool{}
-	for _, f := range p.Files {
-		for i := range f.Claims {
-			names := f.Claims[i].runs()
+	for _, file := range p.Files {
+		for i := range file.Claims {
+			names := file.Claims[i].runs()
 			asked += len(names)
 			for _, name := range names {
-				j := p.job(f, name, "")
+				j := p.job(file, name, "")
 				if planned[j.key] {
 					continue
 				}
@@ -193,22 +193,22 @@ func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
 // longer are the longer runs of the cells that are undecided, or those that an earlier pass made.
 func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
 	n := 0
-	for _, f := range p.Files {
-		for i := range f.Claims {
-			c := &f.Claims[i]
+	for _, file := range p.Files {
+		for i := range file.Claims {
+			claim := &file.Claims[i]
 			first := all[n]
 			n++
-			if f.Longer == "" || c.Cell == nil || ctx.Err() != nil {
+			if file.Longer == "" || claim.Cell == nil || ctx.Err() != nil {
 				continue
 			}
-			j := p.job(f, c.Cell.Run, c.Cell.Label)
+			j := p.job(file, claim.Cell.Run, claim.Cell.Label)
 			switch {
 			case p.Earlier == nil && first.Verdict == Undecided && !first.Gate: // which has no record
 				j.dir = fmt.Sprintf("%s-longer-%d", first.Directories[0], len(jobs)+1)
 			case j.dir == "":
 				continue
 			}
-			p.again[c] = j
+			p.again[claim] = j
 			jobs = append(jobs, j)
 		}
 	}
@@ -218,25 +218,25 @@ func (p *Pass) longer(ctx context.Context, all []Judgement) (jobs []job) {
 // judge decides all claims by the records that there are.
 func (p *Pass) judge() (all []Judgement, wrong error) {
 	all = []Judgement{}
-	for _, f := range p.Files {
-		for i := range f.Claims {
-			c := &f.Claims[i]
+	for _, file := range p.Files {
+		for i := range file.Claims {
+			claim := &file.Claims[i]
 			records := map[string]*Record{}
 			var used []job
 			schedule := ""
-			for _, name := range c.runs() {
-				j := p.job(f, name, "")
+			for _, name := range claim.runs() {
+				j := p.job(file, name, "")
 				records[name] = p.done[j.dir]
-				if name == c.Schedule {
+				if name == claim.Schedule {
 					schedule = j.dir
 				}
 				used = append(used, j)
 			}
-			if j, ok := p.again[c]; ok {
+			if j, ok := p.again[claim]; ok {
 				used = append(used, j)
-				records[c.Cell.Run] = together(records[c.Cell.Run], p.done[j.dir])
+				records[claim.Cell.Run] = together(records[claim.Cell.Run], p.done[j.dir])
 			}
-			judged, err := f.Judge(c, records)
+			judged, err := file.Judge(claim, records)
 			judged.Schedule = schedule
 			if err != nil {
 				judged.Verdict = Undecided
@@ -258,20 +258,20 @@ func together(r, longer *Record) *Record {
 	if r.File == nil || longer.File == nil {
 		return r
 	}
-	f := *r.File
-	f.Runs = slices.Concat(f.Runs, longer.File.Runs)
-	f.Summaries = results.Summarise(f.Runs)
-	return &Record{File: &f}
+	file := *r.File
+	file.Runs = slices.Concat(file.Runs, longer.File.Runs)
+	file.Summaries = results.Summarise(file.Runs)
+	return &Record{File: &file}
 }
 
 // has reports whether a pass judged a claim, or made all of its runs.
-func (r *Report) has(f *File, c *Claim) bool {
-	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == f.Record && j.ID == c.ID }) {
+func (r *Report) has(file *File, claim *Claim) bool {
+	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == file.Record && j.ID == claim.ID }) {
 		return true
 	}
-	p := Pass{Full: r.Full, Earlier: r, dirs: r.directories()}
-	runs := c.runs()
-	missing := func(run string) bool { return p.job(f, run, "").dir == "" }
+	pass := Pass{Full: r.Full, Earlier: r, dirs: r.directories()}
+	runs := claim.runs()
+	missing := func(run string) bool { return pass.job(file, run, "").dir == "" }
 	return len(runs) > 0 && !slices.ContainsFunc(runs, missing)
 }
 
@@ -312,15 +312,15 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 			return &Record{Why: j.line + ": " + format.OneLine(messages)}
 		}
 	}
-	r := p.Read(dir)
-	if i := strings.LastIndex(messages, "quotabench: "); r.short() && i >= 0 {
-		r.ended = j.line + ": " + format.OneLine(messages[i:])
-		if r.Why != "" {
-			r.Why = r.ended
+	record := p.Read(dir)
+	if i := strings.LastIndex(messages, "quotabench: "); record.short() && i >= 0 {
+		record.ended = j.line + ": " + format.OneLine(messages[i:])
+		if record.Why != "" {
+			record.Why = record.ended
 		}
 	}
-	if r.File != nil {
-		r.File.Summaries = results.Summarise(r.File.Runs) // which know their rounds
+	if record.File != nil {
+		record.File.Summaries = results.Summarise(record.File.Runs) // which know their rounds
 	}
-	return r
+	return record
 }

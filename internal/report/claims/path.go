@@ -14,8 +14,8 @@ import (
 )
 
 // sel is the field of a value, by the name that it has in the files, or a figure. A list gives that of each element.
-func sel(v any, name string) (any, error) {
-	switch x := v.(type) {
+func sel(value any, name string) (any, error) {
+	switch x := value.(type) {
 	case missing:
 		return x, nil
 	case *Record:
@@ -47,8 +47,8 @@ const errDiscarded = "a round did not happen as planned"
 
 // planned leaves out the rounds that did not happen as planned, if there are others.
 func planned(rounds []any) []any {
-	kept := slices.DeleteFunc(slices.Clone(rounds), func(v any) bool {
-		m, ok := v.(missing)
+	kept := slices.DeleteFunc(slices.Clone(rounds), func(value any) bool {
+		m, ok := value.(missing)
 		return ok && m.why == errDiscarded
 	})
 	if len(kept) == 0 || len(kept) == len(rounds) {
@@ -60,15 +60,15 @@ func planned(rounds []any) []any {
 func (o object) sel(name string) any {
 	switch x := o.Interface().(type) {
 	case *results.Summary:
-		if f := figures.Lookup(strings.ReplaceAll(name, "_", "-")); f != nil {
-			v := o.figure(x, f)
-			if n, ok := v.(Number); ok {
+		if figure := figures.Lookup(strings.ReplaceAll(name, "_", "-")); figure != nil {
+			value := o.figure(x, figure)
+			if n, ok := value.(Number); ok {
 				if at, ok := figures.At(o.Value, name); ok {
 					n.part = object{at, o.of}
 				}
 				return n
 			}
-			return v
+			return value
 		}
 		switch name {
 		case "runs":
@@ -93,8 +93,8 @@ func (o object) sel(name string) any {
 	case results.Series:
 		if i := slices.Index(x.Counters, name); i >= 0 {
 			var out []any
-			for _, s := range x.Samples {
-				out = append(out, object{reflect.ValueOf(s.Counters[i]), o.of})
+			for _, sample := range x.Samples {
+				out = append(out, object{reflect.ValueOf(sample.Counters[i]), o.of})
 			}
 			return out
 		}
@@ -110,48 +110,48 @@ func (o object) sel(name string) any {
 }
 
 // figure is one of the registry. What has an upper end of its own has it here, too.
-func (o object) figure(s *results.Summary, f *figures.Figure) any {
-	v, err := f.Value(s)
+func (o object) figure(summary *results.Summary, figure *figures.Figure) any {
+	value, err := figure.Value(summary)
 	if err != nil {
-		return missing{err.Error(), o.of.measured() && f.Counts > figures.Always}
+		return missing{err.Error(), o.of.measured() && figure.Counts > figures.Always}
 	}
-	out := o.of.exact(v, f.Unit)
-	if path, last, ok := cutLast(f.From); ok {
-		if parent, ok := figures.At(reflect.ValueOf(s), path); ok {
+	out := o.of.exact(value, figure.Unit)
+	if path, last, ok := cutLast(figure.From); ok {
+		if parent, ok := figures.At(reflect.ValueOf(summary), path); ok {
 			if n, partly := (object{parent, o.of}).possible(last); partly {
-				n.Unit = f.Unit
+				n.Unit = figure.Unit
 				n.varies = out.varies
 				return n
 			}
 		}
 	}
-	if f.Counts < figures.Timed || !o.of.measured() {
+	if figure.Counts < figures.Timed || !o.of.measured() {
 		return out
 	}
-	if f.AtRate {
-		s = s.AtRate()
+	if figure.AtRate {
+		summary = summary.AtRate()
 	}
 	rounds := map[int]float64{}
 	for i := range o.of.File.Runs {
-		r := &o.of.File.Runs[i]
-		if r.Key() != s.Key && r.Paced != nil {
-			r = r.Paced
+		run := &o.of.File.Runs[i]
+		if run.Key() != summary.Key && run.Paced != nil {
+			run = run.Paced
 		}
-		if x, ok := f.Round(r); ok && r.Key() == s.Key && s.Keeps(r.Repetition) {
-			rounds[r.Repetition] = x
+		if x, ok := figure.Round(run); ok && run.Key() == summary.Key && summary.Keeps(run.Repetition) {
+			rounds[run.Repetition] = x
 		}
 	}
-	whole, ok := o.of.percentile(f.Percentile(s), f.Key).(Number) // all rounds together, as reports show it
+	whole, ok := o.of.percentile(figure.Percentile(summary), figure.Key).(Number) // all rounds together, as reports show it
 	if ok {
 		whole.rounds = rounds
 		whole.record = o.of
 		return whole
 	}
-	n, ok := timing(rounds, f.Unit, o.of).(Number)
+	n, ok := timing(rounds, figure.Unit, o.of).(Number)
 	if !ok {
-		return timing(rounds, f.Unit, o.of)
+		return timing(rounds, figure.Unit, o.of)
 	}
-	n.disturbed = f.Disturbed(s)
+	n.disturbed = figure.Disturbed(summary)
 	return n
 }
 
@@ -182,11 +182,11 @@ func (o object) possible(name string) (Number, bool) {
 	return between(float64(certain.Int()), float64(whole.Int())), true
 }
 
-func (o object) runs(s *results.Summary) any {
+func (o object) runs(summary *results.Summary) any {
 	var out []any
 	for i := range o.of.File.Runs {
-		if r := &o.of.File.Runs[i]; r.Key() == s.Key {
-			out = append(out, object{reflect.ValueOf(r), o.of})
+		if run := &o.of.File.Runs[i]; run.Key() == summary.Key {
+			out = append(out, object{reflect.ValueOf(run), o.of})
 		}
 	}
 	return out
@@ -202,12 +202,12 @@ func (o object) series(label string) any {
 }
 
 // wrap is a value of a record as expressions take it.
-func (r *Record) wrap(v reflect.Value, name string) any {
-	v = reflect.Indirect(v)
-	if !v.IsValid() {
+func (r *Record) wrap(value reflect.Value, name string) any {
+	value = reflect.Indirect(value)
+	if !value.IsValid() {
 		return absent("the record has no %s here", name)
 	}
-	switch x := v.Interface().(type) {
+	switch x := value.Interface().(type) {
 	case results.Percentile:
 		return r.percentile(x, name)
 	case results.Figure:
@@ -217,8 +217,8 @@ func (r *Record) wrap(v reflect.Value, name string) any {
 		return Number{Lo: x.Lo, Hi: x.Hi, Value: x.Value, varies: r.measured()}
 	}
 	switch {
-	case v.CanInt() || v.CanFloat():
-		n := r.exact(figures.Numeric(v), "")
+	case value.CanInt() || value.CanFloat():
+		n := r.exact(figures.Numeric(value), "")
 		switch {
 		case strings.HasSuffix(name, "_ns"), slices.Contains([]string{"p50", "p90", "p99"}, name):
 			n.Unit = figures.Nanoseconds
@@ -226,35 +226,35 @@ func (r *Record) wrap(v reflect.Value, name string) any {
 			n.Unit = figures.Percent
 		}
 		return n
-	case v.Kind() == reflect.Bool:
-		return truth(v.Bool())
-	case v.Kind() == reflect.String:
-		return v.String()
-	case v.Kind() == reflect.Slice:
-		out := make([]any, v.Len())
+	case value.Kind() == reflect.Bool:
+		return truth(value.Bool())
+	case value.Kind() == reflect.String:
+		return value.String()
+	case value.Kind() == reflect.Slice:
+		out := make([]any, value.Len())
 		for i := range out {
-			out[i] = r.wrap(v.Index(i), name)
+			out[i] = r.wrap(value.Index(i), name)
 		}
 		return out
 	}
-	return object{v, r}
+	return object{value, r}
 }
 
-func (r *Record) percentile(p results.Percentile, name string) any {
-	if !p.Shown() {
-		return missing{fmt.Sprintf("%s cannot be told: %s", name, p.Status), r.measured()}
+func (r *Record) percentile(percentile results.Percentile, name string) any {
+	if !percentile.Shown() {
+		return missing{fmt.Sprintf("%s cannot be told: %s", name, percentile.Status), r.measured()}
 	}
-	if r.measured() && p.Coverage == 0 {
-		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(p.Rounds, "round"), name)
+	if r.measured() && percentile.Coverage == 0 {
+		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(percentile.Rounds, "round"), name)
 	}
-	return Number{Lo: p.Lo, Hi: p.Hi, Value: p.Value, Unit: figures.Nanoseconds, varies: r.measured(), disturbed: p.Disturbed}
+	return Number{Lo: percentile.Lo, Hi: percentile.Hi, Value: percentile.Value, Unit: figures.Nanoseconds, varies: r.measured(), disturbed: percentile.Disturbed}
 }
 
 var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from the others")
 
 // index is the strategy with a label, or the element of a list in which some field is equal to each of the texts.
-func index(v any, keys []string) (any, error) {
-	switch x := v.(type) {
+func index(value any, keys []string) (any, error) {
+	switch x := value.(type) {
 	case missing:
 		return x, nil
 	case *Record:
@@ -278,22 +278,22 @@ func index(v any, keys []string) (any, error) {
 
 func element(list []any, keys []string) any {
 	lists := len(list) > 0
-	for _, x := range list {
-		if m, ok := x.(missing); ok {
+	for _, value := range list {
+		if m, ok := value.(missing); ok {
 			return m
 		}
-		if o, ok := x.(object); ok && o.Kind() == reflect.Struct && o.has(keys) {
+		if o, ok := value.(object); ok && o.Kind() == reflect.Struct && o.has(keys) {
 			return o
 		}
-		_, nested := x.([]any)
+		_, nested := value.([]any)
 		lists = lists && nested
 	}
 	if !lists {
 		return absent("the record has no %s here", strings.Join(keys, ", "))
 	}
 	out := make([]any, len(list))
-	for i, x := range list {
-		out[i] = element(x.([]any), keys)
+	for i, value := range list {
+		out[i] = element(value.([]any), keys)
 	}
 	return out
 }
@@ -301,7 +301,7 @@ func element(list []any, keys []string) any {
 func (o object) has(keys []string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool {
 		for i := range o.NumField() {
-			if f := o.Field(i); f.Kind() == reflect.String && f.String() == key {
+			if value := o.Field(i); value.Kind() == reflect.String && value.String() == key {
 				return false
 			}
 		}

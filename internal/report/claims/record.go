@@ -44,16 +44,16 @@ type object struct {
 func (r *Record) measured() bool { return r.File != nil && r.File.Kind == results.Measured }
 
 // exact is a number of the record.
-func (r *Record) exact(x float64, unit figures.Unit) Number {
-	return Number{Lo: x, Hi: x, Value: x, Unit: unit, varies: r.measured(), few: r.few && r.measured(), disturbed: r.disturbed}
+func (r *Record) exact(value float64, unit figures.Unit) Number {
+	return Number{Lo: value, Hi: value, Value: value, Unit: unit, varies: r.measured(), few: r.few && r.measured(), disturbed: r.disturbed}
 }
 
 // rounds of a strategy that were made, and those that happened as planned.
 func (r *Record) rounds(key string) (made, timed int) {
 	for i := range r.File.Runs {
-		if x := &r.File.Runs[i]; x.Key() == key {
+		if run := &r.File.Runs[i]; run.Key() == key {
 			made++
-			if !x.Partial && x.Audit.Planned() {
+			if !run.Partial && run.Audit.Planned() {
 				timed++
 			}
 		}
@@ -72,25 +72,25 @@ func (r *Record) told(round *results.Run) *Record {
 
 // rows are the summaries of runs and the searches, with their labels, in the order of the record.
 func (r *Record) rows() (labels []string, rows []any) {
-	add := func(label string, v any) {
+	add := func(label string, value any) {
 		labels = append(labels, label)
-		rows = append(rows, object{reflect.ValueOf(v), r})
+		rows = append(rows, object{reflect.ValueOf(value), r})
 	}
-	if f := r.File; f != nil {
-		all := f.Summarised()
+	if file := r.File; file != nil {
+		all := file.Summarised()
 		for i := range all {
-			s := &all[i]
+			summary := &all[i]
 			switch {
-			case f.Sweep == nil:
-				add(s.Label, s)
-			case r.point == "" || s.Params.Point[f.Sweep.Parameters[0].Name] == r.point:
-				add(f.Sweep.Unswept(s.Label), s)
+			case file.Sweep == nil:
+				add(summary.Label, summary)
+			case r.point == "" || summary.Params.Point[file.Sweep.Parameters[0].Name] == r.point:
+				add(file.Sweep.Unswept(summary.Label), summary)
 			}
 		}
 	}
-	if x := r.Exploration; x != nil {
-		for _, s := range x.Searches {
-			add(s.Strategy, s)
+	if exploration := r.Exploration; exploration != nil {
+		for _, search := range exploration.Searches {
+			add(search.Strategy, search)
 		}
 	}
 	return labels, rows
@@ -103,8 +103,8 @@ func (r *Record) row(label string) any {
 	}
 	labels, rows := r.rows()
 	var out []any
-	for i, l := range labels {
-		if l == label || label == "" && l == labels[0] {
+	for i, text := range labels {
+		if text == label || label == "" && text == labels[0] {
 			out = append(out, rows[i])
 		}
 	}
@@ -121,8 +121,8 @@ func (r *Record) row(label string) any {
 		skipped = r.File.Skipped
 	} else if r.Exploration != nil {
 		skipped = r.Exploration.Skipped
-		for _, f := range r.Exploration.Failed {
-			skipped = append(skipped, results.Skipped{Strategy: f.Strategy, Reason: f.Error})
+		for _, explore := range r.Exploration.Failed {
+			skipped = append(skipped, results.Skipped{Strategy: explore.Strategy, Reason: explore.Error})
 		}
 	}
 	for _, s := range skipped {
@@ -141,39 +141,39 @@ const Steps results.Property = "steps"
 
 // found is what a search says of a property: 0 if no schedule breaks it, else the units of the one that was found,
 // or 1. A schedule that was not tried may break it by more.
-func found(s *results.Search, p results.Property) any {
-	if len(s.Withheld) > 0 {
-		return missing{why: s.Withheld[0].Detail}
+func found(search *results.Search, property results.Property) any {
+	if len(search.Withheld) > 0 {
+		return missing{why: search.Withheld[0].Detail}
 	}
 	least := between(0, math.Inf(1))
-	for i := range s.Findings {
-		f := &s.Findings[i]
+	for i := range search.Findings {
+		finding := &search.Findings[i]
 		switch {
-		case p == Steps && (i == 0 || float64(len(f.Steps)) < least.Hi):
-			least = exactly(float64(len(f.Steps)))
-		case p == f.Property:
-			return between(float64(max(1, format.Magnitude(f.Units))), math.Inf(1))
+		case property == Steps && (i == 0 || float64(len(finding.Steps)) < least.Hi):
+			least = exactly(float64(len(finding.Steps)))
+		case property == finding.Property:
+			return between(float64(max(1, format.Magnitude(finding.Units))), math.Inf(1))
 		}
 	}
 	switch {
-	case p == Steps && len(s.Findings) > 0:
+	case property == Steps && len(search.Findings) > 0:
 		return least
-	case p == Steps:
+	case property == Steps:
 		return absent("the search found no schedule")
-	case !slices.Contains(s.Properties, p):
-		return absent("the search did not look for %s", p)
-	case len(s.Unmet) > 0:
-		return absent("no schedule had a fault that was asked for: %s", strings.Join(format.Strings(s.Unmet), ", "))
-	case p == results.FalseRejectProperty && s.AllowedBy != "":
-		return between(float64(max(1, s.AllowedUnits)), math.Inf(1))
-	case s.Capped != "":
-		return absent("the search did not end (%s), and found none so far", s.Capped)
+	case !slices.Contains(search.Properties, property):
+		return absent("the search did not look for %s", property)
+	case len(search.Unmet) > 0:
+		return absent("no schedule had a fault that was asked for: %s", strings.Join(format.Strings(search.Unmet), ", "))
+	case property == results.FalseRejectProperty && search.AllowedBy != "":
+		return between(float64(max(1, search.AllowedUnits)), math.Inf(1))
+	case search.Capped != "":
+		return absent("the search did not end (%s), and found none so far", search.Capped)
 	}
 	return exactly(0)
 }
 
-func isSearch(v any) bool {
-	o, ok := v.(object)
+func isSearch(value any) bool {
+	o, ok := value.(object)
 	if !ok {
 		return false
 	}
@@ -184,12 +184,12 @@ func isSearch(v any) bool {
 // overSearches is what all searches of a strategy found together: the shortest schedule, the most units, or none if all say so.
 func overSearches(list []any, name string) any {
 	var out any
-	for _, v := range list {
-		n, told := v.(Number)
+	for _, value := range list {
+		n, told := value.(Number)
 		switch old, found := out.(Number); {
 		case !told && found && old.Hi > 0, told && n.Hi == 0 && out != nil: // what was found stands, and what is not known, too
 		case !told, !found || old.Hi == 0, name == string(Steps) && n.Lo < old.Lo, name != string(Steps) && n.Lo > old.Lo:
-			out = v
+			out = value
 		}
 	}
 	return out

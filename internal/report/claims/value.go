@@ -34,7 +34,7 @@ type Number struct {
 	part object
 }
 
-func exactly(x float64) Number { return Number{Lo: x, Hi: x, Value: x} }
+func exactly(value float64) Number { return Number{Lo: value, Hi: value, Value: value} }
 
 // between is a number of which only its bounds are known.
 func between(lo, hi float64) Number { return Number{Lo: lo, Hi: hi, Value: lo} }
@@ -50,28 +50,28 @@ func (n Number) Text() string {
 	return fmt.Sprintf("%s (%s to %s)", n.show(n.Value), n.show(n.Lo), n.show(n.Hi))
 }
 
-func (n Number) show(x float64) string {
+func (n Number) show(value float64) string {
 	switch n.Unit {
 	case figures.Nanoseconds:
-		if x != 0 {
-			return format.NS(x)
+		if value != 0 {
+			return format.NS(value)
 		}
 	case figures.Percent:
-		return format.Pct(x)
+		return format.Pct(value)
 	case figures.PerSecond:
-		return digits(x) + "/s"
+		return digits(value) + "/s"
 	}
-	return digits(x)
+	return digits(value)
 }
 
-func digits(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
-		return format.Count(int64(x))
+func digits(value float64) string {
+	if value == math.Trunc(value) && math.Abs(value) < 1e15 {
+		return format.Count(int64(value))
 	}
-	if math.Abs(x) >= 1000 {
-		return format.Count(int64(math.Round(x)))
+	if math.Abs(value) >= 1000 {
+		return format.Count(int64(math.Round(value)))
 	}
-	return format.TrimZeros(strconv.FormatFloat(x, 'f', max(0, 3-int(math.Floor(math.Log10(math.Abs(x))))), 64))
+	return format.TrimZeros(strconv.FormatFloat(value, 'f', max(0, 3-int(math.Floor(math.Log10(math.Abs(value))))), 64))
 }
 
 // Truth is whether something holds, as far as is known.
@@ -114,42 +114,42 @@ func near(x, y Number, tolerance float64) bool {
 
 // compare is a op b. Another pass may decide otherwise if two numbers are near each other.
 func compare(op string, a, b any, tolerance float64) (Truth, error) {
-	for _, x := range []any{a, b} {
-		if m, ok := x.(missing); ok {
+	for _, value := range []any{a, b} {
+		if m, ok := value.(missing); ok {
 			return Truth{Why: m.why, Close: m.here}, nil
 		}
 	}
-	if x, ok := a.(string); ok {
+	if text, ok := a.(string); ok {
 		y, same := b.(string)
 		switch {
 		case same && op == "==":
-			return truth(x == y), nil
+			return truth(text == y), nil
 		case same && op == "!=":
-			return truth(x != y), nil
+			return truth(text != y), nil
 		}
 		return Truth{}, errNotComparable
 	}
-	x, isNumber := a.(Number)
+	number, isNumber := a.(Number)
 	y, areNumbers := b.(Number)
 	if !isNumber || !areNumbers {
 		return Truth{}, errNotComparable
 	}
-	if x.disturbed != y.disturbed { // two that were disturbed alike are compared as they are
-		x = x.bound()
+	if number.disturbed != y.disturbed { // two that were disturbed alike are compared as they are
+		number = number.bound()
 		y = y.bound()
 	}
 	var t Truth
 	switch op {
 	case "<", "<=":
-		t = order(x, y, op == "<=")
+		t = order(number, y, op == "<=")
 	case ">", ">=":
-		t = order(y, x, op == ">=")
+		t = order(y, number, op == ">=")
 	case "==":
-		t = equal(x, y)
+		t = equal(number, y)
 	case "!=":
-		t = negate(equal(x, y))
+		t = negate(equal(number, y))
 	}
-	t.Close = near(x, y, tolerance)
+	t.Close = near(number, y, tolerance)
 	return t, nil
 }
 
@@ -209,45 +209,45 @@ func join(and bool, a, b Truth) Truth {
 	return out
 }
 
-func negate(t Truth) Truth {
-	t.Yes, t.No = t.No, t.Yes
-	return t
+func negate(truth Truth) Truth {
+	truth.Yes, truth.No = truth.No, truth.Yes
+	return truth
 }
 
 // compute is a op b for numbers. The ratio of two timings is that of their rounds.
 func compute(op string, a, b any) (any, error) {
-	for _, x := range []any{a, b} {
-		if m, ok := x.(missing); ok {
+	for _, value := range []any{a, b} {
+		if m, ok := value.(missing); ok {
 			return m, nil
 		}
 	}
-	x, ok := a.(Number)
+	number, ok := a.(Number)
 	y, both := b.(Number)
 	if !ok || !both {
 		return nil, errors.New("arithmetic takes numbers only")
 	}
 	switch op {
 	case "+":
-		return x.with(y, op, x.Lo+y.Lo, x.Hi+y.Hi, x.Value+y.Value), nil
+		return number.with(y, op, number.Lo+y.Lo, number.Hi+y.Hi, number.Value+y.Value), nil
 	case "-":
-		return x.with(y, op, x.Lo-y.Hi, x.Hi-y.Lo, x.Value-y.Value), nil
+		return number.with(y, op, number.Lo-y.Hi, number.Hi-y.Lo, number.Value-y.Value), nil
 	case "*":
-		lo, hi := ends(x.Lo*y.Lo, x.Lo*y.Hi, x.Hi*y.Lo, x.Hi*y.Hi)
-		return x.with(y, op, lo, hi, x.Value*y.Value), nil
+		lo, hi := ends(number.Lo*y.Lo, number.Lo*y.Hi, number.Hi*y.Lo, number.Hi*y.Hi)
+		return number.with(y, op, lo, hi, number.Value*y.Value), nil
 	}
 	if y.Lo <= 0 && y.Hi >= 0 {
 		return absent("it would be divided by %s", y.Text()), nil
 	}
-	if x.rounds != nil && y.rounds != nil {
-		return x.perRound(y), nil
+	if number.rounds != nil && y.rounds != nil {
+		return number.perRound(y), nil
 	}
-	lo, hi := ends(x.Lo/y.Lo, x.Lo/y.Hi, x.Hi/y.Lo, x.Hi/y.Hi)
-	return x.with(y, op, lo, hi, x.Value/y.Value), nil
+	lo, hi := ends(number.Lo/y.Lo, number.Lo/y.Hi, number.Hi/y.Lo, number.Hi/y.Hi)
+	return number.with(y, op, lo, hi, number.Value/y.Value), nil
 }
 
 func ends(all ...float64) (lo, hi float64) {
-	for _, x := range all {
-		if math.IsNaN(x) { // 0 times what has no bound
+	for _, value := range all {
+		if math.IsNaN(value) { // 0 times what has no bound
 			return math.Inf(-1), math.Inf(1)
 		}
 	}
@@ -255,32 +255,34 @@ func ends(all ...float64) (lo, hi float64) {
 }
 
 // with is the result of an operation, in the unit that it has.
-func (n Number) with(by Number, op string, lo, hi, value float64) Number {
+func (n Number) with(number Number, op string, lo, hi, value float64) Number {
 	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit}
-	out.varies = n.varies || by.varies
-	out.few = n.few || by.few
-	out.disturbed = n.disturbed || by.disturbed
+	out.varies = n.varies || number.varies
+	out.few = n.few || number.few
+	out.disturbed = n.disturbed || number.disturbed
 	switch {
-	case op == "/" && plain(by.Unit), by.Unit == n.Unit && op != "*" && op != "/":
+	case op == "/" && plain(number.Unit), number.Unit == n.Unit && op != "*" && op != "/":
 	case op == "*" && plain(n.Unit):
-		out.Unit = by.Unit
-	case op != "*" || !plain(by.Unit):
+		out.Unit = number.Unit
+	case op != "*" || !plain(number.Unit):
 		out.Unit = ""
 	}
 	return out
 }
 
-func plain(u figures.Unit) bool { return u == "" || u == figures.Count || u == figures.Ratio }
+func plain(unit figures.Unit) bool {
+	return unit == "" || unit == figures.Count || unit == figures.Ratio
+}
 
 // perRound is the ratio of two timings, which the same rounds of one record show.
-func (n Number) perRound(by Number) any {
-	if n.record != by.record {
+func (n Number) perRound(number Number) any {
+	if n.record != number.record {
 		return absent("timings of two runs cannot be divided: name both strategies in one run")
 	}
 	ratios := map[int]float64{}
-	for round, x := range n.rounds {
-		if y := by.rounds[round]; y > 0 {
-			ratios[round] = x / y
+	for round, value := range n.rounds {
+		if y := number.rounds[round]; y > 0 {
+			ratios[round] = value / y
 		}
 	}
 	return timing(ratios, figures.Ratio, n.record)
@@ -291,24 +293,24 @@ const fewestRounds = 3
 
 // timing is a number from its value in each round: the median, and its
 // confidence interval, or the extremes of few rounds.
-func timing(rounds map[int]float64, unit figures.Unit, of *Record) any {
+func timing(rounds map[int]float64, unit figures.Unit, record *Record) any {
 	if len(rounds) < fewestRounds {
-		m := absent("%s behind the timings, and fewer than %d tell nothing of how much they vary",
+		missing := absent("%s behind the timings, and fewer than %d tell nothing of how much they vary",
 			format.Number(len(rounds), "round"), fewestRounds)
-		made, _ := of.rounds(of.File.Runs[0].Key())
-		m.here = made >= fewestRounds
-		return m
+		made, _ := record.rounds(record.File.Runs[0].Key())
+		missing.here = made >= fewestRounds
+		return missing
 	}
-	f := results.OverRounds(slices.Collect(maps.Values(rounds)))
-	return Number{Lo: f.Lo, Hi: f.Hi, Value: f.Value, Unit: unit, rounds: rounds, record: of, varies: true}
+	figure := results.OverRounds(slices.Collect(maps.Values(rounds)))
+	return Number{Lo: figure.Lo, Hi: figure.Hi, Value: figure.Value, Unit: unit, rounds: rounds, record: record, varies: true}
 }
 
 // reduce is a function of all numbers of a list.
 func reduce(name string, list []any) (any, error) {
 	var out Number
 	var los, his, values []float64
-	for i, x := range list {
-		switch n := x.(type) {
+	for i, value := range list {
+		switch n := value.(type) {
 		case missing:
 			return n, nil
 		case Number:
@@ -338,11 +340,11 @@ func reduce(name string, list []any) (any, error) {
 var reductions = map[string]func([]float64) float64{
 	"max":   slices.Max[[]float64],
 	"min":   slices.Min[[]float64],
-	"first": func(x []float64) float64 { return x[0] },
-	"last":  func(x []float64) float64 { return x[len(x)-1] },
-	"sum": func(x []float64) (s float64) {
-		for _, v := range x {
-			s += v
+	"first": func(values []float64) float64 { return values[0] },
+	"last":  func(values []float64) float64 { return values[len(values)-1] },
+	"sum": func(values []float64) (s float64) {
+		for _, value := range values {
+			s += value
 		}
 		return s
 	},

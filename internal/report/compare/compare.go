@@ -169,9 +169,9 @@ func (r *Row) Fails(strict bool) bool {
 
 // Failed are the rows that fail the comparison.
 func (c *Comparison) Failed() (out []Row) {
-	for _, r := range c.Rows {
-		if r.Fails(c.Strict) {
-			out = append(out, r)
+	for _, row := range c.Rows {
+		if row.Fails(c.Strict) {
+			out = append(out, row)
 		}
 	}
 	return out
@@ -185,39 +185,39 @@ func (c *Comparison) Passes() bool {
 
 // Compare compares head with base. It returns an error if the two have nothing in common that
 // could be compared.
-func Compare(base, head Side, o Options) (*Comparison, error) {
-	if o.Rule == (Rule{}) {
-		o.Rule = Standard
+func Compare(base, head Side, options Options) (*Comparison, error) {
+	if options.Rule == (Rule{}) {
+		options.Rule = Standard
 	}
-	c := &Comparison{Base: base.Name, Head: head.Name, Kind: head.kind(), Strict: o.Strict, Rows: []Row{}, Unmatched: []Unmatched{}}
+	comparison := &Comparison{Base: base.Name, Head: head.Name, Kind: head.kind(), Strict: options.Strict, Rows: []Row{}, Unmatched: []Unmatched{}}
 	if base.kind() != head.kind() {
 		return nil, fmt.Errorf("%s is %s and %s is %s: compare two of one kind", base.Name, base.kind(), head.Name, head.kind())
 	}
 	switch {
 	case head.Exploration != nil:
-		c.explorations(base.Exploration, head.Exploration, &o)
+		comparison.explorations(base.Exploration, head.Exploration, &options)
 	case head.File != nil:
-		o.Paired = o.Paired || head.File.Pairing != "" && head.File.Pairing == base.File.Pairing
-		if err := c.files(&base, &head, &o); err != nil {
+		options.Paired = options.Paired || head.File.Pairing != "" && head.File.Pairing == base.File.Pairing
+		if err := comparison.files(&base, &head, &options); err != nil {
 			return nil, err
 		}
 	}
-	if c.Pairs == 0 {
+	if comparison.Pairs == 0 {
 		reason := "neither holds any"
-		if len(c.Unmatched) > 0 {
-			reason = c.Unmatched[0].Strategy + ": " + c.Unmatched[0].Reason
+		if len(comparison.Unmatched) > 0 {
+			reason = comparison.Unmatched[0].Strategy + ": " + comparison.Unmatched[0].Reason
 		}
 		return nil, fmt.Errorf("%s and %s have nothing in common: %s", base.Name, head.Name, reason)
 	}
-	return c, nil
+	return comparison, nil
 }
 
 // add appends a row of the pair.
-func (c *Comparison) add(p *pair, r Row) {
-	r.Strategy = p.label
-	r.Setting = p.setting
-	r.Advisory = r.Advisory || p.baseline && r.Kind == Sample
-	c.Rows = append(c.Rows, r)
+func (c *Comparison) add(p *pair, row Row) {
+	row.Strategy = p.label
+	row.Setting = p.setting
+	row.Advisory = row.Advisory || p.baseline && row.Kind == Sample
+	c.Rows = append(c.Rows, row)
 }
 
 // invalid adds a row that says why a side passes nothing.

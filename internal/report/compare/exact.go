@@ -56,38 +56,38 @@ func digits(base float64) Tolerance { return Tolerance{By: max(8, 0.02*base)} }
 func strays(base float64) Tolerance { return Tolerance{By: max(2, 0.05*base)} }
 
 // exact compares all figures of a pair that are exact.
-func (c *Comparison) exact(p *pair, o *Options, measured bool) {
+func (c *Comparison) exact(p *pair, options *Options, measured bool) {
 	base := valid(p.base)
 	head := valid(p.head)
 	if len(base) == 0 || len(head) == 0 {
 		return // which validity says
 	}
 	if measured {
-		c.values(p, o, promised(base, head))
-		c.violations(p, o, base, head, "")
-		if b, h := paced(base), paced(head); len(b) > 0 && len(h) > 0 {
-			c.values(p, o, promised(b, h).label(openLoop))
-			c.violations(p, o, b, h, openLoop)
+		c.values(p, options, promised(base, head))
+		c.violations(p, options, base, head, "")
+		if runs, h := paced(base), paced(head); len(runs) > 0 && len(h) > 0 {
+			c.values(p, options, promised(runs, h).label(openLoop))
+			c.violations(p, options, runs, h, openLoop)
 		}
-		c.values(p, o, both{probes(base), probes(head)})
+		c.values(p, options, both{probes(base), probes(head)})
 		return
 	}
 	var all both
-	for _, h := range head {
+	for _, run := range head {
 		for _, b := range base {
-			if b.Repetition != h.Repetition {
+			if b.Repetition != run.Repetition {
 				continue
 			}
-			x := both{simulated(b), simulated(h)}
+			x := both{simulated(b), simulated(run)}
 			if len(head) > 1 {
-				x = x.label(fmt.Sprintf("round %d", h.Repetition))
+				x = x.label(fmt.Sprintf("round %d", run.Repetition))
 			}
 			all.base = append(all.base, x.base...)
 			all.head = append(all.head, x.head...)
 		}
 	}
-	c.values(p, o, all)
-	c.violations(p, o, base, head, "")
+	c.values(p, options, all)
+	c.violations(p, options, base, head, "")
 }
 
 // openLoop is the part of a measurement at the common rate.
@@ -107,37 +107,37 @@ func (b both) label(of string) both {
 }
 
 // values adds a row for each figure that both sides have.
-func (c *Comparison) values(p *pair, o *Options, x both) {
+func (c *Comparison) values(p *pair, options *Options, x both) {
 	for _, h := range x.head {
 		i := slices.IndexFunc(x.base, func(b value) bool { return b.figure == h.figure && b.of == h.of })
 		if i < 0 {
 			continue
 		}
 		b := x.base[i]
-		r := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v, Advisory: h.advisory}
-		r.Verdict, r.Detail = o.weigh(h.figure, b.v, h.v-b.v)
-		if _, given := o.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {
-			r.Verdict = Same
-			r.Detail = ""
+		row := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v, Advisory: h.advisory}
+		row.Verdict, row.Detail = options.weigh(h.figure, b.v, h.v-b.v)
+		if _, given := options.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {
+			row.Verdict = Same
+			row.Detail = ""
 		}
 		if b.disturbed || h.disturbed {
-			r.Verdict = Inconclusive
-			r.Detail = "connections were lost or opened in each of its cost probes: a quiet machine would tell"
+			row.Verdict = Inconclusive
+			row.Detail = "connections were lost or opened in each of its cost probes: a quiet machine would tell"
 		}
-		c.add(p, r)
+		c.add(p, row)
 	}
 }
 
 // weigh is the verdict on an exact figure that became worse by an amount.
 func (o *Options) weigh(figure string, base, worsening float64) (Verdict, string) {
-	t, ok := o.Tolerances[figure]
+	tolerance, ok := o.Tolerances[figure]
 	switch {
 	case worsening < 0:
 		return Better, ""
 	case worsening == 0:
 		return Same, ""
-	case ok && t.allows(base, worsening):
-		return Same, "within the tolerance of " + t.String()
+	case ok && tolerance.allows(base, worsening):
+		return Same, "within the tolerance of " + tolerance.String()
 	}
 	return Worse, ""
 }
@@ -165,43 +165,43 @@ func promised(base, head []*results.Run) (x both) {
 
 // exactly reports whether a clause allows no unit in any round.
 func exactly(runs []*results.Run, property string) bool {
-	return !slices.ContainsFunc(runs, func(r *results.Run) bool { return !r.AllowsNone(property) })
+	return !slices.ContainsFunc(runs, func(run *results.Run) bool { return !run.AllowsNone(property) })
 }
 
 func driftless(runs []*results.Run) bool {
-	return !slices.ContainsFunc(runs, func(r *results.Run) bool { return r.Drift == nil || drift(r) != 0 })
+	return !slices.ContainsFunc(runs, func(run *results.Run) bool { return run.Drift == nil || drift(run) != 0 })
 }
 
 // worst is a figure's largest value over rounds.
 func worst(figure string, runs []*results.Run) value {
 	out := valueOf(figure, runs[0])
-	for _, r := range runs {
-		out.v = max(out.v, valueOf(figure, r).v)
+	for _, run := range runs {
+		out.v = max(out.v, valueOf(figure, run).v)
 	}
 	return out
 }
 
 // valueOf is a figure of one round.
-func valueOf(figure string, r *results.Run) value {
+func valueOf(figure string, run *results.Run) value {
 	if figure == DriftAtRest {
-		return value{figure: figure, unit: r.Params.Unit, v: drift(r)}
+		return value{figure: figure, unit: run.Params.Unit, v: drift(run)}
 	}
 	f := figures.Of(figure)
-	v, _ := f.Round(r)
-	return value{figure: figure, unit: f.UnitOf(r), v: v}
+	v, _ := f.Round(run)
+	return value{figure: figure, unit: f.UnitOf(run), v: v}
 }
 
 // drift is the size of the worst one at rest, in units.
-func drift(r *results.Run) float64 {
-	t, _ := r.Drift.Worst("rest")
-	return float64(format.Magnitude(t.Units))
+func drift(run *results.Run) float64 {
+	tierDrift, _ := run.Drift.Worst("rest")
+	return float64(format.Magnitude(tierDrift.Units))
 }
 
 // paced are the open loops at the common rate, as far as they count.
 func paced(runs []*results.Run) (out []*results.Run) {
-	for _, r := range runs {
-		if r.Paced != nil && r.Paced.Audit.Valid {
-			out = append(out, r.Paced)
+	for _, run := range runs {
+		if run.Paced != nil && run.Paced.Audit.Valid {
+			out = append(out, run.Paced)
 		}
 	}
 	return out
@@ -210,24 +210,24 @@ func paced(runs []*results.Run) (out []*results.Run) {
 // probes are the costs of single decisions: exact except for their allocations, which
 // are advisory.
 func probes(runs []*results.Run) (out []value) {
-	for _, r := range runs {
-		p := r.Cost.Probe
-		if p == nil {
+	for _, run := range runs {
+		probe := run.Cost.Probe
+		if probe == nil {
 			continue
 		}
 		for _, x := range []struct {
 			of   string
 			cost *results.ProbeCost
-		}{{"the first decision", &p.First}, {"a later admission", p.Admitted}, {"a rejection", p.Rejected}} {
+		}{{"the first decision", &probe.First}, {"a later admission", probe.Admitted}, {"a rejection", probe.Rejected}} {
 			if x.cost == nil {
 				continue
 			}
-			for _, v := range costs(x.of, x.cost) {
-				v.disturbed = p.Disturbed
-				if v.figure == Bytes {
-					v.slack = digits(v.v)
+			for _, value := range costs(x.of, x.cost) {
+				value.disturbed = probe.Disturbed
+				if value.figure == Bytes {
+					value.slack = digits(value.v)
 				}
-				out = append(out, v)
+				out = append(out, value)
 			}
 			out = append(out, value{figure: Allocs, of: x.of, unit: "allocations", v: x.cost.Allocs, slack: strays(x.cost.Allocs), advisory: true})
 		}
@@ -236,10 +236,10 @@ func probes(runs []*results.Run) (out []value) {
 	return nil
 }
 
-func costs(of string, c *results.ProbeCost) (out []value) {
+func costs(of string, cost *results.ProbeCost) (out []value) {
 	for _, figure := range figures.Table("compared cost") {
 		f := figures.Of(figure)
-		if v, ok := f.Round(&results.Run{Cost: results.Cost{ProbeCost: *c}}); ok {
+		if v, ok := f.Round(&results.Run{Cost: results.Cost{ProbeCost: *cost}}); ok {
 			out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
 		}
 	}
@@ -247,21 +247,21 @@ func costs(of string, c *results.ProbeCost) (out []value) {
 }
 
 // simulated are the figures of a simulated run, all of which are exact.
-func simulated(r *results.Run) (out []value) {
+func simulated(run *results.Run) (out []value) {
 	for _, figure := range figures.Table("compared") {
-		out = append(out, valueOf(figure, r))
+		out = append(out, valueOf(figure, run))
 	}
-	out = append(out, costs("a decision", &r.Cost.ProbeCost)...)
-	if r.Drift == nil {
+	out = append(out, costs("a decision", &run.Cost.ProbeCost)...)
+	if run.Drift == nil {
 		return out
 	}
-	for _, t := range r.Drift.Tiers {
-		of := t.Tier + " at rest"
-		if t.At != "rest" {
-			of = t.Tier + " after its jobs"
+	for _, drift := range run.Drift.Tiers {
+		of := drift.Tier + " at rest"
+		if drift.At != "rest" {
+			of = drift.Tier + " after its jobs"
 		}
-		worst := value{figure: DriftAtRest, of: of, unit: r.Params.Unit, v: float64(format.Magnitude(t.Units))}
-		total := value{figure: DriftAtRest, of: "all readings of " + of, unit: r.Params.Unit, v: float64(t.Total)}
+		worst := value{figure: DriftAtRest, of: of, unit: run.Params.Unit, v: float64(format.Magnitude(drift.Units))}
+		total := value{figure: DriftAtRest, of: "all readings of " + of, unit: run.Params.Unit, v: float64(drift.Total)}
 		out = append(out, worst, total)
 	}
 	return out
@@ -269,7 +269,7 @@ func simulated(r *results.Run) (out []value) {
 
 // violations adds a row for each property of which the head broke a clause, in any
 // round, or the base.
-func (c *Comparison) violations(p *pair, o *Options, base, head []*results.Run, of string) {
+func (c *Comparison) violations(p *pair, options *Options, base, head []*results.Run, of string) {
 	b := broken(base)
 	h := broken(head)
 	for _, property := range []string{results.LeakProperty, results.FalseRejectProperty} {
@@ -278,15 +278,15 @@ func (c *Comparison) violations(p *pair, o *Options, base, head []*results.Run, 
 		if was == 0 && is == 0 {
 			continue
 		}
-		r := Row{
+		row := Row{
 			Figure: Violations, Of: format.Join(", ", "the "+property+" guarantee", of), Unit: "clauses",
 			Kind: Exact, Base: &was, Head: &is,
 		}
-		r.Verdict, _ = o.weigh(Violations, was, is-was)
+		row.Verdict, _ = options.weigh(Violations, was, is-was)
 		if is > 0 {
-			r.Detail = strings.Join(h[property], "; ")
+			row.Detail = strings.Join(h[property], "; ")
 		}
-		c.add(p, r)
+		c.add(p, row)
 	}
 }
 
@@ -295,14 +295,14 @@ func (c *Comparison) violations(p *pair, o *Options, base, head []*results.Run, 
 func broken(runs []*results.Run) map[string][]string {
 	out := map[string][]string{}
 	seen := map[string]bool{}
-	for _, r := range runs {
-		for _, c := range r.Guarantee {
-			if c.Verdict != results.Broken || seen[c.Property+c.Formula] {
+	for _, run := range runs {
+		for _, clause := range run.Guarantee {
+			if clause.Verdict != results.Broken || seen[clause.Property+clause.Formula] {
 				continue
 			}
-			seen[c.Property+c.Formula] = true
-			out[c.Property] = append(out[c.Property], fmt.Sprintf("at most %s allows %s, round %d had %s",
-				c.Formula, format.Count(c.Bound), r.Repetition, format.Count(c.Certain)))
+			seen[clause.Property+clause.Formula] = true
+			out[clause.Property] = append(out[clause.Property], fmt.Sprintf("at most %s allows %s, round %d had %s",
+				clause.Formula, format.Count(clause.Bound), run.Repetition, format.Count(clause.Certain)))
 		}
 	}
 	return out
@@ -310,25 +310,25 @@ func broken(runs []*results.Run) map[string][]string {
 
 // staleness compares how old what counters said was at the worst, if both sides have
 // the series of a simulated run. It is advisory: no clause bounds it.
-func (c *Comparison) staleness(p *pair, base, head []results.Series, o *Options) {
+func (c *Comparison) staleness(p *pair, base, head []results.Series, options *Options) {
 	if p.setting != "" {
 		return // a series tells strategies apart, and no settings
 	}
 	of := func(all []results.Series) (out []value) {
-		i := slices.IndexFunc(all, func(s results.Series) bool { return s.Strategy == p.label })
+		i := slices.IndexFunc(all, func(series results.Series) bool { return series.Strategy == p.label })
 		if i < 0 || len(all[i].Samples) == 0 {
 			return nil
 		}
 		for k, counter := range all[i].Counters {
 			worst := int64(0)
-			for _, x := range all[i].Samples {
-				if k < len(x.Counters) {
-					worst = max(worst, x.Counters[k].StalenessNS)
+			for _, sample := range all[i].Samples {
+				if k < len(sample.Counters) {
+					worst = max(worst, sample.Counters[k].StalenessNS)
 				}
 			}
 			out = append(out, value{figure: Staleness, of: counter, unit: "ms", v: float64(worst) / 1e6, advisory: true})
 		}
 		return out
 	}
-	c.values(p, o, both{of(base), of(head)})
+	c.values(p, options, both{of(base), of(head)})
 }

@@ -9,48 +9,48 @@ import (
 )
 
 // explorations compares two records of searches.
-func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
+func (c *Comparison) explorations(base, head *results.Exploration, options *Options) {
 	searched := map[string]int{}
 	counted := map[string]int{}
-	for _, h := range head.Searches {
-		searched[h.Strategy]++
+	for _, search := range head.Searches {
+		searched[search.Strategy]++
 	}
-	for _, h := range head.Searches {
-		i := slices.IndexFunc(base.Searches, func(b *results.Search) bool { return asked(b) == asked(h) })
+	for _, search := range head.Searches {
+		i := slices.IndexFunc(base.Searches, func(b *results.Search) bool { return asked(b) == asked(search) })
 		if i < 0 {
-			c.unmatched(h.Strategy, "%s", searchAlone(h.Strategy, base, c.Base))
+			c.unmatched(search.Strategy, "%s", searchAlone(search.Strategy, base, c.Base))
 			continue
 		}
 		c.Pairs++
-		p := &pair{label: h.Strategy}
-		if searched[h.Strategy] > 1 {
-			p.setting = fmt.Sprintf("%s, limit %d, %d clients", h.Policy, h.Limit, h.Clients)
+		p := &pair{label: search.Strategy}
+		if searched[search.Strategy] > 1 {
+			p.setting = fmt.Sprintf("%s, limit %d, %d clients", search.Policy, search.Limit, search.Clients)
 		}
-		c.search(p, base.Searches[i], h, o)
-		for _, g := range o.Gates {
-			c.add(p, g.search(h))
+		c.search(p, base.Searches[i], search, options)
+		for _, gate := range options.Gates {
+			c.add(p, gate.search(search))
 		}
 	}
-	for _, h := range head.Censuses {
-		counted[h.Strategy]++
+	for _, census := range head.Censuses {
+		counted[census.Strategy]++
 		i := slices.IndexFunc(base.Censuses, func(b *results.Census) bool {
-			return b.Strategy == h.Strategy && b.Policy == h.Policy && b.Limit == h.Limit && b.Clients == h.Clients && b.Store == h.Store
+			return b.Strategy == census.Strategy && b.Policy == census.Policy && b.Limit == census.Limit && b.Clients == census.Clients && b.Store == census.Store
 		})
 		if i < 0 {
-			c.unmatched(h.Strategy, "%s has no count of all its schedules under %s, limit %d, %d clients", c.Base, h.Policy, h.Limit, h.Clients)
+			c.unmatched(census.Strategy, "%s has no count of all its schedules under %s, limit %d, %d clients", c.Base, census.Policy, census.Limit, census.Clients)
 			continue
 		}
 		c.Pairs++
-		c.census(&pair{label: h.Strategy}, base.Censuses[i], h, o)
+		c.census(&pair{label: census.Strategy}, base.Censuses[i], census, options)
 	}
-	for _, b := range base.Searches {
-		if searched[b.Strategy] == 0 {
-			c.gone(b.Strategy, head)
+	for _, search := range base.Searches {
+		if searched[search.Strategy] == 0 {
+			c.gone(search.Strategy, head)
 		}
 	}
-	for _, b := range base.Censuses {
-		if counted[b.Strategy] == 0 {
-			c.gone(b.Strategy, head)
+	for _, census := range base.Censuses {
+		if counted[census.Strategy] == 0 {
+			c.gone(census.Strategy, head)
 		}
 	}
 	c.replays(base.Replays, head.Replays)
@@ -59,10 +59,10 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 
 // gone handles a strategy that only the base has. A search that failed passes nothing.
 func (c *Comparison) gone(strategy string, head *results.Exploration) {
-	for _, f := range head.Failed {
-		if f.Strategy == strategy {
+	for _, explore := range head.Failed {
+		if explore.Strategy == strategy {
 			c.Pairs++
-			c.invalid(&pair{label: strategy}, "the search of %s failed: %s", c.Head, f.Error)
+			c.invalid(&pair{label: strategy}, "the search of %s failed: %s", c.Head, explore.Error)
 			return
 		}
 	}
@@ -70,33 +70,33 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 }
 
 // asked is all that a search was asked to do.
-func asked(s *results.Search) string {
-	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", s.Strategy, s.Policy, s.Limit, s.Unit, s.Clients, s.Instances,
-		s.Scripts, s.Faults, s.Times, s.Properties, s.JobRounds, s.Split, s.Store, s.Passes, s.FromNS)
+func asked(search *results.Search) string {
+	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", search.Strategy, search.Policy, search.Limit, search.Unit, search.Clients, search.Instances,
+		search.Scripts, search.Faults, search.Times, search.Properties, search.JobRounds, search.Split, search.Store, search.Passes, search.FromNS)
 }
 
 // searchAlone says why a search has no counterpart.
 func searchAlone(strategy string, other *results.Exploration, name string) string {
-	for _, s := range other.Searches {
-		if s.Strategy == strategy {
+	for _, search := range other.Searches {
+		if search.Strategy == strategy {
 			return "was searched within other bounds, or on another store, in " + name
 		}
 	}
-	for _, s := range other.Skipped {
-		if s.Strategy == strategy {
-			return fmt.Sprintf("took no part in %s: %s", name, s.Reason)
+	for _, skipped := range other.Skipped {
+		if skipped.Strategy == strategy {
+			return fmt.Sprintf("took no part in %s: %s", name, skipped.Reason)
 		}
 	}
-	for _, f := range other.Failed {
-		if f.Strategy == strategy {
-			return fmt.Sprintf("failed in %s: %s", name, f.Error)
+	for _, explore := range other.Failed {
+		if explore.Strategy == strategy {
+			return fmt.Sprintf("failed in %s: %s", name, explore.Error)
 		}
 	}
 	return "is not in " + name
 }
 
 // search compares what was found within the same bounds.
-func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
+func (c *Comparison) search(p *pair, base, head *results.Search, options *Options) {
 	if len(head.Withheld) > 0 {
 		c.invalid(p, "nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)
 	}
@@ -106,49 +106,49 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 	}
 	for _, property := range head.Properties {
 		of := "a broken " + string(property)
-		b := base.Found(property)
+		finding := base.Found(property)
 		h := head.Found(property)
-		if b != nil && h != nil {
-			c.finding(p, b, h, of, o)
+		if finding != nil && h != nil {
+			c.finding(p, finding, h, of, options)
 			continue
 		}
-		r := Row{Figure: Counterexamples, Of: of, Unit: "schedules", Kind: Exact, Verdict: Same,
-			Base: new(once(b != nil)), Head: new(once(h != nil))}
+		row := Row{Figure: Counterexamples, Of: of, Unit: "schedules", Kind: Exact, Verdict: Same,
+			Base: new(once(finding != nil)), Head: new(once(h != nil))}
 		switch {
 		case h != nil:
-			r.Verdict = Worse
-			r.Detail = fmt.Sprintf("%s in %s: %s", h.Property, format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
-		case b != nil && head.Capped == "":
-			r.Verdict = Better
-		case b != nil:
-			r.Verdict = Inconclusive
-			r.Detail = "the search ended before it had seen everything: " + head.Capped
+			row.Verdict = Worse
+			row.Detail = fmt.Sprintf("%s in %s: %s", h.Property, format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
+		case finding != nil && head.Capped == "":
+			row.Verdict = Better
+		case finding != nil:
+			row.Verdict = Inconclusive
+			row.Detail = "the search ended before it had seen everything: " + head.Capped
 		case head.Capped != "" && base.Capped == "":
-			r.Verdict = Inconclusive
-			r.Detail = "the search ended before it had seen everything, and that of the base did not: " + head.Capped
+			row.Verdict = Inconclusive
+			row.Detail = "the search ended before it had seen everything, and that of the base did not: " + head.Capped
 		}
-		c.add(p, r)
+		c.add(p, row)
 	}
 }
 
 // finding compares two shortest schedules: a shorter one is easier to meet.
-func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, o *Options) {
+func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, options *Options) {
 	b := float64(len(base.Steps))
 	h := float64(len(head.Steps))
-	r := Row{Figure: Steps, Of: of, Kind: Exact, Base: &b, Head: &h}
-	r.Verdict, r.Detail = o.weigh(Steps, b, b-h)
-	if r.Verdict == Worse {
-		r.Detail = "a shorter schedule breaks it: " + head.Detail
+	row := Row{Figure: Steps, Of: of, Kind: Exact, Base: &b, Head: &h}
+	row.Verdict, row.Detail = options.weigh(Steps, b, b-h)
+	if row.Verdict == Worse {
+		row.Detail = "a shorter schedule breaks it: " + head.Detail
 	}
-	c.add(p, r)
-	units := func(f *results.Finding) []value {
-		return []value{{figure: Units, of: of, v: float64(format.Magnitude(f.Units))}}
+	c.add(p, row)
+	units := func(finding *results.Finding) []value {
+		return []value{{figure: Units, of: of, v: float64(format.Magnitude(finding.Units))}}
 	}
-	c.values(p, o, both{units(base), units(head)})
+	c.values(p, options, both{units(base), units(head)})
 }
 
 // census compares two counts of all schedules.
-func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
+func (c *Comparison) census(p *pair, base, head *results.Census, options *Options) {
 	if len(head.Withheld) > 0 {
 		c.invalid(p, "nothing may be claimed of %s: %s", c.Head, head.Withheld[0].Detail)
 	}
@@ -156,57 +156,57 @@ func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
 		c.unmatched(p.label, "not every schedule was run on both sides")
 		return
 	}
-	of := func(x *results.Census) []value {
-		return []value{{figure: Schedules, unit: "schedules", v: float64(x.Leaking)},
-			{figure: WorstLeak, of: "all schedules", v: float64(x.Worst)}}
+	of := func(census *results.Census) []value {
+		return []value{{figure: Schedules, unit: "schedules", v: float64(census.Leaking)},
+			{figure: WorstLeak, of: "all schedules", v: float64(census.Worst)}}
 	}
-	c.values(p, o, both{of(base), of(head)})
+	c.values(p, options, both{of(base), of(head)})
 	if base.Shortest != nil && head.Shortest != nil {
-		c.finding(p, base.Shortest, head.Shortest, "a leak", o)
+		c.finding(p, base.Shortest, head.Shortest, "a leak", options)
 	}
 }
 
 // replays compares schedules that both sides repeated on a store. They are advisory: what a
 // search found decides.
 func (c *Comparison) replays(base, head []*results.Replay) {
-	for _, h := range head {
-		i := slices.IndexFunc(base, func(b *results.Replay) bool { return repeated(b) == repeated(h) })
+	for _, replay := range head {
+		i := slices.IndexFunc(base, func(b *results.Replay) bool { return repeated(b) == repeated(replay) })
 		if i < 0 {
 			continue
 		}
 		c.Pairs++
-		p := &pair{label: h.Strategy}
+		p := &pair{label: replay.Strategy}
 		for _, x := range []struct {
 			figure     string
 			base, head bool
 		}{
-			{BrokenAgain, base[i].Broken, h.Broken},
-			{OtherReplies, !base[i].Same, !h.Same},
+			{BrokenAgain, base[i].Broken, replay.Broken},
+			{OtherReplies, !base[i].Same, !replay.Same},
 		} {
 			b := once(x.base)
 			n := once(x.head)
-			r := Row{Figure: x.figure, Of: "a repeated " + string(h.Property), Unit: "schedules", Kind: Exact, Base: &b, Head: &n, Verdict: Same,
+			row := Row{Figure: x.figure, Of: "a repeated " + string(replay.Property), Unit: "schedules", Kind: Exact, Base: &b, Head: &n, Verdict: Same,
 				Advisory: true}
 			switch {
 			case n > b:
-				r.Verdict = Worse
-				r.Detail = "on " + h.Store
+				row.Verdict = Worse
+				row.Detail = "on " + replay.Store
 			case n < b:
-				r.Verdict = Better
-				r.Detail = "on " + h.Store
+				row.Verdict = Better
+				row.Detail = "on " + replay.Store
 			}
-			c.add(p, r)
+			c.add(p, row)
 		}
 	}
 }
 
 // repeated is what was repeated, and where.
-func repeated(r *results.Replay) string {
+func repeated(replay *results.Replay) string {
 	token := ""
-	if r.Finding != nil {
-		token = r.Finding.Token
+	if replay.Finding != nil {
+		token = replay.Finding.Token
 	}
-	return fmt.Sprintf("%q %q %q %q %q", r.Strategy, r.Policy, r.Property, r.Store, token)
+	return fmt.Sprintf("%q %q %q %q %q", replay.Strategy, replay.Policy, replay.Property, replay.Store, token)
 }
 
 func once(so bool) float64 {

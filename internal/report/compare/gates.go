@@ -55,30 +55,30 @@ func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
 }
 
 func parseGate(text string, known []string, searches bool) (Gate, error) {
-	g := Gate{text: strings.Join(strings.Fields(text), " "), searches: searches}
-	at := strings.IndexAny(g.text, marks)
-	expression := g.text
+	gate := Gate{text: strings.Join(strings.Fields(text), " "), searches: searches}
+	at := strings.IndexAny(gate.text, marks)
+	expression := gate.text
 	if at >= 0 {
-		expression = g.text[:at]
+		expression = gate.text[:at]
 	}
 	field, by, ratio := strings.Cut(expression, "/")
-	g.field = strings.TrimSpace(field)
-	g.by = strings.TrimSpace(by)
-	if g.field == "" || ratio && g.by == "" {
-		return g, fmt.Errorf("%q is no condition: give one such as %s", text, example(searches))
+	gate.field = strings.TrimSpace(field)
+	gate.by = strings.TrimSpace(by)
+	if gate.field == "" || ratio && gate.by == "" {
+		return gate, fmt.Errorf("%q is no condition: give one such as %s", text, example(searches))
 	}
-	for _, name := range []string{g.field, g.by} {
-		if name != "" && !slices.Contains(known, name) && (name != Reference || name == g.field || searches) {
-			return g, quota.Unknown("field", name, known, "")
+	for _, name := range []string{gate.field, gate.by} {
+		if name != "" && !slices.Contains(known, name) && (name != Reference || name == gate.field || searches) {
+			return gate, quota.Unknown("field", name, known, "")
 		}
 	}
-	if g.by == Reference && !hasReference(g.field) {
-		return g, fmt.Errorf("%q: the reference loop has no %s: it has throughput and percentiles", text, g.field)
+	if gate.by == Reference && !hasReference(gate.field) {
+		return gate, fmt.Errorf("%q: the reference loop has no %s: it has throughput and percentiles", text, gate.field)
 	}
 	if at < 0 {
-		return g, fmt.Errorf("%q does not say what is required: give %s=%s, or a bound such as %[2]s<=2", text, expression, none)
+		return gate, fmt.Errorf("%q does not say what is required: give %s=%s, or a bound such as %[2]s<=2", text, expression, none)
 	}
-	return g, g.parseBound(text, g.text[at:])
+	return gate, gate.parseBound(text, gate.text[at:])
 }
 
 // parseBound reads an operator and a number.
@@ -99,9 +99,9 @@ func (g *Gate) parseBound(text, bound string) error {
 	var err error
 	g.number, err = strconv.ParseFloat(number, 64)
 	if err != nil && g.by == "" && isTime(g.field) {
-		var d time.Duration
-		d, err = time.ParseDuration(number)
-		g.number = float64(d)
+		var duration time.Duration
+		duration, err = time.ParseDuration(number)
+		g.number = float64(duration)
 	}
 	if err != nil || math.IsNaN(g.number) || math.IsInf(g.number, 0) {
 		return fmt.Errorf("%q: %q is no number", text, number)
@@ -128,213 +128,213 @@ func (g Gate) Timed() bool {
 }
 
 // holds reports whether the condition does.
-func (g Gate) holds(v float64) bool {
+func (g Gate) holds(value float64) bool {
 	switch g.op {
 	case ">":
-		return v > g.number
+		return value > g.number
 	case ">=":
-		return v >= g.number
+		return value >= g.number
 	case "<":
-		return v < g.number
+		return value < g.number
 	case "<=":
-		return v <= g.number
+		return value <= g.number
 	case "=":
-		return v == g.number
+		return value == g.number
 	default:
-		return v != g.number
+		return value != g.number
 	}
 }
 
 // Check checks gates for all strategies of a file. Rows that fail say which.
-func Check(f *results.File, gates []Gate) (out []Row) {
-	all := results.Summarise(f.Runs)
+func Check(file *results.File, gates []Gate) (out []Row) {
+	all := results.Summarise(file.Runs)
 	labels := map[string]int{}
 	for i := range all {
 		labels[all[i].Label]++
 	}
 	for i := range all {
-		for _, g := range gates {
-			r := g.run(&all[i], f.Kind == results.Measured)
-			r.Strategy = all[i].Label
-			if labels[r.Strategy] > 1 {
-				r.Setting = all[i].Policy + ", " + all[i].Workload
+		for _, gate := range gates {
+			row := gate.run(&all[i], file.Kind == results.Measured)
+			row.Strategy = all[i].Label
+			if labels[row.Strategy] > 1 {
+				row.Setting = all[i].Policy + ", " + all[i].Workload
 			}
 			if point := all[i].Params.Point; point != nil {
-				r.Setting = pointText(point)
+				row.Setting = pointText(point)
 			}
-			out = append(out, r)
+			out = append(out, row)
 		}
 	}
 	return out
 }
 
 // CheckSearches checks gates for all searches.
-func CheckSearches(x *results.Exploration, gates []Gate) (out []Row) {
-	for _, s := range x.Searches {
-		for _, g := range gates {
-			r := g.search(s)
-			r.Strategy = s.Strategy
-			out = append(out, r)
+func CheckSearches(exploration *results.Exploration, gates []Gate) (out []Row) {
+	for _, search := range exploration.Searches {
+		for _, gate := range gates {
+			row := gate.search(search)
+			row.Strategy = search.Strategy
+			out = append(out, row)
 		}
 	}
 	return out
 }
 
 // run is the row of a gate on a summary. Nothing invalid passes.
-func (g Gate) run(s *results.Summary, measured bool) Row {
-	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
+func (g Gate) run(summary *results.Summary, measured bool) Row {
+	row := Row{Figure: g.text, Kind: Condition, Verdict: Same}
 	switch {
 	case g.searches:
-		return refused(r, "it is no condition on runs")
-	case s.Invalid > 0 || s.Paced != nil && s.Paced.Invalid > 0:
-		return refused(r, "a round is invalid")
+		return refused(row, "it is no condition on runs")
+	case summary.Invalid > 0 || summary.Paced != nil && summary.Paced.Invalid > 0:
+		return refused(row, "a round is invalid")
 	case !measured && (hasReference(g.field) || hasReference(g.by)):
-		return g.decide(r, 0, errors.New("a simulation has no timings"))
+		return g.decide(row, 0, errors.New("a simulation has no timings"))
 	}
-	v, err := g.value(s)
+	value, err := g.value(summary)
 	if err == nil {
-		err = g.doubt(s, v)
+		err = g.doubt(summary, value)
 	}
-	return g.decide(r, v, err)
+	return g.decide(row, value, err)
 }
 
 // doubt is an error if the interval of a timing leaves open whether the condition holds. What
 // is known of a disturbed one is a bound alone: a time is no longer, a throughput no lower, and
 // of a ratio nothing is known.
-func (g Gate) doubt(s *results.Summary, v float64) error {
-	f := figures.Of(g.field)
+func (g Gate) doubt(summary *results.Summary, value float64) error {
+	figure := figures.Of(g.field)
 	if g.field == Throughput && g.by == Reference {
-		f = figures.Of("ratio")
+		figure = figures.Of("ratio")
 	}
-	if f.Counts != figures.Timed {
+	if figure.Counts != figures.Timed {
 		return nil
 	}
-	lo, hi := f.Ends(s)
-	if g.by != "" && f.Key != "ratio" { // the quotient of two, of which no interval is known
-		lo = v
-		hi = v
+	lo, hi := figure.Ends(summary)
+	if g.by != "" && figure.Key != "ratio" { // the quotient of two, of which no interval is known
+		lo = value
+		hi = value
 	}
-	disturbed := f.Disturbed(s)
+	disturbed := figure.Disturbed(summary)
 	switch {
 	case disturbed && g.by != "":
 		lo = 0
 		hi = math.Inf(1)
-	case disturbed && f.Unit == figures.Nanoseconds:
+	case disturbed && figure.Unit == figures.Nanoseconds:
 		lo = 0
 	case disturbed:
 		hi = math.Inf(1)
 	}
-	holds := g.holds(v)
+	holds := g.holds(value)
 	switch {
 	case g.holds(lo) == holds && g.holds(hi) == holds:
 		return nil
 	case disturbed:
-		return fmt.Errorf("it is %s next to other programs: a quiet machine would tell", f.Timing(s))
+		return fmt.Errorf("it is %s next to other programs: a quiet machine would tell", figure.Timing(summary))
 	}
-	return fmt.Errorf("it is %s: more rounds would tell, e.g. --rounds %d", f.Timing(s), 2*s.Rounds)
+	return fmt.Errorf("it is %s: more rounds would tell, e.g. --rounds %d", figure.Timing(summary), 2*summary.Rounds)
 }
 
 // value is the figure or the ratio.
-func (g Gate) value(s *results.Summary) (float64, error) {
-	v, err := figures.Of(g.field).Value(s)
+func (g Gate) value(summary *results.Summary) (float64, error) {
+	value, err := figures.Of(g.field).Value(summary)
 	if g.by == "" || err != nil {
-		return v, err
+		return value, err
 	}
-	return g.ratio(s, v)
+	return g.ratio(summary, value)
 }
 
-func refused(r Row, why string) Row {
-	r.Verdict = Invalid
-	r.Detail = why
-	return r
+func refused(row Row, why string) Row {
+	row.Verdict = Invalid
+	row.Detail = why
+	return row
 }
 
-func (g Gate) ratio(s *results.Summary, v float64) (float64, error) {
+func (g Gate) ratio(summary *results.Summary, value float64) (float64, error) {
 	var by float64
 	var err error
 	switch {
 	case g.by != Reference:
-		by, err = figures.Of(g.by).Value(s)
+		by, err = figures.Of(g.by).Value(summary)
 	case g.field == Throughput:
-		return figures.Of("ratio").Value(s) // of the same rounds
+		return figures.Of("ratio").Value(summary) // of the same rounds
 	default:
-		by, err = figures.Of("bare." + g.field).Value(s)
+		by, err = figures.Of("bare." + g.field).Value(summary)
 	}
 	if by == 0 && err == nil {
 		err = fmt.Errorf("%s is 0", g.by)
 	}
-	return v / by, err
+	return value / by, err
 }
 
-func (g Gate) decide(r Row, v float64, err error) Row {
+func (g Gate) decide(row Row, value float64, err error) Row {
 	if err != nil {
-		r.Verdict = Inconclusive
-		r.Detail = "it cannot be decided: " + err.Error()
+		row.Verdict = Inconclusive
+		row.Detail = "it cannot be decided: " + err.Error()
 		if !g.lenient {
-			r.Verdict = Invalid
-			r.Detail += "; --undecided pass accepts that"
+			row.Verdict = Invalid
+			row.Detail += "; --undecided pass accepts that"
 		}
-		return r
+		return row
 	}
-	if !math.IsInf(v, 0) {
-		r.Head = &v
+	if !math.IsInf(value, 0) {
+		row.Head = &value
 	}
-	if !g.holds(v) {
-		r.Verdict = Worse
-		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), g.valueText(v))
+	if !g.holds(value) {
+		row.Verdict = Worse
+		row.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), g.valueText(value))
 	}
-	return r
+	return row
 }
 
 // valueText renders a value in the unit of the gate.
-func (g Gate) valueText(v float64) string {
-	if g.by == "" && isTime(g.field) && v > 0 {
-		return format.NS(v)
+func (g Gate) valueText(value float64) string {
+	if g.by == "" && isTime(g.field) && value > 0 {
+		return format.NS(value)
 	}
-	return format.TrimZeros(strconv.FormatFloat(v, 'f', 3, 64))
+	return format.TrimZeros(strconv.FormatFloat(value, 'f', 3, 64))
 }
 
 // gates adds a row for each gate on the head of a pair.
-func (c *Comparison) gates(p *pair, o *Options) {
-	if len(o.Gates) == 0 {
+func (c *Comparison) gates(p *pair, options *Options) {
+	if len(options.Gates) == 0 {
 		return
 	}
 	runs := make([]results.Run, len(p.head))
-	for i, r := range p.head {
-		runs[i] = *r
+	for i, run := range p.head {
+		runs[i] = *run
 	}
-	for _, r := range Check(&results.File{Kind: c.Kind, Runs: runs}, o.Gates) {
-		c.add(p, r)
+	for _, row := range Check(&results.File{Kind: c.Kind, Runs: runs}, options.Gates) {
+		c.add(p, row)
 	}
 }
 
 // search is the row of a gate on a search.
-func (g Gate) search(s *results.Search) Row {
-	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
+func (g Gate) search(search *results.Search) Row {
+	row := Row{Figure: g.text, Kind: Condition, Verdict: Same}
 	switch {
 	case !g.searches:
-		return refused(r, "it is no condition on searches")
-	case len(s.Withheld) > 0:
-		return refused(r, "nothing may be claimed: "+s.Withheld[0].Detail)
-	case !s.Tried():
-		return refused(r, "nothing was tried: "+s.Capped)
+		return refused(row, "it is no condition on searches")
+	case len(search.Withheld) > 0:
+		return refused(row, "nothing may be claimed: "+search.Withheld[0].Detail)
+	case !search.Tried():
+		return refused(row, "nothing was tried: "+search.Capped)
 	}
-	v, err := searchField(s, g.field)
+	value, err := searchField(search, g.field)
 	if err == nil && g.by != "" {
 		var by float64
-		by, err = searchField(s, g.by)
+		by, err = searchField(search, g.by)
 		if err == nil && by == 0 {
 			err = fmt.Errorf("%s is 0", g.by)
 		}
-		v /= by
+		value /= by
 	}
-	r = g.decide(r, v, err)
-	if r.Verdict == Worse {
-		if f := s.Found(results.Property(g.field)); f != nil {
-			r.Detail = f.Detail + " in " + format.Plural(int64(len(f.Steps)), "step", "steps")
+	row = g.decide(row, value, err)
+	if row.Verdict == Worse {
+		if finding := search.Found(results.Property(g.field)); finding != nil {
+			row.Detail = finding.Detail + " in " + format.Plural(int64(len(finding.Steps)), "step", "steps")
 		}
 	}
-	return r
+	return row
 }
 
 // Reference stands in a gate for the same figure of the reference loop.
@@ -347,31 +347,31 @@ func SearchFields(properties []results.Property) []string {
 	return append([]string{Counterexamples, Steps}, format.Strings(properties)...)
 }
 
-func searchField(s *results.Search, name string) (float64, error) {
+func searchField(search *results.Search, name string) (float64, error) {
 	switch name {
 	case Counterexamples:
-		return float64(len(s.Findings)), nil
+		return float64(len(search.Findings)), nil
 	case Steps:
 		fewest := math.Inf(1) // no schedule is as short as none
-		for i := range s.Findings {
-			fewest = min(fewest, float64(len(s.Findings[i].Steps)))
+		for i := range search.Findings {
+			fewest = min(fewest, float64(len(search.Findings[i].Steps)))
 		}
 		return fewest, nil
 	}
-	if !slices.Contains(s.Properties, results.Property(name)) {
+	if !slices.Contains(search.Properties, results.Property(name)) {
 		return 0, fmt.Errorf("%s was not looked for", name)
 	}
-	f := s.Found(results.Property(name))
-	if f == nil {
+	finding := search.Found(results.Property(name))
+	if finding == nil {
 		return 0, nil
 	}
-	return max(1, float64(format.Magnitude(f.Units))), nil
+	return max(1, float64(format.Magnitude(finding.Units))), nil
 }
 
 // isTime reports whether a field is in nanoseconds: then its number may have a unit.
 func isTime(field string) bool {
-	f := figures.Lookup(field)
-	return f != nil && f.Unit == figures.Nanoseconds
+	figure := figures.Lookup(field)
+	return figure != nil && figure.Unit == figures.Nanoseconds
 }
 
 // hasReference reports whether the reference loop has the same figure.
@@ -392,15 +392,15 @@ type Held struct {
 
 // At checks the condition against one point. An open loop that cannot keep up with its
 // rate holds nothing: its latency is that of a queue that grows for as long as it runs.
-func (g Gate) At(s *results.Summary) Held {
-	if s.AtRate().Params.Loop == results.OpenLoop && s.Overloaded() {
+func (g Gate) At(summary *results.Summary) Held {
+	if summary.AtRate().Params.Loop == results.OpenLoop && summary.Overloaded() {
 		return Held{Detail: "it cannot keep up with the rate"}
 	}
-	r := g.run(s, true)
-	if r.Head == nil {
-		return Held{Unknown: true, Detail: cmp.Or(r.Detail, "it has no finite value")}
+	row := g.run(summary, true)
+	if row.Head == nil {
+		return Held{Unknown: true, Detail: cmp.Or(row.Detail, "it has no finite value")}
 	}
-	return Held{Holds: r.Verdict == Same, Detail: g.valueText(*r.Head)}
+	return Held{Holds: row.Verdict == Same, Detail: g.valueText(*row.Head)}
 }
 
 // Edge says where along a series a condition begins or ceases to hold.
@@ -413,25 +413,25 @@ type Edge struct {
 }
 
 // Along checks the condition against the points of a series in their order.
-func (g Gate) Along(s *results.SweepSeries) Edge {
-	e := Edge{From: -1, To: -1}
-	for i := range s.Points {
-		h := g.At(s.Points[i].Summary)
-		e.Held = append(e.Held, h)
-		if !h.Holds {
+func (g Gate) Along(series *results.SweepSeries) Edge {
+	edge := Edge{From: -1, To: -1}
+	for i := range series.Points {
+		held := g.At(series.Points[i].Summary)
+		edge.Held = append(edge.Held, held)
+		if !held.Holds {
 			continue
 		}
-		if i == 0 || !e.Held[i-1].Holds {
-			e.Stretches++
-			e.From = i
+		if i == 0 || !edge.Held[i-1].Holds {
+			edge.Stretches++
+			edge.From = i
 		}
-		e.To = i
+		edge.To = i
 	}
-	if e.Stretches > 1 {
-		e.From = -1
-		e.To = -1
+	if edge.Stretches > 1 {
+		edge.From = -1
+		edge.To = -1
 	}
-	return e
+	return edge
 }
 
 // pointText names the values of swept parameters.

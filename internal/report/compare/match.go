@@ -23,50 +23,52 @@ type pair struct {
 }
 
 // files compares two records of runs.
-func (c *Comparison) files(b, h *Side, o *Options) error {
+func (c *Comparison) files(b, h *Side, options *Options) error {
 	base := b.File
 	head := h.File
 	if base.Seed != head.Seed {
 		return fmt.Errorf("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(head.Stores)) {
-		b, ok := base.Stores[name]
-		if h := head.Stores[name]; ok && (b.Kind != h.Kind || b.Version != h.Version || b.Durability != h.Durability) {
-			return fmt.Errorf("the store %s differs: %s in %s, %s in %s", name, storeText(b), c.Base, storeText(h), c.Head)
+		store, ok := base.Stores[name]
+		if h := head.Stores[name]; ok && (store.Kind != h.Kind || store.Version != h.Version || store.Durability != h.Durability) {
+			return fmt.Errorf("the store %s differs: %s in %s, %s in %s", name, storeText(store), c.Base, storeText(h), c.Head)
 		}
 	}
 	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted before its last round")
 	measured := head.Kind == results.Measured
-	if b, h := base.Provenance.Host, head.Provenance.Host; measured && b != h {
-		c.TimingsRefused = fmt.Sprintf("%s was measured on %s, %s on %s: only exact figures are compared", c.Base, hostText(b), c.Head,
+	if host, h := base.Provenance.Host, head.Provenance.Host; measured && host != h {
+		c.TimingsRefused = fmt.Sprintf("%s was measured on %s, %s on %s: only exact figures are compared", c.Base, hostText(host), c.Head,
 			hostText(h))
 	}
 	pairs := c.match(base, head)
 	c.Pairs = len(pairs)
 	var samples []*sample
-	for _, p := range pairs {
-		c.validity(p)
-		if !measured && o.Paired { // each round is the same simulation
-			samples = append(samples, processor(p)...)
-			p.base = p.base[:1]
-			p.head = p.head[:1]
+	for _, pair := range pairs {
+		c.validity(pair)
+		if !measured && options.Paired { // each round is the same simulation
+			samples = append(samples, processor(pair)...)
+			pair.base = pair.base[:1]
+			pair.head = pair.head[:1]
 		}
-		c.exact(p, o, measured)
+		c.exact(pair, options, measured)
 		if measured && c.TimingsRefused == "" {
-			samples = append(samples, c.samples(p, o)...)
+			samples = append(samples, c.samples(pair, options)...)
 		}
-		c.staleness(p, b.Series, h.Series, o)
-		c.gates(p, o)
+		c.staleness(pair, b.Series, h.Series, options)
+		c.gates(pair, options)
 	}
-	c.judge(samples, o)
+	c.judge(samples, options)
 	return nil
 }
 
-func storeText(s results.Store) string { return format.Join(", ", s.Kind+" "+s.Version, s.Durability) }
+func storeText(store results.Store) string {
+	return format.Join(", ", store.Kind+" "+store.Version, store.Durability)
+}
 
-func hostText(h results.Host) string {
-	return fmt.Sprintf("%s (%s/%s, %d CPUs, %s)", cmp.Or(h.Name, "a host without a name"), h.OS, h.Arch, h.CPUs,
-		cmp.Or(h.Model, "unknown model"))
+func hostText(host results.Host) string {
+	return fmt.Sprintf("%s (%s/%s, %d CPUs, %s)", cmp.Or(host.Name, "a host without a name"), host.OS, host.Arch, host.CPUs,
+		cmp.Or(host.Model, "unknown model"))
 }
 
 // match finds the runs that both sides repeat, in the order of the head. What cannot
@@ -98,7 +100,7 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	}
 	for _, key := range b.Keys {
 		first := b.Of[key][0]
-		if h.Of[key] == nil && !slices.ContainsFunc(c.Unmatched, func(u Unmatched) bool { return u.Strategy == first.Params.Label }) {
+		if h.Of[key] == nil && !slices.ContainsFunc(c.Unmatched, func(unmatched Unmatched) bool { return unmatched.Strategy == first.Params.Label }) {
 			c.unmatched(first.Params.Label, "%s", alone(first, head, c.Head))
 		}
 	}
@@ -114,33 +116,33 @@ func timed(kept map[*results.Run]bool, runs []results.Run) {
 		of[all[i].Key] = &all[i]
 	}
 	for i := range runs {
-		r := &runs[i]
-		s := of[r.Key()]
-		kept[r] = s.Keeps(r.Repetition)
-		if r.Paced != nil && s.Paced != nil {
-			kept[r.Paced] = s.Paced.Keeps(r.Repetition)
+		run := &runs[i]
+		summary := of[run.Key()]
+		kept[run] = summary.Keeps(run.Repetition)
+		if run.Paced != nil && summary.Paced != nil {
+			kept[run.Paced] = summary.Paced.Keeps(run.Repetition)
 		}
 	}
 }
 
 // grouped are the runs by what they repeat.
-func grouped(f *results.File) (out collect.By[string, *results.Run]) {
-	for i := range f.Runs {
-		out.Add(f.Runs[i].Key(), &f.Runs[i])
+func grouped(file *results.File) (out collect.By[string, *results.Run]) {
+	for i := range file.Runs {
+		out.Add(file.Runs[i].Key(), &file.Runs[i])
 	}
 	return out
 }
 
 // alone says why a run has no counterpart in the other file.
-func alone(r *results.Run, other *results.File, name string) string {
+func alone(run *results.Run, other *results.File, name string) string {
 	for i := range other.Runs {
-		if x := &other.Runs[i]; x.Params.Label == r.Params.Label {
-			return fmt.Sprintf("asked for otherwise in %s: %s", name, differences(r, x))
+		if x := &other.Runs[i]; x.Params.Label == run.Params.Label {
+			return fmt.Sprintf("asked for otherwise in %s: %s", name, differences(run, x))
 		}
 	}
-	for _, s := range other.Skipped {
-		if s.Strategy == r.Strategy || s.Strategy == r.Params.Label {
-			return fmt.Sprintf("took no part in %s: %s", name, s.Reason)
+	for _, skipped := range other.Skipped {
+		if skipped.Strategy == run.Strategy || skipped.Strategy == run.Params.Label {
+			return fmt.Sprintf("took no part in %s: %s", name, skipped.Reason)
 		}
 	}
 	return "is not in " + name
@@ -169,18 +171,18 @@ func differences(r, other *results.Run) string {
 var derived = []string{"label", "subjects", "stream"}
 
 // parameters are all that a run was asked to do, by the names of the record, as texts.
-func parameters(r *results.Run) map[string]string {
-	out := map[string]string{"policy": r.Policy, "workload name": r.Workload}
+func parameters(run *results.Run) map[string]string {
+	out := map[string]string{"policy": run.Policy, "workload name": run.Workload}
 	raw := map[string]json.RawMessage{}
-	b, err := json.Marshal(&r.Params)
+	data, err := json.Marshal(&run.Params)
 	if err == nil {
-		err = json.Unmarshal(b, &raw)
+		err = json.Unmarshal(data, &raw)
 	}
 	if err != nil { // a rate that is no number, which no file can hold
 		return out
 	}
-	for name, v := range raw {
-		out[name] = string(v)
+	for name, message := range raw {
+		out[name] = string(message)
 	}
 	for _, name := range derived {
 		delete(out, name)
@@ -197,11 +199,11 @@ func apart(base, head []*results.Run) string {
 	if !maps.Equal(parameters(base[0]), parameters(head[0])) {
 		return "asked for otherwise: " + differences(head[0], base[0])
 	}
-	for _, h := range head {
+	for _, run := range head {
 		for _, b := range base {
-			if b.Repetition == h.Repetition && b.Params.Stream != h.Params.Stream {
-				return fmt.Sprintf("its requests of round %d differ (stream %s and not %s): the workload was changed", h.Repetition, b.Params.Stream,
-					h.Params.Stream)
+			if b.Repetition == run.Repetition && b.Params.Stream != run.Params.Stream {
+				return fmt.Sprintf("its requests of round %d differ (stream %s and not %s): the workload was changed", run.Repetition, b.Params.Stream,
+					run.Params.Stream)
 			}
 		}
 	}
@@ -209,13 +211,13 @@ func apart(base, head []*results.Run) string {
 }
 
 // settingText tells settings of one strategy apart.
-func settingText(r *results.Run) string {
-	p := &r.Params
-	text := fmt.Sprintf("%s, %s, limit %d, %s loop", r.Policy, r.Workload, p.Limit, p.Loop)
-	if p.RatePerS > 0 {
-		text += fmt.Sprintf(" at %g/s", p.RatePerS)
+func settingText(run *results.Run) string {
+	params := &run.Params
+	text := fmt.Sprintf("%s, %s, limit %d, %s loop", run.Policy, run.Workload, params.Limit, params.Loop)
+	if params.RatePerS > 0 {
+		text += fmt.Sprintf(" at %g/s", params.RatePerS)
 	}
-	return fmt.Sprintf("%s, %d workers, %d instances", text, p.Workers, p.Instances)
+	return fmt.Sprintf("%s, %d workers, %d instances", text, params.Workers, params.Instances)
 }
 
 // validity adds a row for each side of which a round is invalid: it passes no gate.
@@ -224,13 +226,13 @@ func (c *Comparison) validity(p *pair) {
 		name string
 		runs []*results.Run
 	}{{c.Base, p.base}, {c.Head, p.head}} {
-		for _, r := range side.runs {
-			err := r.Err()
-			if err == nil && r.Partial && c.Kind == results.Simulated {
+		for _, run := range side.runs {
+			err := run.Err()
+			if err == nil && run.Partial && c.Kind == results.Simulated {
 				err = errors.New("it was ended early")
 			}
 			if err != nil {
-				c.invalid(p, "round %d of %s: %v", r.Repetition, side.name, err)
+				c.invalid(p, "round %d of %s: %v", run.Repetition, side.name, err)
 				break
 			}
 		}
@@ -239,5 +241,5 @@ func (c *Comparison) validity(p *pair) {
 
 // valid are the runs whose correctness figures count.
 func valid(runs []*results.Run) []*results.Run {
-	return slices.DeleteFunc(slices.Clone(runs), func(r *results.Run) bool { return !r.Audit.Valid })
+	return slices.DeleteFunc(slices.Clone(runs), func(run *results.Run) bool { return !run.Audit.Valid })
 }

@@ -20,7 +20,7 @@ type Reading struct {
 
 // Read condenses the comparison for a reader.
 func (c *Comparison) Read() Reading {
-	var r Reading
+	var reading Reading
 	exact := 0
 	samples := 0
 	gates := 0
@@ -28,7 +28,7 @@ func (c *Comparison) Read() Reading {
 	for _, row := range c.Rows {
 		switch {
 		case row.Verdict != Same && (!row.Advisory || row.Verdict != Inconclusive):
-			r.Changed = append(r.Changed, row)
+			reading.Changed = append(reading.Changed, row)
 		case row.Advisory:
 		case row.Kind == Exact:
 			exact++
@@ -39,8 +39,8 @@ func (c *Comparison) Read() Reading {
 			resolved = max(resolved, row.Test.Smallest)
 		}
 	}
-	slices.SortStableFunc(r.Changed, func(a, b Row) int { return c.rank(&a) - c.rank(&b) })
-	r.Changed = together(r.Changed)
+	slices.SortStableFunc(reading.Changed, func(a, b Row) int { return c.rank(&a) - c.rank(&b) })
+	reading.Changed = together(reading.Changed)
 	var parts []string
 	if exact > 0 {
 		parts = append(parts, format.Plural(int64(exact), "exact figure", "exact figures"))
@@ -52,21 +52,21 @@ func (c *Comparison) Read() Reading {
 	if gates > 0 {
 		parts = append(parts, format.Plural(int64(gates), "requirement that holds", "requirements that hold"))
 	}
-	r.Same = format.Join("; ", parts...)
-	r.Headline = c.headline()
-	return r
+	reading.Same = format.Join("; ", parts...)
+	reading.Headline = c.headline()
+	return reading
 }
 
 // rank puts what fails first.
-func (c *Comparison) rank(r *Row) int {
+func (c *Comparison) rank(row *Row) int {
 	switch {
-	case r.Fails(c.Strict) && (r.Verdict == Worse || r.Verdict == Invalid):
+	case row.Fails(c.Strict) && (row.Verdict == Worse || row.Verdict == Invalid):
 		return 0
-	case r.Verdict == Discarded:
+	case row.Verdict == Discarded:
 		return 2
-	case r.Verdict == Inconclusive:
+	case row.Verdict == Inconclusive:
 		return 3
-	case r.Verdict == Worse:
+	case row.Verdict == Worse:
 		return 4
 	}
 	return 5
@@ -76,19 +76,21 @@ func (c *Comparison) rank(r *Row) int {
 func together(rows []Row) (out []Row) {
 	const most = 2
 	by := map[string][]Row{}
-	alike := func(r *Row) string { return string(r.Verdict) + r.Figure }
-	open := func(r *Row) bool { return r.Kind == Sample && (r.Verdict == Inconclusive || r.Verdict == Discarded) }
-	for _, r := range rows {
-		if open(&r) {
-			by[alike(&r)] = append(by[alike(&r)], r)
+	alike := func(row *Row) string { return string(row.Verdict) + row.Figure }
+	open := func(row *Row) bool {
+		return row.Kind == Sample && (row.Verdict == Inconclusive || row.Verdict == Discarded)
+	}
+	for _, row := range rows {
+		if open(&row) {
+			by[alike(&row)] = append(by[alike(&row)], row)
 		}
 	}
-	for _, r := range rows {
-		group := by[alike(&r)]
+	for _, row := range rows {
+		group := by[alike(&row)]
 		switch {
-		case !open(&r) || len(group) <= most:
-			out = append(out, r)
-		case group[0] == r:
+		case !open(&row) || len(group) <= most:
+			out = append(out, row)
+		case group[0] == row:
 			out = append(out, merged(group))
 		}
 	}
@@ -96,14 +98,14 @@ func together(rows []Row) (out []Row) {
 }
 
 func merged(group []Row) Row {
-	r := group[0]
+	row := group[0]
 	var names []string
 	smallest := 0.0
 	most := 0.0
 	details := 0
 	for _, x := range group {
 		names = append(names, x.Strategy)
-		if x.Detail != r.Detail {
+		if x.Detail != row.Detail {
 			details++
 		}
 		if x.Test != nil && x.Test.Smallest > 0 {
@@ -113,17 +115,17 @@ func merged(group []Row) Row {
 			}
 		}
 	}
-	r.Strategy = someOf(names)
-	r.Setting = ""
+	row.Strategy = someOf(names)
+	row.Setting = ""
 	if details > 0 && most > 0 {
-		r.Detail = fmt.Sprintf("the rounds show worsenings of %s to %s at the least", format.Pct(100*smallest), format.Pct(100*most))
+		row.Detail = fmt.Sprintf("the rounds show worsenings of %s to %s at the least", format.Pct(100*smallest), format.Pct(100*most))
 	} else if details > 0 {
-		r.Detail += " (and the like)"
+		row.Detail += " (and the like)"
 	}
-	r.Base = nil
-	r.Head = nil
-	r.Test = nil
-	return r
+	row.Base = nil
+	row.Head = nil
+	row.Test = nil
+	return row
 }
 
 // headline says how many figures fail, and what could not be told.
@@ -135,7 +137,7 @@ func (c *Comparison) headline() string {
 	failed := len(c.Failed())
 	open := 0
 	for i := range c.Rows {
-		if r := &c.Rows[i]; !r.Advisory && !r.Fails(c.Strict) && (r.Verdict == Inconclusive || r.Verdict == Discarded) {
+		if row := &c.Rows[i]; !row.Advisory && !row.Fails(c.Strict) && (row.Verdict == Inconclusive || row.Verdict == Discarded) {
 			open++
 		}
 	}

@@ -13,36 +13,36 @@ type Measure func(stage, from, to int, strategies []string) ([2]Side, error)
 // Staged measures and compares in two stages. It looks at the rounds of the first one up to so many times, and doubles
 // those of strategies that are inconclusive in between. Chance may flag a figure at each look, so a figure counts as one
 // for each look in the second stage, however many there were.
-func Staged(o Options, rounds, looks int, strategies []string, measure Measure) (c *Comparison, err error) {
-	o.Rule = Screening
+func Staged(options Options, rounds, looks int, strategies []string, measure Measure) (comparison *Comparison, err error) {
+	options.Rule = Screening
 	made := func(stage, from int, strategies []string) (*Comparison, error) {
 		sides, err := measure(stage, from, rounds, strategies)
 		if err != nil {
 			return nil, err
 		}
-		return Compare(sides[0], sides[1], o)
+		return Compare(sides[0], sides[1], options)
 	}
 	for look, from := 1, 1; ; look, from, rounds = look+1, rounds+1, 2*rounds {
-		c, err = made(1, from, strategies)
+		comparison, err = made(1, from, strategies)
 		if err != nil {
 			return nil, err
 		}
-		strategies = c.Of(Inconclusive)
+		strategies = comparison.Of(Inconclusive)
 		if look == looks || len(strategies) == 0 {
 			break
 		}
 	}
-	flagged := c.Of(Worse)
+	flagged := comparison.Of(Worse)
 	if len(flagged) == 0 {
-		return c, nil
+		return comparison, nil
 	}
-	o.Rule = Confirmation(looks * c.Gated())
-	o.Gates = nil
+	options.Rule = Confirmation(looks * comparison.Gated())
+	options.Gates = nil
 	again, err := made(2, 1, flagged)
 	if err == nil {
-		c.Confirm(again)
+		comparison.Confirm(again)
 	}
-	return c, err
+	return comparison, err
 }
 
 // Screening is the rule of the first stage. Each figure has the error for itself.
@@ -52,9 +52,9 @@ var Screening = Rule{Alpha: 0.05, AtLeast: 0.03, Promised: 0.10, Each: true}
 // together they fail unchanged code no more often than [Standard] allows, since a figure
 // has to be flagged by chance before it can be confirmed by chance.
 func Confirmation(gated int) Rule {
-	r := Screening
-	r.Alpha = min(r.Alpha, Standard.Alpha/(Screening.Alpha*float64(max(1, gated))))
-	return r
+	rule := Screening
+	rule.Alpha = min(rule.Alpha, Standard.Alpha/(Screening.Alpha*float64(max(1, gated))))
+	return rule
 }
 
 // Gated counts the figures that vary and can fail the comparison.
@@ -68,10 +68,10 @@ func (c *Comparison) Gated() (n int) {
 }
 
 // Of are the strategies with a gated figure that varies and has this verdict.
-func (c *Comparison) Of(v Verdict) (labels []string) {
+func (c *Comparison) Of(verdict Verdict) (labels []string) {
 	for i := range c.Rows {
-		if r := &c.Rows[i]; r.Test != nil && !r.Advisory && r.Verdict == v && !slices.Contains(labels, r.Strategy) {
-			labels = append(labels, r.Strategy)
+		if row := &c.Rows[i]; row.Test != nil && !row.Advisory && row.Verdict == verdict && !slices.Contains(labels, row.Strategy) {
+			labels = append(labels, row.Strategy)
 		}
 	}
 	return labels
@@ -82,29 +82,29 @@ func (c *Comparison) Of(v Verdict) (labels []string) {
 // are exact, or invalid.
 func (c *Comparison) Confirm(second *Comparison) {
 	for i := range c.Rows {
-		r := &c.Rows[i]
-		if r.Test == nil || r.Advisory || r.Verdict != Worse {
+		row := &c.Rows[i]
+		if row.Test == nil || row.Advisory || row.Verdict != Worse {
 			continue
 		}
-		j := slices.IndexFunc(second.Rows, func(s Row) bool { return alike(&s, r) })
+		j := slices.IndexFunc(second.Rows, func(s Row) bool { return alike(&s, row) })
 		switch {
 		case j < 0:
-			r.Verdict = Inconclusive
-			r.Detail = "it was flagged, and could not be measured again"
+			row.Verdict = Inconclusive
+			row.Detail = "it was flagged, and could not be measured again"
 		case second.Rows[j].Verdict == Worse:
-			*r = second.Rows[j]
-			r.Detail = "twice, in fresh rounds"
+			*row = second.Rows[j]
+			row.Detail = "twice, in fresh rounds"
 		case second.Rows[j].Verdict == Same || second.Rows[j].Verdict == Better:
-			*r = second.Rows[j]
-			r.Verdict = Same
-			r.Detail = "it was flagged, and fresh rounds do not show it"
+			*row = second.Rows[j]
+			row.Verdict = Same
+			row.Detail = "it was flagged, and fresh rounds do not show it"
 		default:
-			*r = second.Rows[j]
+			*row = second.Rows[j]
 		}
 	}
-	for _, s := range second.Rows {
-		if s.Kind == Exact && s.Fails(false) && !slices.ContainsFunc(c.Rows, func(r Row) bool { return alike(&s, &r) && r.Fails(false) }) {
-			c.Rows = append(c.Rows, s)
+	for _, row := range second.Rows {
+		if row.Kind == Exact && row.Fails(false) && !slices.ContainsFunc(c.Rows, func(r Row) bool { return alike(&row, &r) && r.Fails(false) }) {
+			c.Rows = append(c.Rows, row)
 		}
 	}
 }

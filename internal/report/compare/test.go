@@ -54,17 +54,17 @@ type Test struct {
 // middle is that of a leak's mean, since most rounds may have none, and of the median
 // otherwise.
 func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) float64) Test {
-	t := Test{BaseRounds: len(base), HeadRounds: len(head), Alpha: alpha, P: 1}
+	test := Test{BaseRounds: len(base), HeadRounds: len(head), Alpha: alpha, P: 1}
 	if len(base) == 0 || len(head) == 0 {
-		return t
+		return test
 	}
 	if b := middle(base); b > 0 {
-		t.Change = middle(head)/b - 1
+		test.Change = middle(head)/b - 1
 	}
-	t.P, t.Shown = r.shown(base, head, alpha, middle)
-	_, t.Reverse = r.shown(head, base, alpha, middle)
-	t.Smallest = r.smallest(base, head, alpha, middle)
-	return t
+	test.P, test.Shown = r.shown(base, head, alpha, middle)
+	_, test.Reverse = r.shown(head, base, alpha, middle)
+	test.Smallest = r.smallest(base, head, alpha, middle)
+	return test
 }
 
 // shown reports whether the head is worse by the rule, and how likely that is of unchanged
@@ -78,11 +78,11 @@ func (r Rule) shown(base, head []float64, alpha float64, middle func([]float64) 
 
 // less is how likely a sample is that much smaller than b if there is no difference.
 func less(a, b []float64) float64 {
-	t, err := stats.MannWhitneyUTest(a, b, stats.LocationLess)
+	result, err := stats.MannWhitneyUTest(a, b, stats.LocationLess)
 	if err != nil { // all are equal
 		return 1
 	}
-	return t.P
+	return result.P
 }
 
 // resamples is how many pairs of rounds the smallest worsening is read from.
@@ -97,9 +97,9 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 	wider := math.Sqrt(n / max(1, n-2))
 	for _, side := range [][]float64{base, head} {
 		at := middle(side)
-		for _, x := range side {
+		for _, value := range side {
 			if at > 0 {
-				pool = append(pool, max(0, 1+(x/at-1)*wider))
+				pool = append(pool, max(0, 1+(value/at-1)*wider))
 			}
 		}
 	}
@@ -110,22 +110,22 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 	const most = 10                                                    // times
 	rng := rand.New(rand.NewPCG(uint64(len(base)), uint64(len(head)))) // the same rounds have the same answer
 	needed := make([]float64, resamples)
-	a := make([]float64, len(base))
+	values := make([]float64, len(base))
 	b := make([]float64, len(head))
 	worse := make([]float64, len(head))
 	for i := range needed {
-		draw(rng, pool, a)
+		draw(rng, pool, values)
 		draw(rng, pool, b)
-		before := middle(a)
+		before := middle(values)
 		after := middle(b)
 		shows := func(times float64) bool {
 			if after*times <= before || after*times < before*(1+r.AtLeast) {
 				return false
 			}
-			for j, x := range b {
-				worse[j] = x * times
+			for j, value := range b {
+				worse[j] = value * times
 			}
-			return u(a, worse) <= critical
+			return u(values, worse) <= critical
 		}
 		if !shows(most) {
 			needed[i] = math.Inf(1)
@@ -160,11 +160,11 @@ func draw(rng *rand.Rand, pool, to []float64) {
 func u(a, b []float64) (n float64) {
 	below := 0
 	upTo := 0
-	for _, x := range a {
-		for below < len(b) && b[below] < x {
+	for _, value := range a {
+		for below < len(b) && b[below] < value {
 			below++
 		}
-		for upTo < len(b) && b[upTo] <= x {
+		for upTo < len(b) && b[upTo] <= value {
 			upTo++
 		}
 		n += float64(below) + float64(upTo-below)/2
@@ -181,14 +181,14 @@ func criticalU(n, m int, alpha float64) float64 {
 		sd := math.Sqrt(float64(n) * float64(m) * float64(n+m+1) / 12)
 		return max(-1, math.Floor(mean-0.5+sd*stats.InvCDF(stats.StdNormal)(alpha)))
 	}
-	d := stats.UDist{N1: n, N2: m}
-	return float64(sort.Search(n*m+1, func(c int) bool { return d.CDF(float64(c)) > alpha }) - 1)
+	dist := stats.UDist{N1: n, N2: m}
+	return float64(sort.Search(n*m+1, func(c int) bool { return dist.CDF(float64(c)) > alpha }) - 1)
 }
 
 // Mean of values; 0 for none. [stat.Mean] divides the sum, whose last digit may be another one.
 func Mean(values []float64) (mean float64) {
-	for _, x := range values {
-		mean += x / float64(len(values))
+	for _, value := range values {
+		mean += value / float64(len(values))
 	}
 	return mean
 }

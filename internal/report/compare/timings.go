@@ -30,10 +30,10 @@ type percentile struct {
 }
 
 var percentiles = []percentile{
-	{"p50", 0.5, func(d *results.Distribution) int64 { return d.P50 }},
-	{"p90", 0.9, func(d *results.Distribution) int64 { return d.P90 }},
-	{advisory, 0.99, func(d *results.Distribution) int64 { return d.P99 }},
-	{"p99.9", 0.999, func(d *results.Distribution) int64 { return d.P999 }},
+	{"p50", 0.5, func(distribution *results.Distribution) int64 { return distribution.P50 }},
+	{"p90", 0.9, func(distribution *results.Distribution) int64 { return distribution.P90 }},
+	{advisory, 0.99, func(distribution *results.Distribution) int64 { return distribution.P99 }},
+	{"p99.9", 0.999, func(distribution *results.Distribution) int64 { return distribution.P999 }},
 }
 
 // oneRate says why latencies are not compared.
@@ -46,8 +46,8 @@ const advisory = "p99"
 // Timings are the names of [Options.Timings].
 func Timings() []string {
 	out := []string{Throughput}
-	for _, p := range percentiles {
-		out = append(out, p.name)
+	for _, percentile := range percentiles {
+		out = append(out, percentile.name)
 	}
 	return out
 }
@@ -68,50 +68,50 @@ type sample struct {
 
 // samples are the figures of a pair that vary. Those that nothing can be said of are
 // added to the comparison at once.
-func (c *Comparison) samples(p *pair, o *Options) (out []*sample) {
+func (c *Comparison) samples(p *pair, options *Options) (out []*sample) {
 	if reason := placed(p); reason != "" {
 		c.discard(p, Row{Figure: Throughput, Kind: Sample}, reason)
 		return nil
 	}
-	if s := c.throughput(p); s != nil {
-		out = append(out, s)
+	if sample := c.throughput(p); sample != nil {
+		out = append(out, sample)
 	}
-	for _, x := range percentiles {
-		gated := slices.Contains(o.Timings, x.name)
-		if !gated && x.name != advisory {
+	for _, percentile := range percentiles {
+		gated := slices.Contains(options.Timings, percentile.name)
+		if !gated && percentile.name != advisory {
 			continue
 		}
-		if s := c.latency(p, x, gated); s != nil {
-			out = append(out, s)
+		if sample := c.latency(p, percentile, gated); sample != nil {
+			out = append(out, sample)
 		}
 	}
 	out = append(out, racy(p)...)
-	doubt := o.doubt(p)
-	for _, s := range out {
-		s.doubt = doubt
-		s.row.Advisory = s.row.Advisory || p.baseline
+	doubt := options.doubt(p)
+	for _, sample := range out {
+		sample.doubt = doubt
+		sample.row.Advisory = sample.row.Advisory || p.baseline
 	}
 	return out
 }
 
 // discard adds a row of which nothing can be said.
-func (c *Comparison) discard(p *pair, r Row, why string) {
-	r.Verdict = Discarded
-	r.Detail = why
-	c.add(p, r)
+func (c *Comparison) discard(p *pair, row Row, why string) {
+	row.Verdict = Discarded
+	row.Detail = why
+	c.add(p, row)
 }
 
 // placed says why runs were not made in the same way: on other cores.
 func placed(p *pair) string {
-	b := p.base[0].Placement
+	placement := p.base[0].Placement
 	h := p.head[0].Placement
-	if b == nil || h == nil || b.Mode == h.Mode && b.Harness == h.Harness && b.Stores == h.Stores && b.Procs == h.Procs {
+	if placement == nil || h == nil || placement.Mode == h.Mode && placement.Harness == h.Harness && placement.Stores == h.Stores && placement.Procs == h.Procs {
 		return ""
 	}
 	text := func(p *results.Placement) string {
 		return format.Join(", ", p.Mode, "harness "+p.Harness, "stores "+p.Stores, fmt.Sprintf("%d threads", p.Procs))
 	}
-	return "placed otherwise: " + text(b) + " in the base, " + text(h) + " in the head"
+	return "placed otherwise: " + text(placement) + " in the base, " + text(h) + " in the head"
 }
 
 // doubt says why a difference may be the machine's. All rounds of one file were made
@@ -124,7 +124,7 @@ func (o *Options) doubt(p *pair) string {
 	if p.disturbed(p.base) || p.disturbed(p.head) {
 		return "the machine was disturbed, and all rounds of the base were made before those of the head"
 	}
-	speed := func(r *results.Run) (float64, bool) { return r.ReferencePerS, r.ReferencePerS > 0 }
+	speed := func(run *results.Run) (float64, bool) { return run.ReferencePerS, run.ReferencePerS > 0 }
 	b := stat.Median(p.rounds(p.base, speed))
 	h := stat.Median(p.rounds(p.head, speed))
 	switch {
@@ -141,12 +141,12 @@ func (o *Options) doubt(p *pair) string {
 func (p *pair) disturbed(runs []*results.Run) bool {
 	kept := 0
 	disturbed := 0
-	for _, r := range runs {
-		if !p.kept[r] {
+	for _, run := range runs {
+		if !p.kept[run] {
 			continue
 		}
 		kept++
-		if r.Audit.Disturbed() {
+		if run.Audit.Disturbed() {
 			disturbed++
 		}
 	}
@@ -155,26 +155,26 @@ func (p *pair) disturbed(runs []*results.Run) bool {
 
 // rounds are the values of the rounds that are kept and that have one.
 func (p *pair) rounds(runs []*results.Run, f func(*results.Run) (float64, bool)) (out []float64) {
-	for _, r := range runs {
-		if !p.kept[r] {
+	for _, run := range runs {
+		if !p.kept[run] {
 			continue
 		}
-		if v, ok := f(r); ok {
-			out = append(out, v)
+		if value, ok := f(run); ok {
+			out = append(out, value)
 		}
 	}
 	return out
 }
 
 func (c *Comparison) throughput(p *pair) *sample {
-	cost := func(r *results.Run) (float64, bool) {
+	cost := func(run *results.Run) (float64, bool) {
 		switch {
-		case r.ThroughputPerS <= 0:
+		case run.ThroughputPerS <= 0:
 			return 0, false
-		case r.ReferencePerS > 0:
-			return r.ReferencePerS / r.ThroughputPerS, true
+		case run.ReferencePerS > 0:
+			return run.ReferencePerS / run.ThroughputPerS, true
 		}
-		return 1 / r.ThroughputPerS, true
+		return 1 / run.ThroughputPerS, true
 	}
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
 		row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
@@ -192,10 +192,10 @@ func (c *Comparison) throughput(p *pair) *sample {
 // latency is a percentile divided by that of the reference loop. It is taken if
 // callers wait at the common rate, which has to be the same on both sides.
 func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
-	at := func(r *results.Run) *results.Run { return cmp.Or(r.Paced, r) }
+	at := func(run *results.Run) *results.Run { return cmp.Or(run.Paced, run) }
 	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample, Advisory: !gated}
 	b := at(p.base[0]).Params.RatePerS
-	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(r *results.Run) bool { return at(r).Params.RatePerS != b }); i >= 0 {
+	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(run *results.Run) bool { return at(run).Params.RatePerS != b }); i >= 0 {
 		if gated {
 			h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
 			c.discard(p, row, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h))
@@ -204,13 +204,13 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		}
 		return nil
 	}
-	cost := func(r *results.Run) (float64, bool) {
-		r = at(r)
-		l := r.Latency()
-		if !p.kept[r] || l.Samples < stat.MinSamples(x.q) || r.Reference == nil || x.at(r.Reference) <= 0 {
+	cost := func(run *results.Run) (float64, bool) {
+		run = at(run)
+		latency := run.Latency()
+		if !p.kept[run] || latency.Samples < stat.MinSamples(x.q) || run.Reference == nil || x.at(run.Reference) <= 0 {
 			return 0, false
 		}
-		return float64(x.at(&l.Distribution)) / float64(x.at(r.Reference)), true
+		return float64(x.at(&latency.Distribution)) / float64(x.at(run.Reference)), true
 	}
 	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64], row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
@@ -227,14 +227,14 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 // reports and gates have it. The rounds are tested one by one.
 func (p *pair) pooled(name string, runs []*results.Run) *float64 {
 	var kept []results.Run
-	for _, r := range runs {
-		if p.kept[r] {
-			kept = append(kept, *r)
+	for _, run := range runs {
+		if p.kept[run] {
+			kept = append(kept, *run)
 		}
 	}
-	for _, s := range results.Summarise(kept) {
-		if v, err := (Gate{field: name, by: Reference}).value(&s); err == nil {
-			return &v
+	for _, summary := range results.Summarise(kept) {
+		if value, err := (Gate{field: name, by: Reference}).value(&summary); err == nil {
+			return &value
 		}
 	}
 	return nil
@@ -249,9 +249,9 @@ func racy(p *pair) (out []*sample) {
 		share                  func(*results.Run) (float64, bool)
 	}{
 		{Leak, results.LeakProperty, "% of the units over quota", false,
-			func(r *results.Run) (float64, bool) { return r.Leak.PctOfOverQuota, true }},
+			func(run *results.Run) (float64, bool) { return run.Leak.PctOfOverQuota, true }},
 		{FalseRejects, results.FalseRejectProperty, "% of valid requests", true,
-			func(r *results.Run) (float64, bool) { return r.FalseRejects.PctOfValid, true }},
+			func(run *results.Run) (float64, bool) { return run.FalseRejects.PctOfValid, true }},
 	} {
 		if exactly(p.base, x.property) || exactly(p.head, x.property) {
 			continue
@@ -277,9 +277,9 @@ func processor(p *pair) []*sample {
 // fill takes the valid rounds of both sides that have the figure.
 func (s *sample) fill(of func(*results.Run) (float64, bool)) {
 	values := func(runs []*results.Run) (out []float64) {
-		for _, r := range runs {
-			if v, ok := of(r); ok && r.Audit.Valid && !r.Partial {
-				out = append(out, v)
+		for _, run := range runs {
+			if value, ok := of(run); ok && run.Audit.Valid && !run.Partial {
+				out = append(out, value)
 			}
 		}
 		return out
@@ -289,42 +289,42 @@ func (s *sample) fill(of func(*results.Run) (float64, bool)) {
 }
 
 // judge tests all samples. Those that are gated share the error.
-func (c *Comparison) judge(all []*sample, o *Options) {
+func (c *Comparison) judge(all []*sample, options *Options) {
 	gated := 0
-	for _, s := range all {
-		if !s.row.Advisory {
+	for _, sample := range all {
+		if !sample.row.Advisory {
 			gated++
 		}
 	}
-	for _, s := range all {
-		alpha := o.Rule.Alpha
-		if !s.row.Advisory && !o.Rule.Each {
+	for _, sample := range all {
+		alpha := options.Rule.Alpha
+		if !sample.row.Advisory && !options.Rule.Each {
 			alpha /= float64(gated)
 		}
-		t := o.Rule.Test(s.base, s.head, alpha, s.middle)
-		s.row.Test = &t
-		s.row.Verdict, s.row.Detail = o.Rule.verdict(&t, s.doubt)
-		c.add(s.p, s.row)
+		test := options.Rule.Test(sample.base, sample.head, alpha, sample.middle)
+		sample.row.Test = &test
+		sample.row.Verdict, sample.row.Detail = options.Rule.verdict(&test, sample.doubt)
+		c.add(sample.p, sample.row)
 	}
 }
 
 // verdict that follows from a test.
-func (r Rule) verdict(t *Test, doubt string) (Verdict, string) {
+func (r Rule) verdict(test *Test, doubt string) (Verdict, string) {
 	switch {
-	case doubt != "" && (t.Shown || t.Reverse):
+	case doubt != "" && (test.Shown || test.Reverse):
 		return Inconclusive, doubt
-	case t.Shown:
+	case test.Shown:
 		return Worse, ""
-	case t.Reverse:
+	case test.Reverse:
 		return Better, ""
 	case doubt != "":
 		return Inconclusive, doubt
-	case t.Smallest == 0:
-		return Inconclusive, fmt.Sprintf("%d and %d rounds are too few, or too different, to show any worsening", t.BaseRounds, t.HeadRounds)
-	case t.Smallest > r.Promised:
-		return Inconclusive, fmt.Sprintf("these rounds show a worsening of %s at the least", format.Pct(100*t.Smallest))
-	case t.Change >= r.Promised:
-		return Inconclusive, fmt.Sprintf("the rounds differ by %s, which may be chance", format.Pct(100*t.Change))
+	case test.Smallest == 0:
+		return Inconclusive, fmt.Sprintf("%d and %d rounds are too few, or too different, to show any worsening", test.BaseRounds, test.HeadRounds)
+	case test.Smallest > r.Promised:
+		return Inconclusive, fmt.Sprintf("these rounds show a worsening of %s at the least", format.Pct(100*test.Smallest))
+	case test.Change >= r.Promised:
+		return Inconclusive, fmt.Sprintf("the rounds differ by %s, which may be chance", format.Pct(100*test.Change))
 	}
 	return Same, ""
 }

@@ -21,15 +21,15 @@ type column[T any] struct {
 // table renders rows as RFC 4180 has it, except for line ends of one character.
 func table[T any](columns []column[T], rows []T) ([]byte, error) {
 	lines := make([][]string, 1+len(rows))
-	for _, c := range columns {
-		lines[0] = append(lines[0], format.Cell(c.name))
+	for _, column := range columns {
+		lines[0] = append(lines[0], format.Cell(column.name))
 		for i, row := range rows {
-			lines[1+i] = append(lines[1+i], c.of(row))
+			lines[1+i] = append(lines[1+i], column.of(row))
 		}
 	}
-	var b bytes.Buffer
-	err := csv.NewWriter(&b).WriteAll(lines)
-	return b.Bytes(), err
+	var buffer bytes.Buffer
+	err := csv.NewWriter(&buffer).WriteAll(lines)
+	return buffer.Bytes(), err
 }
 
 // word is a column of text that may come from anywhere.
@@ -66,21 +66,21 @@ func optional[T any](c column[T], has func(T) bool) column[T] {
 // per second, and costs are per decision. What a run does not have is empty. Columns that
 // begin with all_ are of all kept rounds together, as reports show them, and the same in
 // every row of a strategy.
-func RunsCSV(f *results.File) ([]byte, error) {
+func RunsCSV(file *results.File) ([]byte, error) {
 	var rows []*results.Run
 	of := map[*run]*results.Summary{}
-	for _, g := range grouped(f) {
-		for _, r := range g.runs {
-			of[r] = g.of
+	for _, group := range grouped(file) {
+		for _, run := range group.runs {
+			of[run] = group.of
 		}
 	}
-	for i := range f.Runs {
-		rows = append(rows, &f.Runs[i])
-		if p := f.Runs[i].Paced; p != nil {
-			rows = append(rows, p)
+	for i := range file.Runs {
+		rows = append(rows, &file.Runs[i])
+		if run := file.Runs[i].Paced; run != nil {
+			rows = append(rows, run)
 		}
 	}
-	columns := []column[*run]{word("kind", func(*run) string { return f.Kind })}
+	columns := []column[*run]{word("kind", func(*run) string { return file.Kind })}
 	columns = slices.Concat(columns, setting, counted("requests"), counted("speed"), kept(of), counted("latency"), counted("delay"))
 	columns = slices.Concat(columns, counted("correctness"), []column[*run]{guarantee}, counted("cost"), counted("settlement"))
 	return table(columns, rows)
@@ -90,9 +90,9 @@ func RunsCSV(f *results.File) ([]byte, error) {
 func counted(name string) (out []column[*run]) {
 	group := figures.Group(name)
 	for i := range group {
-		if f := &group[i]; f.CSV != "" {
-			value := decimal(f.CSV, func(r *run) float64 { v, _ := f.Round(r); return v })
-			out = append(out, optional(value, func(r *run) bool { _, ok := f.Round(r); return ok }))
+		if figure := &group[i]; figure.CSV != "" {
+			value := decimal(figure.CSV, func(r *run) float64 { value, _ := figure.Round(r); return value })
+			out = append(out, optional(value, func(r *run) bool { _, ok := figure.Round(r); return ok }))
 		}
 	}
 	return out
@@ -119,8 +119,8 @@ var setting = []column[*run]{
 	flag("disturbed", func(r *run) bool { return r.Audit.Disturbed() }),
 	word("findings", func(r *run) string {
 		var codes []string
-		for _, x := range r.Audit.Reasons {
-			codes = append(codes, x.Code)
+		for _, reason := range r.Audit.Reasons {
+			codes = append(codes, reason.Code)
 		}
 		return strings.Join(codes, " ")
 	}),
@@ -135,7 +135,7 @@ func kept(of map[*run]*results.Summary) []column[*run] {
 	}
 	for _, key := range []string{"p50", "p99"} {
 		at := func(r *run) results.Percentile { return figures.Of(key).Percentile(of[r]) }
-		shown := func(r *run) bool { p := at(r); return p.Shown() }
+		shown := func(r *run) bool { percentile := at(r); return percentile.Shown() }
 		interval := func(r *run) bool { return shown(r) && at(r).Coverage > 0 }
 		out = append(out,
 			word("all_"+key, func(r *run) string { return figures.Of(key).Timing(of[r]).String() }),
@@ -148,8 +148,8 @@ func kept(of map[*run]*results.Summary) []column[*run] {
 
 var guarantee = word("guarantee", func(r *run) string {
 	var verdicts []string
-	for _, c := range r.Guarantee {
-		verdicts = append(verdicts, c.Property+" "+c.Verdict)
+	for _, clause := range r.Guarantee {
+		verdicts = append(verdicts, clause.Property+" "+clause.Verdict)
 	}
 	return strings.Join(verdicts, ", ")
 })
@@ -163,11 +163,11 @@ type sought struct {
 
 // ExplorationCSV renders a row per search and property that was looked for: whether a
 // schedule breaks it, and the shortest one that was found.
-func ExplorationCSV(x *results.Exploration) ([]byte, error) {
+func ExplorationCSV(exploration *results.Exploration) ([]byte, error) {
 	var rows []sought
-	for _, s := range x.Searches {
-		for _, p := range s.Properties {
-			rows = append(rows, sought{s, p, s.Found(p)})
+	for _, search := range exploration.Searches {
+		for _, property := range search.Properties {
+			rows = append(rows, sought{search, property, search.Found(property)})
 		}
 	}
 	found := func(r sought) bool { return r.f != nil }

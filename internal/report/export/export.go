@@ -21,9 +21,9 @@ type Metric struct {
 // Units are the lines of the benchmark format which say whether more or less of a unit
 // is better. Those of times are known.
 var Units = func() (lines string) {
-	for _, f := range figures.All() {
-		if f.Bench != "" && f.Better != figures.Neither && f.Unit != figures.Nanoseconds {
-			lines += "Unit " + f.Bench + " better=" + string(f.Better) + "\n"
+	for _, figure := range figures.All() {
+		if figure.Bench != "" && figure.Better != figures.Neither && figure.Unit != figures.Nanoseconds {
+			lines += "Unit " + figure.Bench + " better=" + string(figure.Better) + "\n"
 		}
 	}
 	return lines
@@ -32,41 +32,41 @@ var Units = func() (lines string) {
 // Metrics are the figures of a round. The leak is always among them. Left out is what
 // the strategy promises to be 0, as long as it is: false rejects if a clause allows
 // none, and drift if no leak is allowed either.
-func Metrics(r *results.Run) []Metric {
-	return append(clocked(r), Correctness(r)...)
+func Metrics(run *results.Run) []Metric {
+	return append(clocked(run), Correctness(run)...)
 }
 
 // clocked are those of [Metrics] that are measured on a clock. Only a closed loop has
 // a time per decision: an open one has a rate that was asked for. The ratio is the
 // throughput divided by that of the reference loop of the same round.
-func clocked(r *results.Run) []Metric {
+func clocked(run *results.Run) []Metric {
 	keys := []string{"time", "ratio", "service.p99", "response.p99", "others"}
-	if r.Params.Loop == results.OpenLoop {
+	if run.Params.Loop == results.OpenLoop {
 		keys = keys[2:]
 	}
-	return metrics(r, keys...)
+	return metrics(run, keys...)
 }
 
-func metrics(r *results.Run, keys ...string) (out []Metric) {
+func metrics(run *results.Run, keys ...string) (out []Metric) {
 	for _, k := range keys {
-		f := figures.Of(k)
-		if v, ok := f.Round(r); ok {
-			out = append(out, Metric{f.Bench, v})
+		figure := figures.Of(k)
+		if value, ok := figure.Round(run); ok {
+			out = append(out, Metric{figure.Bench, value})
 		}
 	}
 	return out
 }
 
 // Correctness are those of [Metrics] that need no clock.
-func Correctness(r *results.Run) []Metric {
-	out := metrics(r, "leak-per-request", "all-commands")
-	noRejects := r.FalseRejects.Count == 0 && r.AllowsNone(results.FalseRejectProperty)
+func Correctness(run *results.Run) []Metric {
+	out := metrics(run, "leak-per-request", "all-commands")
+	noRejects := run.FalseRejects.Count == 0 && run.AllowsNone(results.FalseRejectProperty)
 	if !noRejects {
-		out = append(out, metrics(r, "false-rejects-pct")...)
+		out = append(out, metrics(run, "false-rejects-pct")...)
 	}
-	exact := noRejects && r.AllowsNone(results.LeakProperty)
-	if r.Drift != nil && (!exact || r.Drift.Units != 0) {
-		out = append(out, metrics(r, "drift-pct")...)
+	exact := noRejects && run.AllowsNone(results.LeakProperty)
+	if run.Drift != nil && (!exact || run.Drift.Units != 0) {
+		out = append(out, metrics(run, "drift-pct")...)
 	}
 	return out
 }
@@ -80,28 +80,28 @@ type group struct {
 
 // timed are the rounds behind the timings.
 func (g *group) timed() []*results.Run {
-	return slices.DeleteFunc(slices.Clone(g.runs), func(r *results.Run) bool { return !g.of.Keeps(r.Repetition) })
+	return slices.DeleteFunc(slices.Clone(g.runs), func(run *results.Run) bool { return !g.of.Keeps(run.Repetition) })
 }
 
 // grouped puts the rounds of each strategy and setting together, in order of
 // appearance. The open loop next to a closed one is a group of its own.
-func grouped(f *results.File) (out []group) {
+func grouped(file *results.File) (out []group) {
 	condensed := map[string]*results.Summary{}
 	of := map[string]*results.Summary{}
-	summaries := f.Summarised()
+	summaries := file.Summarised()
 	for i := range summaries {
 		condensed[summaries[i].Key] = &summaries[i]
 	}
 	var rounds collect.By[string, *results.Run]
-	add := func(r *results.Run, s *results.Summary) {
-		rounds.Add(r.Key(), r)
-		of[r.Key()] = cmp.Or(of[r.Key()], s)
+	add := func(run *results.Run, summary *results.Summary) {
+		rounds.Add(run.Key(), run)
+		of[run.Key()] = cmp.Or(of[run.Key()], summary)
 	}
-	for i := range f.Runs {
-		s := condensed[f.Runs[i].Key()]
-		add(&f.Runs[i], s)
-		if p := f.Runs[i].Paced; p != nil {
-			add(p, s.Paced)
+	for i := range file.Runs {
+		summary := condensed[file.Runs[i].Key()]
+		add(&file.Runs[i], summary)
+		if run := file.Runs[i].Paced; run != nil {
+			add(run, summary.Paced)
 		}
 	}
 	for _, key := range rounds.Keys {

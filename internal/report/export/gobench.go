@@ -28,53 +28,53 @@ func SubName(label, workload string) string {
 // keys, by the names of parameters in a results file. Rounds that are not behind the timings of reports have none here, and rounds whose
 // correctness figures do not count are left out with a comment. Stores are named as the benchmark
 // names them, since figures on different ones are not compared.
-func GoBench(f *results.File) []byte {
-	var b bytes.Buffer
-	host := &f.Provenance.Host
+func GoBench(file *results.File) []byte {
+	var buffer bytes.Buffer
+	host := &file.Provenance.Host
 	for _, x := range [][2]string{{"goos", host.OS}, {"goarch", host.Arch}, {"pkg", "github.com/quotabench/quotabench"}, {"cpu", host.Model}} {
 		if x[1] != "" {
-			fmt.Fprintf(&b, "%s: %s\n", x[0], format.Plain(x[1]))
+			fmt.Fprintf(&buffer, "%s: %s\n", x[0], format.Plain(x[1]))
 		}
 	}
-	for _, name := range f.StoreNames() {
-		s := f.Stores[name]
-		fmt.Fprintf(&b, "%s: %s\n", name, format.Plain(format.Join("; ", format.Join(" ", s.Kind, s.Version), s.Durability, s.Detail)))
+	for _, name := range file.StoreNames() {
+		store := file.Stores[name]
+		fmt.Fprintf(&buffer, "%s: %s\n", name, format.Plain(format.Join("; ", format.Join(" ", store.Kind, store.Version), store.Durability, store.Detail)))
 	}
-	b.WriteString(Units)
-	groups := grouped(f)
+	buffer.WriteString(Units)
+	groups := grouped(file)
 	keys := further(groups)
-	for _, g := range groups {
-		counts := g.timed()
-		for _, r := range g.runs {
-			if !r.Audit.Valid {
-				fmt.Fprintf(&b, "# left out: %s\n", format.Plain(r.Err().Error()))
+	for _, group := range groups {
+		counts := group.timed()
+		for _, run := range group.runs {
+			if !run.Audit.Valid {
+				fmt.Fprintf(&buffer, "# left out: %s\n", format.Plain(run.Err().Error()))
 				continue
 			}
-			metrics := Correctness(r)
-			if slices.Contains(counts, r) {
-				metrics = append(clocked(r), metrics...)
+			metrics := Correctness(run)
+			if slices.Contains(counts, run) {
+				metrics = append(clocked(run), metrics...)
 			}
-			fmt.Fprintf(&b, "Benchmark%s\t%d", benchName(f, r, keys), r.Issued)
-			for _, m := range metrics {
-				fmt.Fprintf(&b, "\t%s %s", strconv.FormatFloat(m.Value, 'g', -1, 64), m.Unit)
+			fmt.Fprintf(&buffer, "Benchmark%s\t%d", benchName(file, run, keys), run.Issued)
+			for _, metric := range metrics {
+				fmt.Fprintf(&buffer, "\t%s %s", strconv.FormatFloat(metric.Value, 'g', -1, 64), metric.Unit)
 			}
-			b.WriteString("\n")
+			buffer.WriteString("\n")
 		}
 	}
-	return b.Bytes()
+	return buffer.Bytes()
 }
 
 // further are the parameters in which runs of the same name and loop differ, and the loop if one is open.
 func further(groups []group) (keys []string) {
 	first := map[string]map[string]string{}
-	for _, g := range groups {
-		r := g.runs[0]
-		given := parameters(r)
+	for _, group := range groups {
+		run := group.runs[0]
+		given := parameters(run)
 		if given["loop"] != "" {
 			keys = append(keys, "loop")
 		}
 		// The open loop next to a closed one differs from it by what makes it open.
-		name := SubName(r.Params.Label, r.Workload) + "/" + r.Params.Loop
+		name := SubName(run.Params.Label, run.Workload) + "/" + run.Params.Loop
 		if first[name] == nil {
 			first[name] = given
 		}
@@ -90,13 +90,13 @@ func further(groups []group) (keys []string) {
 
 // parameters are what tells runs of a strategy under a workload apart, by the names in a results file, except that those of the
 // workload are "parameters". A closed loop is empty, as is what has no value.
-func parameters(r *results.Run) map[string]string {
-	p := r.Params.Compared()
-	given := format.List(slices.Sorted(maps.Keys(p.Workload)), ",", func(k string) string { return k + "=" + p.Workload[k] })
-	out := map[string]string{"policy": r.Policy, "parameters": given}
-	p.Workload = nil
-	p.Point = nil // the latter repeats others
-	all := reflect.ValueOf(p)
+func parameters(run *results.Run) map[string]string {
+	params := run.Params.Compared()
+	given := format.List(slices.Sorted(maps.Keys(params.Workload)), ",", func(k string) string { return k + "=" + params.Workload[k] })
+	out := map[string]string{"policy": run.Policy, "parameters": given}
+	params.Workload = nil
+	params.Point = nil // the latter repeats others
+	all := reflect.ValueOf(params)
 	for i := range all.NumField() {
 		name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")
 		value := all.Field(i).Interface()
@@ -112,19 +112,19 @@ func parameters(r *results.Run) map[string]string {
 }
 
 // benchName is the name after "Benchmark", as the testing package writes it.
-func benchName(f *results.File, r *results.Run, keys []string) string {
-	name := Benchmark + "/" + SubName(r.Params.Label, r.Workload)
-	if f.Kind == results.Simulated {
+func benchName(file *results.File, run *results.Run, keys []string) string {
+	name := Benchmark + "/" + SubName(run.Params.Label, run.Workload)
+	if file.Kind == results.Simulated {
 		name += "/kind=" + results.Simulated
 	}
-	given := parameters(r)
+	given := parameters(run)
 	for _, key := range keys {
-		if v := given[key]; v != "" {
-			name += "/" + key + "=" + strings.ReplaceAll(v, "/", "_")
+		if text := given[key]; text != "" {
+			name += "/" + key + "=" + strings.ReplaceAll(text, "/", "_")
 		}
 	}
 	// The testing package names the processors of the process, wherever a run is placed.
-	if procs := f.Provenance.Host.CPUs; procs > 1 {
+	if procs := file.Provenance.Host.CPUs; procs > 1 {
 		name += "-" + strconv.Itoa(procs)
 	}
 	return rewritten(name)
@@ -132,17 +132,17 @@ func benchName(f *results.File, r *results.Run, keys []string) string {
 
 // rewritten has no space and nothing that cannot be printed, as in testing.
 func rewritten(name string) string {
-	var b strings.Builder
+	var builder strings.Builder
 	for _, r := range name {
 		switch {
 		case r == ' ' || r == '\u00a0':
-			b.WriteByte('_')
+			builder.WriteByte('_')
 		case !strconv.IsPrint(r):
-			s := strconv.QuoteRune(r)
-			b.WriteString(s[1 : len(s)-1])
+			text := strconv.QuoteRune(r)
+			builder.WriteString(text[1 : len(text)-1])
 		default:
-			b.WriteRune(r)
+			builder.WriteRune(r)
 		}
 	}
-	return b.String()
+	return builder.String()
 }

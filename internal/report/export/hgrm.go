@@ -26,12 +26,12 @@ var ErrNoHistogram = errors.New("the record holds no histogram of a latency")
 
 // HGRM renders the latencies of all kept rounds together: the same that reports take their
 // percentiles from.
-func HGRM(f *results.File) ([]Percentiles, error) {
+func HGRM(file *results.File) ([]Percentiles, error) {
 	var out []Percentiles
 	number := map[string]int{}
-	for _, g := range grouped(f) {
-		first := g.runs[0]
-		runs := g.timed()
+	for _, group := range grouped(file) {
+		first := group.runs[0]
+		runs := group.timed()
 		of := first.Params.Label + "-" + first.Params.Loop
 		number[of]++
 		for _, kind := range kinds {
@@ -42,17 +42,17 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 			if merged == nil || merged.Count() == 0 {
 				continue
 			}
-			var b bytes.Buffer
-			fmt.Fprintf(&b, "#[%s time of %s under %s, limit %d, %s loop, %s, in microseconds]\n", kind.name, format.Plain(first.Params.Label),
+			var buffer bytes.Buffer
+			fmt.Fprintf(&buffer, "#[%s time of %s under %s, limit %d, %s loop, %s, in microseconds]\n", kind.name, format.Plain(first.Params.Label),
 				format.Plain(first.Workload), first.Params.Limit, first.Params.Loop, format.Number(rounds, "round"))
-			if err := merged.WriteHGRM(&b); err != nil {
+			if err := merged.WriteHGRM(&buffer); err != nil {
 				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
 			}
 			name := of + "-" + kind.name
 			if n := number[of]; n > 1 {
 				name += "-" + strconv.Itoa(n)
 			}
-			out = append(out, Percentiles{name, b.Bytes()})
+			out = append(out, Percentiles{name, buffer.Bytes()})
 		}
 	}
 	if len(out) == 0 {
@@ -63,37 +63,37 @@ func HGRM(f *results.File) ([]Percentiles, error) {
 
 var kinds = []struct {
 	name string
-	of   func(r *results.Run) *results.Latency
+	of   func(run *results.Run) *results.Latency
 }{
-	{"service", func(r *results.Run) *results.Latency { return &r.Service }},
-	{"response", func(r *results.Run) *results.Latency { return r.Response }},
-	{"settlement", func(r *results.Run) *results.Latency {
-		if r.Settlement == nil {
+	{"service", func(run *results.Run) *results.Latency { return &run.Service }},
+	{"response", func(run *results.Run) *results.Latency { return run.Response }},
+	{"settlement", func(run *results.Run) *results.Latency {
+		if run.Settlement == nil {
 			return nil
 		}
-		return &r.Settlement.Service
+		return &run.Settlement.Service
 	}},
 }
 
 // over adds the histograms of all rounds up; nil if a round has none that can be
 // added, since a part of the rounds would pass for all.
 func over(runs []*results.Run, of func(*results.Run) *results.Latency) (merged *results.Histogram, rounds int, err error) {
-	for _, r := range runs {
-		l := of(r)
-		if l == nil || l.Samples == 0 {
+	for _, run := range runs {
+		latency := of(run)
+		if latency == nil || latency.Samples == 0 {
 			continue
 		}
-		h, err := l.Decode()
+		histogram, err := latency.Decode()
 		if err != nil {
 			return nil, 0, err
 		}
-		if h == nil {
+		if histogram == nil {
 			return nil, 0, nil
 		}
 		if merged == nil {
 			merged = results.NewHistogram()
 		}
-		merged.Merge(h)
+		merged.Merge(histogram)
 		rounds++
 	}
 	return merged, rounds, nil

@@ -110,8 +110,8 @@ var byKey = sync.OnceValue(func() map[string]*Figure {
 
 // Of is the figure with a key. It panics if there is none: keys are written by programmers.
 func Of(key string) *Figure {
-	if f := Lookup(key); f != nil {
-		return f
+	if figure := Lookup(key); figure != nil {
+		return figure
 	}
 	panic("figures: there is no " + key)
 }
@@ -121,9 +121,9 @@ func Lookup(key string) *Figure { return byKey()[key] }
 
 // Keys are those of the figures that a summary has, sorted.
 func Keys() (out []string) {
-	for _, f := range All() {
-		if f.of != nil || f.From != "" {
-			out = append(out, f.Key)
+	for _, figure := range All() {
+		if figure.of != nil || figure.From != "" {
+			out = append(out, figure.Key)
 		}
 	}
 	slices.Sort(out)
@@ -132,21 +132,21 @@ func Keys() (out []string) {
 
 // Value is the figure over all rounds. An error says why there is none, or why it does
 // not count.
-func (f *Figure) Value(s *results.Summary) (float64, error) {
+func (f *Figure) Value(summary *results.Summary) (float64, error) {
 	if f.AtRate {
-		s = s.AtRate()
+		summary = summary.AtRate()
 	}
 	switch {
-	case f.Counts == Valid && !s.Counts():
+	case f.Counts == Valid && !summary.Counts():
 		return 0, errInvalid
 	case f.of != nil:
-		x, ok := f.of(s)
+		value, ok := f.of(summary)
 		if !ok {
 			return 0, errors.New(f.Missing)
 		}
-		return x, nil
+		return value, nil
 	}
-	v, ok := f.in(s)
+	v, ok := f.in(summary)
 	if !ok {
 		return 0, errors.New(f.Missing)
 	}
@@ -163,68 +163,68 @@ func (f *Figure) Value(s *results.Summary) (float64, error) {
 }
 
 // Round is the figure of one round, if the round has it.
-func (f *Figure) Round(r *results.Run) (float64, bool) {
+func (f *Figure) Round(run *results.Run) (float64, bool) {
 	if f.run != nil {
-		return f.run(r)
+		return f.run(run)
 	}
-	var of any = r
+	var value any = run
 	from, latency := strings.CutPrefix(cmp.Or(f.RoundFrom, f.From), "latency.")
 	if latency {
-		of = r.Latency()
+		value = run.Latency()
 	}
-	v, ok := At(reflect.ValueOf(of), from)
+	v, ok := At(reflect.ValueOf(value), from)
 	x := Numeric(v)
 	return x, ok && (x > 0 || !f.Blank)
 }
 
 // UnitOf is what a round's number counts, in the policy's own unit if it counts those.
-func (f *Figure) UnitOf(r *results.Run) string {
+func (f *Figure) UnitOf(run *results.Run) string {
 	if f.Unit == Units {
-		return r.Params.Unit
+		return run.Params.Unit
 	}
 	return f.Noun
 }
 
 // Percentile is the percentile over all rounds of a figure that is one.
-func (f *Figure) Percentile(s *results.Summary) results.Percentile {
+func (f *Figure) Percentile(summary *results.Summary) results.Percentile {
 	if f.AtRate {
-		s = s.AtRate()
+		summary = summary.AtRate()
 	}
-	v, ok := f.in(s)
+	value, ok := f.in(summary)
 	if !ok {
 		return results.Percentile{Status: results.NoSamples}
 	}
-	p, _ := v.Interface().(results.Percentile)
-	return p
+	percentile, _ := value.Interface().(results.Percentile)
+	return percentile
 }
 
 // in finds the figure in a summary, of which the right loop has been taken. One of no round is missing.
-func (f *Figure) in(s *results.Summary) (reflect.Value, bool) {
+func (f *Figure) in(summary *results.Summary) (reflect.Value, bool) {
 	if rest, ok := strings.CutPrefix(f.From, "latency."); ok {
-		return At(reflect.ValueOf(s.Latency()), rest)
+		return At(reflect.ValueOf(summary.Latency()), rest)
 	}
-	v, ok := At(reflect.ValueOf(s), f.From)
-	if ok && v.Type() == reflect.TypeFor[results.Figure]() {
-		ok = v.FieldByName("Rounds").Int() > 0
+	value, ok := At(reflect.ValueOf(summary), f.From)
+	if ok && value.Type() == reflect.TypeFor[results.Figure]() {
+		ok = value.FieldByName("Rounds").Int() > 0
 	}
-	return v, ok
+	return value, ok
 }
 
 // At follows a path of JSON names. It finds nothing if a part is absent.
-func At(v reflect.Value, path string) (reflect.Value, bool) {
+func At(value reflect.Value, path string) (reflect.Value, bool) {
 	for name := range strings.SplitSeq(path, ".") {
-		v = reflect.Indirect(v)
-		if path == "" || !v.IsValid() || v.Kind() != reflect.Struct {
-			return v, false
+		value = reflect.Indirect(value)
+		if path == "" || !value.IsValid() || value.Kind() != reflect.Struct {
+			return value, false
 		}
-		index, ok := field(v.Type(), name)
+		index, ok := field(value.Type(), name)
 		if !ok {
-			return v, false
+			return value, false
 		}
-		v = v.FieldByIndex(index)
+		value = value.FieldByIndex(index)
 	}
-	v = reflect.Indirect(v)
-	return v, v.IsValid()
+	value = reflect.Indirect(value)
+	return value, value.IsValid()
 }
 
 type fieldName struct {
@@ -234,26 +234,26 @@ type fieldName struct {
 
 var fields sync.Map // index by fieldName, since a table asks for the same ones in every row
 
-func field(t reflect.Type, name string) ([]int, bool) {
-	if index, ok := fields.Load(fieldName{t, name}); ok {
+func field(kind reflect.Type, name string) ([]int, bool) {
+	if index, ok := fields.Load(fieldName{kind, name}); ok {
 		return index.([]int), true
 	}
-	for _, f := range reflect.VisibleFields(t) {
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
-			fields.Store(fieldName{t, name}, f.Index)
-			return f.Index, true
+	for _, field := range reflect.VisibleFields(kind) {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
+			fields.Store(fieldName{kind, name}, field.Index)
+			return field.Index, true
 		}
 	}
 	return nil, false
 }
 
 // Numeric is the number of a field; 0 if it is none.
-func Numeric(v reflect.Value) float64 {
+func Numeric(value reflect.Value) float64 {
 	switch {
-	case v.CanInt():
-		return float64(v.Int())
-	case v.CanFloat():
-		return v.Float()
+	case value.CanInt():
+		return float64(value.Int())
+	case value.CanFloat():
+		return value.Float()
 	}
 	return 0
 }

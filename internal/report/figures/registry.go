@@ -28,17 +28,17 @@ type registry struct {
 
 // declared reads the declarations, and gives figures the functions that have their keys.
 var declared = sync.OnceValue(func() (r registry) {
-	d := json.NewDecoder(bytes.NewReader(declarations))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(declarations))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r); err != nil {
 		panic("figures.json: " + err.Error())
 	}
 	for _, g := range r.Groups {
 		for i := range g.Figures {
-			f := &g.Figures[i]
-			f.of = computed[f.Key]
-			f.run = ofRound[f.Key]
-			f.text = shown[f.Key]
+			figure := &g.Figures[i]
+			figure.of = computed[figure.Key]
+			figure.run = ofRound[figure.Key]
+			figure.text = shown[figure.Key]
 		}
 	}
 	return r
@@ -72,29 +72,35 @@ func All() (out []Figure) {
 
 // computed are figures over all rounds that no summary has as they are, by key. They are missing if ok
 // is false.
-var computed = map[string]func(*results.Summary) (x float64, ok bool){
-	"admitted-pct":     func(s *results.Summary) (float64, bool) { return s.AdmittedPct(), true },
-	"errors-pct":       func(s *results.Summary) (float64, bool) { return results.Percent(s.Errors, s.Issued), true },
-	"job-p99":          jobP99,
-	"others":           func(s *results.Summary) (float64, bool) { return 100 * s.OthersShare, s.OthersShare > 0 },
-	"leak-tier":        func(s *results.Summary) (float64, bool) { return worstTier(s.LeakTiers) },
+var computed = map[string]func(*results.Summary) (value float64, ok bool){
+	"admitted-pct": func(summary *results.Summary) (float64, bool) { return summary.AdmittedPct(), true },
+	"errors-pct": func(summary *results.Summary) (float64, bool) {
+		return results.Percent(summary.Errors, summary.Issued), true
+	},
+	"job-p99": jobP99,
+	"others": func(summary *results.Summary) (float64, bool) {
+		return 100 * summary.OthersShare, summary.OthersShare > 0
+	},
+	"leak-tier":        func(summary *results.Summary) (float64, bool) { return worstTier(summary.LeakTiers) },
 	"drift":            tier((*results.Summary).AtRest),
 	"drift-after-jobs": tier((*results.Summary).AfterJobs),
-	"lost":             func(s *results.Summary) (float64, bool) { return s.Drift.Lost() },
+	"lost":             func(summary *results.Summary) (float64, bool) { return summary.Drift.Lost() },
 	"violations":       violations,
-	"all-commands":     func(s *results.Summary) (float64, bool) { return s.Cost.PerDecision(), true },
+	"all-commands":     func(summary *results.Summary) (float64, bool) { return summary.Cost.PerDecision(), true },
 }
 
 // ofRound are the same of one round.
-var ofRound = map[string]func(*results.Run) (x float64, ok bool){
-	"time":             timePerDecision,
-	"ratio":            ratio,
-	"job-p99":          (*results.Run).JobP99,
-	"others":           func(r *results.Run) (float64, bool) { return 100 * r.OthersShare, r.OthersShare > 0 },
-	"lost":             func(r *results.Run) (float64, bool) { return r.Drift.Lost() },
-	"leak-tier":        func(r *results.Run) (float64, bool) { return worstTier(r.LeakTiers) },
-	"leak-per-request": func(r *results.Run) (float64, bool) { return float64(r.Leak.Units) / float64(max(r.Issued, 1)), true },
-	"all-commands":     func(r *results.Run) (float64, bool) { return r.Cost.PerDecision(), true },
+var ofRound = map[string]func(*results.Run) (value float64, ok bool){
+	"time":      timePerDecision,
+	"ratio":     ratio,
+	"job-p99":   (*results.Run).JobP99,
+	"others":    func(run *results.Run) (float64, bool) { return 100 * run.OthersShare, run.OthersShare > 0 },
+	"lost":      func(run *results.Run) (float64, bool) { return run.Drift.Lost() },
+	"leak-tier": func(run *results.Run) (float64, bool) { return worstTier(run.LeakTiers) },
+	"leak-per-request": func(run *results.Run) (float64, bool) {
+		return float64(run.Leak.Units) / float64(max(run.Issued, 1)), true
+	},
+	"all-commands": func(run *results.Run) (float64, bool) { return run.Cost.PerDecision(), true },
 }
 
 // shown are figures that tables show in a form of their own.
@@ -108,56 +114,56 @@ var shown = map[string]func(*results.Summary, *Notes) string{
 	"leaked-trials":    trials,
 	"false-rejects":    falseRejects,
 	"drift":            drift,
-	"rolling":          rolling(func(r *results.Rolling, _ string) string { return format.Digits(r.Multiple) + " x limit" }),
-	"rolling-units":    rolling(func(r *results.Rolling, unit string) string { return format.Units(r.WorstUnits, unit) }),
-	"rolling-leak":     rolling(func(r *results.Rolling, _ string) string { return format.Range(r.Units, r.Possible) }),
+	"rolling":          rolling(func(rolling *results.Rolling, _ string) string { return format.Digits(rolling.Multiple) + " x limit" }),
+	"rolling-units":    rolling(func(rolling *results.Rolling, unit string) string { return format.Units(rolling.WorstUnits, unit) }),
+	"rolling-leak":     rolling(func(rolling *results.Rolling, _ string) string { return format.Range(rolling.Units, rolling.Possible) }),
 	"sql":              statements,
 	"keys-without-ttl": keysWithoutTTL,
-	"client-cpu":       micros(func(c *results.Cost) float64 { return c.ClientCPU }),
-	"redis-cpu":        micros(func(c *results.Cost) float64 { return c.RedisCPU }),
-	"postgres-cpu":     micros(func(c *results.Cost) float64 { return c.PostgresCPU }),
-	"run-queue":        micros(func(c *results.Cost) float64 { return c.RunQueue }),
+	"client-cpu":       micros(func(cost *results.Cost) float64 { return cost.ClientCPU }),
+	"redis-cpu":        micros(func(cost *results.Cost) float64 { return cost.RedisCPU }),
+	"postgres-cpu":     micros(func(cost *results.Cost) float64 { return cost.PostgresCPU }),
+	"run-queue":        micros(func(cost *results.Cost) float64 { return cost.RunQueue }),
 }
 
-func timePerDecision(r *results.Run) (float64, bool) {
-	if r.Issued == 0 || r.Params.Loop == results.OpenLoop {
+func timePerDecision(run *results.Run) (float64, bool) {
+	if run.Issued == 0 || run.Params.Loop == results.OpenLoop {
 		return 0, false
 	}
-	return float64(r.ElapsedNS) / float64(r.Issued), true
+	return float64(run.ElapsedNS) / float64(run.Issued), true
 }
 
-func ratio(r *results.Run) (float64, bool) {
-	return r.ThroughputPerS / r.ReferencePerS, r.ReferencePerS > 0
+func ratio(run *results.Run) (float64, bool) {
+	return run.ThroughputPerS / run.ReferencePerS, run.ReferencePerS > 0
 }
 
-func jobP99(s *results.Summary) (x float64, ok bool) {
-	if s.JobP99 == nil {
+func jobP99(summary *results.Summary) (value float64, ok bool) {
+	if summary.JobP99 == nil {
 		return 0, false
 	}
-	return s.JobP99.Value, true
+	return summary.JobP99.Value, true
 }
 
 // worstTier is the leak of the tier that let most through.
-func worstTier(leak map[string]int64) (x float64, ok bool) {
+func worstTier(leak map[string]int64) (value float64, ok bool) {
 	for _, n := range leak {
-		x = max(x, float64(n))
+		value = max(value, float64(n))
 	}
-	return x, len(leak) > 0
+	return value, len(leak) > 0
 }
 
 // tier is the size of the drift of the worst tier.
 func tier(f func(*results.Summary) (results.TierDrift, bool)) func(*results.Summary) (float64, bool) {
-	return func(s *results.Summary) (float64, bool) {
-		t, ok := f(s)
-		return float64(format.Magnitude(t.Units)), ok
+	return func(summary *results.Summary) (float64, bool) {
+		drift, ok := f(summary)
+		return float64(format.Magnitude(drift.Units)), ok
 	}
 }
 
 // violations counts the clauses that were broken.
-func violations(s *results.Summary) (n float64, _ bool) {
-	for x := s; x != nil; x = x.Paced {
-		for _, c := range x.Guarantee {
-			if c.Verdict == results.Broken {
+func violations(summary *results.Summary) (n float64, _ bool) {
+	for x := summary; x != nil; x = x.Paced {
+		for _, clause := range x.Guarantee {
+			if clause.Verdict == results.Broken {
 				n++
 			}
 		}
@@ -166,14 +172,14 @@ func violations(s *results.Summary) (n float64, _ bool) {
 }
 
 // Strictest is the declared clause on leaks that allows for the least, or nil.
-func Strictest(s *results.Summary) (least *results.Clause) {
-	for i := range s.Guarantee {
-		if g := &s.Guarantee[i]; g.Property == results.LeakProperty && (least == nil || g.Bound < least.Bound) {
-			least = g
+func Strictest(summary *results.Summary) (least *results.Clause) {
+	for i := range summary.Guarantee {
+		if clause := &summary.Guarantee[i]; clause.Property == results.LeakProperty && (least == nil || clause.Bound < least.Bound) {
+			least = clause
 		}
 	}
 	return least
 }
 
 // Bounded reports whether a clause has a bound.
-func Bounded(c *results.Clause) bool { return c != nil && c.Bound != quota.Unbounded }
+func Bounded(clause *results.Clause) bool { return clause != nil && clause.Bound != quota.Unbounded }

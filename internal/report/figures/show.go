@@ -20,36 +20,36 @@ func (f *Figure) Title() string { return strings.ReplaceAll(f.Name, "\n", " ") }
 
 // Text is the figure over all rounds as tables show it; empty if there is none. What
 // its marks mean is added to the notes.
-func (f *Figure) Text(s *results.Summary, n *Notes) string {
+func (f *Figure) Text(summary *results.Summary, n *Notes) string {
 	if f.AtRate {
-		s = s.AtRate()
+		summary = summary.AtRate()
 	}
 	switch {
-	case f.Counts == Valid && !s.Counts():
+	case f.Counts == Valid && !summary.Counts():
 		return f.invalid()
 	case f.text != nil:
-		return f.text(s, n)
+		return f.text(summary, n)
 	case f.of != nil:
-		if x, ok := f.of(s); ok {
-			return f.show(x, n)
+		if value, ok := f.of(summary); ok {
+			return f.show(value, n)
 		}
 		return ""
 	}
-	v, ok := f.in(s)
+	v, ok := f.in(summary)
 	if !ok {
 		return ""
 	}
 	switch x := v.Interface().(type) {
 	case results.Percentile:
-		return n.timing(f.Timing(s))
+		return n.timing(f.Timing(summary))
 	case results.Figure:
 		if f.Counts == Timed {
-			return n.timing(f.Timing(s))
+			return n.timing(f.Timing(summary))
 		}
 		return f.show(x.Value, n)
 	}
-	if x := Numeric(v); x != 0 || !f.Blank {
-		return f.show(x, n)
+	if value := Numeric(v); value != 0 || !f.Blank {
+		return f.show(value, n)
 	}
 	return ""
 }
@@ -66,21 +66,21 @@ func (f *Figure) invalid() string {
 }
 
 // show renders a number in the figure's unit.
-func (f *Figure) show(x float64, n *Notes) string {
+func (f *Figure) show(value float64, n *Notes) string {
 	switch f.Unit {
 	case Percent:
-		return format.Pct(x)
+		return format.Pct(value)
 	case Nanoseconds:
-		if x == 0 {
+		if value == 0 {
 			return "0"
 		}
-		return format.NS(x)
+		return format.NS(value)
 	case PerDecision:
-		return n.perDecision(x)
+		return n.perDecision(value)
 	case Ratio:
-		return format.Digits(x)
+		return format.Digits(value)
 	default:
-		return format.Count(int64(x + 0.5))
+		return format.Count(int64(value + 0.5))
 	}
 }
 
@@ -113,53 +113,55 @@ func (n *Notes) Lines() (out []string) {
 }
 
 // Percentile renders one without its interval.
-func (n *Notes) Percentile(p results.Percentile) string { return n.timing(Percentile(p)) }
-
-// timing is the value of a timing without its interval.
-func (n *Notes) timing(t Timing) string {
-	if strings.Contains(t.Value, "≥") {
-		n.seen[markBound] = true
-	}
-	return t.Value
+func (n *Notes) Percentile(percentile results.Percentile) string {
+	return n.timing(Percentile(percentile))
 }
 
-func (n *Notes) perDecision(x float64) string {
-	if n.Exact {
-		return format.TrimZeros(format.Per(x))
+// timing is the value of a timing without its interval.
+func (n *Notes) timing(timing Timing) string {
+	if strings.Contains(timing.Value, "≥") {
+		n.seen[markBound] = true
 	}
-	return format.Per(x)
+	return timing.Value
+}
+
+func (n *Notes) perDecision(value float64) string {
+	if n.Exact {
+		return format.TrimZeros(format.Per(value))
+	}
+	return format.Per(value)
 }
 
 // statements marks those that went to the model.
-func statements(s *results.Summary, n *Notes) string {
-	if c := &s.Cost; c.SQL == 0 && c.ModelSQL > 0 {
+func statements(summary *results.Summary, n *Notes) string {
+	if cost := &summary.Cost; cost.SQL == 0 && cost.ModelSQL > 0 {
 		n.seen[markModel] = true
-		return n.perDecision(c.ModelSQL) + "m"
+		return n.perDecision(cost.ModelSQL) + "m"
 	}
-	return n.perDecision(s.Cost.SQL)
+	return n.perDecision(summary.Cost.SQL)
 }
 
 // ratioText is empty in open loop, where the ratio says no more than the rate.
-func ratioText(s *results.Summary, _ *Notes) string {
-	if s.Ratio.Rounds == 0 || s.Params.Loop == results.OpenLoop {
+func ratioText(summary *results.Summary, _ *Notes) string {
+	if summary.Ratio.Rounds == 0 || summary.Params.Loop == results.OpenLoop {
 		return ""
 	}
-	return show(s.Ratio, false, Scale{Length: 1}).Value
+	return show(summary.Ratio, false, Scale{Length: 1}).Value
 }
 
 // jobP99Text is empty if no job ran.
-func jobP99Text(s *results.Summary, n *Notes) string {
-	if s.JobP99 == nil {
+func jobP99Text(summary *results.Summary, n *Notes) string {
+	if summary.JobP99 == nil {
 		return ""
 	}
-	length, unit := format.TimeUnit(s.JobP99.Value)
-	return n.timing(show(*s.JobP99, false, Scale{Length: length, Unit: unit}))
+	length, unit := format.TimeUnit(summary.JobP99.Value)
+	return n.timing(show(*summary.JobP99, false, Scale{Length: length, Unit: unit}))
 }
 
 // micros shows nanoseconds per decision in microseconds.
 func micros(of func(*results.Cost) float64) func(*results.Summary, *Notes) string {
-	return func(s *results.Summary, _ *Notes) string {
-		if ns := of(&s.Cost); ns > 0 {
+	return func(summary *results.Summary, _ *Notes) string {
+		if ns := of(&summary.Cost); ns > 0 {
 			return format.Per(ns / 1e3)
 		}
 		return ""
@@ -167,75 +169,77 @@ func micros(of func(*results.Cost) float64) func(*results.Summary, *Notes) strin
 }
 
 // keysWithoutTTL says how many keys will stay forever.
-func keysWithoutTTL(s *results.Summary, _ *Notes) string {
-	if s.Cost.KeysWithoutTTL == 0 {
+func keysWithoutTTL(summary *results.Summary, _ *Notes) string {
+	if summary.Cost.KeysWithoutTTL == 0 {
 		return ""
 	}
-	return format.Count(s.Cost.KeysWithoutTTL) + " of " + format.Count(s.Cost.KeysAtEnd)
+	return format.Count(summary.Cost.KeysWithoutTTL) + " of " + format.Count(summary.Cost.KeysAtEnd)
 }
 
-func admitted(s *results.Summary, _ *Notes) string {
-	return fmt.Sprintf("%s (%s)", format.Count(s.Admitted), format.Pct(s.AdmittedPct()))
+func admitted(summary *results.Summary, _ *Notes) string {
+	return fmt.Sprintf("%s (%s)", format.Count(summary.Admitted), format.Pct(summary.AdmittedPct()))
 }
 
-func degraded(s *results.Summary, _ *Notes) string {
-	if s.Degraded == 0 {
+func degraded(summary *results.Summary, _ *Notes) string {
+	if summary.Degraded == 0 {
 		return ""
 	}
-	return format.Pct(s.DegradedPct())
+	return format.Pct(summary.DegradedPct())
 }
 
-func saturated(s *results.Summary, _ *Notes) string {
-	if s.Saturated == 0 || s.Lateness == nil {
+func saturated(summary *results.Summary, _ *Notes) string {
+	if summary.Saturated == 0 || summary.Lateness == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s", s.Saturated, format.Plural(int64(s.Timed), "round", "rounds"))
+	return fmt.Sprintf("%d of %s", summary.Saturated, format.Plural(int64(summary.Timed), "round", "rounds"))
 }
 
 // rolling is a figure of tumbling windows that were judged as rolling ones, if one ended in mid-run.
-func rolling(show func(r *results.Rolling, unit string) string) func(*results.Summary, *Notes) string {
-	return func(s *results.Summary, _ *Notes) string {
-		if s.Rolling == nil {
+func rolling(show func(rolling *results.Rolling, unit string) string) func(*results.Summary, *Notes) string {
+	return func(summary *results.Summary, _ *Notes) string {
+		if summary.Rolling == nil {
 			return ""
 		}
-		return show(s.Rolling, format.Plain(s.Params.Unit))
+		return show(summary.Rolling, format.Plain(summary.Params.Unit))
 	}
 }
 
-func leak(s *results.Summary, _ *Notes) string { return format.Range(s.Leak.Units, s.Leak.Possible) }
+func leak(summary *results.Summary, _ *Notes) string {
+	return format.Range(summary.Leak.Units, summary.Leak.Possible)
+}
 
 // trials says how many trials leaked. None of n is not proof of none.
-func trials(s *results.Summary, _ *Notes) string {
-	l := &s.Leak
+func trials(summary *results.Summary, _ *Notes) string {
+	leakSummary := &summary.Leak
 	switch {
-	case l.Trials == 0 && l.LeakedTrials == 0:
+	case leakSummary.Trials == 0 && leakSummary.LeakedTrials == 0:
 		return "no trial"
-	case l.Trials == 0:
-		return format.Count(l.LeakedTrials)
-	case l.LeakedTrials == 0:
-		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Trials), format.Pct(100*stat.RateBound(l.Trials)))
+	case leakSummary.Trials == 0:
+		return format.Count(leakSummary.LeakedTrials)
+	case leakSummary.LeakedTrials == 0:
+		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(leakSummary.Trials), format.Pct(100*stat.RateBound(leakSummary.Trials)))
 	default:
-		share := format.Pct(results.Percent(l.LeakedTrials, l.Trials))
-		return fmt.Sprintf("%s of %s (%s)", format.Count(l.LeakedTrials), format.Count(l.Trials), share)
+		share := format.Pct(results.Percent(leakSummary.LeakedTrials, leakSummary.Trials))
+		return fmt.Sprintf("%s of %s (%s)", format.Count(leakSummary.LeakedTrials), format.Count(leakSummary.Trials), share)
 	}
 }
 
 // falseRejects are those of valid requests, certain..possible, or one figure if the
 // possible ones say no more.
-func falseRejects(s *results.Summary, _ *Notes) string {
-	f := s.FalseRejects
-	if f.Possible <= f.Count {
-		return format.Pct(f.PctOfValid)
+func falseRejects(summary *results.Summary, _ *Notes) string {
+	rejects := summary.FalseRejects
+	if rejects.Possible <= rejects.Count {
+		return format.Pct(rejects.PctOfValid)
 	}
-	most := results.Percent(f.Possible, f.Possible+s.Admitted-s.Leak.Requests)
-	return strings.TrimSuffix(format.Pct(f.PctOfValid), " %") + ".." + format.Pct(max(most, f.PctOfValid))
+	most := results.Percent(rejects.Possible, rejects.Possible+summary.Admitted-summary.Leak.Requests)
+	return strings.TrimSuffix(format.Pct(rejects.PctOfValid), " %") + ".." + format.Pct(max(most, rejects.PctOfValid))
 }
 
 // drift shows the worst tier at rest, and on a line of its own what background jobs
 // make of it.
-func drift(s *results.Summary, _ *Notes) string {
-	rest, ok := s.AtRest()
-	after, jobs := s.AfterJobs()
+func drift(summary *results.Summary, _ *Notes) string {
+	rest, ok := summary.AtRest()
+	after, jobs := summary.AfterJobs()
 	switch {
 	case !ok && !jobs:
 		return "no counter"
@@ -248,48 +252,48 @@ func drift(s *results.Summary, _ *Notes) string {
 	}
 }
 
-func tierText(t results.TierDrift) string {
-	if t.Units == 0 {
+func tierText(drift results.TierDrift) string {
+	if drift.Units == 0 {
 		return "0"
 	}
-	text := format.Signed(t.Units) + " " + format.Plain(t.Tier)
-	if t.Width > 0 {
-		text += " (width " + format.Count(t.Width) + ")"
+	text := format.Signed(drift.Units) + " " + format.Plain(drift.Tier)
+	if drift.Width > 0 {
+		text += " (width " + format.Count(drift.Width) + ")"
 	}
 	return text
 }
 
 // Guarantee says what was declared on the leak, with its bound, and what came of it. A
 // leak never stands next to a mere "kept".
-func Guarantee(s *results.Summary) string {
-	least := Strictest(s)
+func Guarantee(summary *results.Summary) string {
+	least := Strictest(summary)
 	switch {
-	case s.Verdict == results.Broken:
+	case summary.Verdict == results.Broken:
 		return "BROKEN"
-	case least == nil && len(s.NotPromised) > 0:
-		return "not promised under " + strings.Join(s.NotPromised, ", ")
+	case least == nil && len(summary.NotPromised) > 0:
+		return "not promised under " + strings.Join(summary.NotPromised, ", ")
 	case least == nil || least.Bound == quota.Unbounded:
 		return results.NoPromise
-	case least.Bound == 0 && s.Verdict == results.Kept && s.Leak.WorstUnits > 0:
+	case least.Bound == 0 && summary.Verdict == results.Kept && summary.Leak.WorstUnits > 0:
 		return "kept by its instances' clocks alone"
 	case least.Bound == 0:
-		return "no leak: " + s.Verdict
-	case s.Verdict == results.Kept:
+		return "no leak: " + summary.Verdict
+	case summary.Verdict == results.Kept:
 		return "within " + format.Count(least.Bound) + " per window"
 	default:
-		return "at most " + format.Count(least.Bound) + " per window: " + s.Verdict
+		return "at most " + format.Count(least.Bound) + " per window: " + summary.Verdict
 	}
 }
 
 // Errors are the shares of requests that ended in an error of each kind, of all; none
 // if a record does not tell them apart.
-func Errors(s *results.Summary) (out []string) {
-	if s.ErrorKinds == nil {
+func Errors(summary *results.Summary) (out []string) {
+	if summary.ErrorKinds == nil {
 		return nil
 	}
 	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther, "killed"} {
-		if n := *s.ErrorKinds.Of(kind); n > 0 {
-			out = append(out, format.Pct(results.Percent(n, s.Issued))+" "+string(kind))
+		if n := *summary.ErrorKinds.Of(kind); n > 0 {
+			out = append(out, format.Pct(results.Percent(n, summary.Issued))+" "+string(kind))
 		}
 	}
 	return out

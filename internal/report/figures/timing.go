@@ -34,40 +34,40 @@ type Scale struct {
 }
 
 // scaleOf is the unit that suits a figure.
-func (f *Figure) scaleOf(x float64) Scale {
+func (f *Figure) scaleOf(value float64) Scale {
 	if f.Unit != Nanoseconds {
 		return Scale{Length: 1}
 	}
-	length, unit := format.TimeUnit(x)
+	length, unit := format.TimeUnit(value)
 	return Scale{Length: length, Unit: unit}
 }
 
 // Timing shows the figure over all rounds, if it is a timing, in the unit that suits it.
-func (f *Figure) Timing(s *results.Summary) Timing {
-	x, bound := f.timed(s)
-	return show(x, bound, f.scaleOf(x.Value))
+func (f *Figure) Timing(summary *results.Summary) Timing {
+	figure, bound := f.timed(summary)
+	return show(figure, bound, f.scaleOf(figure.Value))
 }
 
 // TimingIn is [Figure.Timing] in a given unit.
-func (f *Figure) TimingIn(s *results.Summary, scale Scale) Timing {
-	x, bound := f.timed(s)
-	return show(x, bound, scale)
+func (f *Figure) TimingIn(summary *results.Summary, scale Scale) Timing {
+	figure, bound := f.timed(summary)
+	return show(figure, bound, scale)
 }
 
 // timed is the figure, and whether it is only a lower bound: there are fewer samples than the
 // percentile needs, it is beyond the histogram's range, or the waits of requests grew for as
 // long as the run lasted.
-func (f *Figure) timed(s *results.Summary) (x results.Figure, bound bool) {
+func (f *Figure) timed(summary *results.Summary) (figure results.Figure, bound bool) {
 	latency := strings.HasPrefix(f.From, "latency.") || strings.HasPrefix(f.From, "response_ns.")
-	bound = latency && s.Overloaded()
+	bound = latency && summary.Overloaded()
 	if f.AtRate {
-		s = s.AtRate()
+		summary = summary.AtRate()
 	}
-	v, ok := f.in(s)
+	value, ok := f.in(summary)
 	if !ok {
 		return results.Figure{}, false
 	}
-	switch x := v.Interface().(type) {
+	switch x := value.Interface().(type) {
 	case results.Percentile:
 		return x.Figure, bound || boundOnly(x)
 	case results.Figure:
@@ -77,42 +77,42 @@ func (f *Figure) timed(s *results.Summary) (x results.Figure, bound bool) {
 }
 
 // Disturbed reports whether the figure is marked.
-func (f *Figure) Disturbed(s *results.Summary) bool {
-	x, _ := f.timed(s)
-	return x.Disturbed
+func (f *Figure) Disturbed(summary *results.Summary) bool {
+	figure, _ := f.timed(summary)
+	return figure.Disturbed
 }
 
 // Ends are the ends of the figure's interval.
-func (f *Figure) Ends(s *results.Summary) (lo, hi float64) {
-	x, _ := f.timed(s)
-	return x.Lo, x.Hi
+func (f *Figure) Ends(summary *results.Summary) (lo, hi float64) {
+	figure, _ := f.timed(summary)
+	return figure.Lo, figure.Hi
 }
 
 // boundOnly reports whether the samples give a lower bound of the percentile and no more.
-func boundOnly(p results.Percentile) bool {
-	return p.Status == results.TooFew || p.Value >= float64(results.MaxDuration)
+func boundOnly(percentile results.Percentile) bool {
+	return percentile.Status == results.TooFew || percentile.Value >= float64(results.MaxDuration)
 }
 
 // Percentile shows a percentile over all rounds.
-func Percentile(p results.Percentile) Timing {
-	length, unit := format.TimeUnit(p.Value)
-	return show(p.Figure, boundOnly(p), Scale{Length: length, Unit: unit})
+func Percentile(percentile results.Percentile) Timing {
+	length, unit := format.TimeUnit(percentile.Value)
+	return show(percentile.Figure, boundOnly(percentile), Scale{Length: length, Unit: unit})
 }
 
 // show is the one form of a timing.
-func show(f results.Figure, bound bool, scale Scale) Timing {
-	if f.Rounds == 0 {
+func show(figure results.Figure, bound bool, scale Scale) Timing {
+	if figure.Rounds == 0 {
 		return Timing{Value: "-"}
 	}
-	digits := func(x float64) string { return format.Digits(x / scale.Length) }
-	out := Timing{Value: format.Join(" ", digits(f.Value), scale.Unit)}
+	digits := func(value float64) string { return format.Digits(value / scale.Length) }
+	out := Timing{Value: format.Join(" ", digits(figure.Value), scale.Unit)}
 	switch {
 	case bound:
 		out.Value = "≥ " + out.Value
-	case f.Lo < f.Hi:
-		out.Interval = "[" + digits(f.Lo) + "–" + digits(f.Hi) + "]"
+	case figure.Lo < figure.Hi:
+		out.Interval = "[" + digits(figure.Lo) + "–" + digits(figure.Hi) + "]"
 	}
-	if f.Disturbed {
+	if figure.Disturbed {
 		out.Value = Mark + out.Value
 	}
 	return out
@@ -128,12 +128,12 @@ func Disturbance(all []results.Summary) string {
 	share := 0.0
 	cause := ""
 	for i := range all {
-		for _, s := range []*results.Summary{&all[i], all[i].AtRate()} {
-			if !s.Throughput.Disturbed && !s.Latency().P50.Disturbed {
+		for _, summary := range []*results.Summary{&all[i], all[i].AtRate()} {
+			if !summary.Throughput.Disturbed && !summary.Latency().P50.Disturbed {
 				continue
 			}
-			share = max(share, s.OthersShare)
-			cause = cmp.Or(cause, disturbing(s))
+			share = max(share, summary.OthersShare)
+			cause = cmp.Or(cause, disturbing(summary))
 		}
 	}
 	if share > othersShown {
@@ -152,15 +152,15 @@ func coreWait(all []results.Summary) string {
 	of := 0
 	longest := int64(0)
 	for i := range all {
-		s := all[i].AtRate()
-		p := s.Latency().P99
-		if 2*p.Waited <= p.Rounds {
+		summary := all[i].AtRate()
+		percentile := summary.Latency().P99
+		if 2*percentile.Waited <= percentile.Rounds {
 			continue
 		}
-		longest = max(longest, s.CoreWaitNS)
-		if p.Waited > rounds {
-			rounds = p.Waited
-			of = p.Rounds
+		longest = max(longest, summary.CoreWaitNS)
+		if percentile.Waited > rounds {
+			rounds = percentile.Waited
+			of = percentile.Rounds
 		}
 	}
 	if rounds == 0 || longest == 0 {
@@ -170,11 +170,11 @@ func coreWait(all []results.Summary) string {
 }
 
 // disturbing is the first finding that marks timings, without what follows from it.
-func disturbing(s *results.Summary) string {
-	for _, r := range s.Audit.Reasons {
-		switch r.Discards {
+func disturbing(summary *results.Summary) string {
+	for _, reason := range summary.Audit.Reasons {
+		switch reason.Discards {
 		case results.Disturbs, results.DisturbsTimings, results.DisturbsResponse:
-			what, _, _ := strings.Cut(r.Detail, ": ")
+			what, _, _ := strings.Cut(reason.Detail, ": ")
 			return format.Plain(what)
 		}
 	}

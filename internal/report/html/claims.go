@@ -15,12 +15,12 @@ var claimsTemplate string
 var claimsPage = template.Must(template.New("claims").Parse(claimsTemplate))
 
 // WriteClaims writes the verdicts on claims as one page.
-func WriteClaims(w io.Writer, r *claims.Report) error {
+func WriteClaims(w io.Writer, report *claims.Report) error {
 	return claimsPage.Execute(w, struct {
 		*claims.Report
 		Style    template.CSS
 		Verdicts []claims.Verdict
-	}{r, template.CSS(style), claims.Verdicts})
+	}{report, template.CSS(style), claims.Verdicts})
 }
 
 //go:embed faults.html.tmpl
@@ -29,14 +29,14 @@ var faultsTemplate string
 var faultsPage = template.Must(template.New("faults").Parse(faultsTemplate))
 
 // WriteFaults writes a matrix of strategies and faults as one page.
-func WriteFaults(w io.Writer, r *claims.Report) error {
+func WriteFaults(w io.Writer, report *claims.Report) error {
 	var columns []*figures.Figure
 	for _, key := range figures.Table("faults") {
 		columns = append(columns, figures.Of(key))
 	}
 	return faultsPage.Execute(w, map[string]any{
 		"Style": template.CSS(style), "Columns": columns, "Marks": claims.Marks,
-		"Faults":     r.ByFault(),
-		"Strategies": r.ByStrategy(),
+		"Faults":     report.ByFault(),
+		"Strategies": report.ByStrategy(),
 	})
 }

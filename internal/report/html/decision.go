@@ -20,9 +20,9 @@ type decisionColumn struct {
 	Figure bool
 	// Wrap lets what belongs to a figure take several lines.
 	Wrap bool
-	of   func(s *results.Summary, v *settingView) decisionCell
+	of   func(summary *results.Summary, view *settingView) decisionCell
 	// only says where it is shown; nil is everywhere.
-	only func(v *settingView) bool
+	only func(view *settingView) bool
 }
 
 // decisionCell is a figure with what belongs to it.
@@ -52,113 +52,113 @@ var decisionColumns = []decisionColumn{
 // of is the column of a figure, by which rows are sorted, or by that of another key. What is
 // above 0 speaks against the strategy if bad is set.
 func of(key, by string, bad bool, sub func(*results.Summary) string) decisionColumn {
-	f := figures.Of(key)
+	figure := figures.Of(key)
 	order := figures.Of(by)
-	return decisionColumn{Title: f.Title(), Doc: f.Doc, Figure: true, of: func(s *results.Summary, v *settingView) decisionCell {
-		c := decisionCell{Main: f.Text(s, &v.notes)}
-		x, err := order.Value(s)
+	return decisionColumn{Title: figure.Title(), Doc: figure.Doc, Figure: true, of: func(summary *results.Summary, view *settingView) decisionCell {
+		cell := decisionCell{Main: figure.Text(summary, &view.notes)}
+		value, err := order.Value(summary)
 		if err != nil {
-			c.Bad = bad
-			return c
+			cell.Bad = bad
+			return cell
 		}
-		c.Sort = number(x)
-		c.Bad = bad && x > 0
+		cell.Sort = number(value)
+		cell.Bad = bad && value > 0
 		if sub != nil {
-			c.Sub = sub(s)
+			cell.Sub = sub(summary)
 		}
-		return c
+		return cell
 	}}
 }
 
 func latencyOf(key string) decisionColumn {
-	f := figures.Of(key)
-	return decisionColumn{Title: f.Title(), Doc: f.Doc, Figure: true, of: func(s *results.Summary, v *settingView) decisionCell {
-		c := decisionCell{Main: f.Text(s, &v.notes), Sub: f.Timing(s).Interval}
-		switch p := f.Percentile(s); {
-		case s.Overloaded():
-			c.Sort = number(float64(results.MaxDuration))
-			c.Bad = true
-		case p.Rounds > 0:
-			c.Sort = number(p.Value)
+	figure := figures.Of(key)
+	return decisionColumn{Title: figure.Title(), Doc: figure.Doc, Figure: true, of: func(summary *results.Summary, view *settingView) decisionCell {
+		cell := decisionCell{Main: figure.Text(summary, &view.notes), Sub: figure.Timing(summary).Interval}
+		switch percentile := figure.Percentile(summary); {
+		case summary.Overloaded():
+			cell.Sort = number(float64(results.MaxDuration))
+			cell.Bad = true
+		case percentile.Rounds > 0:
+			cell.Sort = number(percentile.Value)
 		}
-		return c
+		return cell
 	}}
 }
 
 func throughputColumn() decisionColumn {
-	c := of("throughput", "throughput", false, func(s *results.Summary) string {
-		if s.Ratio.Rounds == 0 {
+	column := of("throughput", "throughput", false, func(summary *results.Summary) string {
+		if summary.Ratio.Rounds == 0 {
 			return ""
 		}
-		return format.Digits(s.Ratio.Value) + " × INCR"
+		return format.Digits(summary.Ratio.Value) + " × INCR"
 	})
-	c.Title = "decisions/s"
-	c.only = func(v *settingView) bool { return !v.simulated }
-	return c
+	column.Title = "decisions/s"
+	column.only = func(view *settingView) bool { return !view.simulated }
+	return column
 }
 
 func errorsColumn() decisionColumn {
-	c := of("errors-pct", "errors-pct", true, func(s *results.Summary) string { return strings.Join(figures.Errors(s), ", ") })
-	c.Wrap = true
-	return c
+	column := of("errors-pct", "errors-pct", true, func(summary *results.Summary) string { return strings.Join(figures.Errors(summary), ", ") })
+	column.Wrap = true
+	return column
 }
 
 // decide fills the table.
-func (v *settingView) decide(a *ranking.Setting, p *panels) {
-	for _, c := range decisionColumns {
-		if c.only == nil || c.only(v) {
-			v.Columns = append(v.Columns, c)
+func (v *settingView) decide(setting *ranking.Setting, p *panels) {
+	for _, column := range decisionColumns {
+		if column.only == nil || column.only(v) {
+			v.Columns = append(v.Columns, column)
 		}
 	}
 	for i := range v.group {
-		s := &v.group[i]
-		x := &a.Strategies[i]
-		row := decisionRow{Strategy: x, Panel: p.of(x.Label, s.Strategy).ID}
-		for _, c := range v.Columns {
-			row.Cells = append(row.Cells, c.of(s, v))
+		summary := &v.group[i]
+		strategy := &setting.Strategies[i]
+		row := decisionRow{Strategy: strategy, Panel: p.of(strategy.Label, summary.Strategy).ID}
+		for _, column := range v.Columns {
+			row.Cells = append(row.Cells, column.of(summary, v))
 		}
 		v.Rows = append(v.Rows, row)
 	}
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func number(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
-func leakOf(s *results.Summary) string {
-	l := &s.Leak
+func leakOf(summary *results.Summary) string {
+	leakSummary := &summary.Leak
 	switch {
-	case l.Possible > 0:
-		return format.Pct(l.PctOfLimit) + " of limit"
-	case l.Trials > 0:
-		return "≤ " + format.Pct(100*stat.RateBound(l.Trials)) + " of trials"
+	case leakSummary.Possible > 0:
+		return format.Pct(leakSummary.PctOfLimit) + " of limit"
+	case leakSummary.Trials > 0:
+		return "≤ " + format.Pct(100*stat.RateBound(leakSummary.Trials)) + " of trials"
 	}
 	return ""
 }
 
-func boundOf(s *results.Summary) string {
-	if g := figures.Strictest(s); figures.Bounded(g) {
-		return "bound " + format.Count(g.Bound)
+func boundOf(summary *results.Summary) string {
+	if clause := figures.Strictest(summary); figures.Bounded(clause) {
+		return "bound " + format.Count(clause.Bound)
 	}
 	return "no bound"
 }
 
 func commandsColumn() decisionColumn {
-	c := of("all-commands", "all-commands", false, func(s *results.Summary) string {
-		if sql := s.Cost.SQL + s.Cost.ModelSQL; sql > 0 {
+	column := of("all-commands", "all-commands", false, func(summary *results.Summary) string {
+		if sql := summary.Cost.SQL + summary.Cost.ModelSQL; sql > 0 {
 			return format.Per(sql) + " SQL"
 		}
 		return ""
 	})
-	c.Title = "commands"
-	return c
+	column.Title = "commands"
+	return column
 }
 
-func guaranteeOf(s *results.Summary, _ *settingView) decisionCell {
-	if !s.Counts() {
+func guaranteeOf(summary *results.Summary, _ *settingView) decisionCell {
+	if !summary.Counts() {
 		return decisionCell{Main: "-"}
 	}
-	c := decisionCell{Main: figures.Guarantee(s), Bad: s.Verdict == results.Broken}
-	if g := figures.Strictest(s); g != nil {
-		c.Sub = "at most " + g.Formula
+	cell := decisionCell{Main: figures.Guarantee(summary), Bad: summary.Verdict == results.Broken}
+	if clause := figures.Strictest(summary); clause != nil {
+		cell.Sub = "at most " + clause.Formula
 	}
-	return c
+	return cell
 }

@@ -70,15 +70,15 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // of itself by its public name; it may be nil. A page of the same records and strategies has the
 // same bytes.
 func Write(w io.Writer, records []Record, about func(strategy string) (About, bool)) error {
-	v, err := view(records, about)
+	document, err := view(records, about)
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	err = page.Execute(&b, v)
+	var builder strings.Builder
+	err = page.Execute(&builder, document)
 	if err == nil {
 		// Names in a record may come from anywhere: what would reorder or hide a text is shown.
-		_, err = io.WriteString(w, format.Visible(b.String()))
+		_, err = io.WriteString(w, format.Visible(builder.String()))
 	}
 	return format.Wrapf(err, "write page")
 }

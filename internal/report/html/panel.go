@@ -26,8 +26,8 @@ type panelView struct {
 
 // Groups are those that the strategy belongs to in some setting, the best first.
 func (v *panelView) Groups() (out []groupView) {
-	for _, r := range v.Runs {
-		out = collect.Union(out, r.Group)
+	for _, view := range v.Runs {
+		out = collect.Union(out, view.Group)
 	}
 	slices.SortFunc(out, func(a, b groupView) int { return a.Order - b.Order })
 	return out
@@ -55,16 +55,16 @@ type panels struct {
 // of is the panel of a label. The public name, which may be empty, is that of the
 // strategy.
 func (p *panels) of(label, strategy string) *panelView {
-	if v := p.by[label]; v != nil {
-		return v
+	if view := p.by[label]; view != nil {
+		return view
 	}
 	v := &panelView{ID: p.id(label), Label: label}
 	if strategy == "" {
 		strategy, _, _ = strings.Cut(label, ":")
 	}
 	if p.about != nil {
-		if a, ok := p.about(strategy); ok {
-			v.About = &a
+		if about, ok := p.about(strategy); ok {
+			v.About = &about
 		}
 	}
 	p.by[label] = v
@@ -96,16 +96,16 @@ func (p *panels) sorted() []*panelView {
 }
 
 // run adds what a strategy did in a setting.
-func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results.Summary, f *results.File) {
-	panel := p.of(row.Label, x.Strategy)
-	panel.Form = cmp.Or(panel.Form, x.Form)
-	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: groupOf(row.Group), Reason: row.Reason}
+func (p *panels) run(view *recordView, s *settingView, row *decisionRow, summary *results.Summary, file *results.File) {
+	panel := p.of(row.Label, summary.Strategy)
+	panel.Form = cmp.Or(panel.Form, summary.Form)
+	r := &runView{Record: view.Name, Setting: s.Title, Link: s.ID, Group: groupOf(row.Group), Reason: row.Reason}
 	for _, t := range []*table{
-		decisionsTable(x),
-		rowsTable("Declared guarantee, in the worst window of any subject and round", text.Clauses(clauses), x),
-		latencyTable(x), loadTable(x, s.simulated), rowsTable("Figures of its own", text.Own, x), costTable(x),
-		figureRows("Processor time per decision, and keys", x, figures.Table("process")...),
-		rowsTable("Kept in stores, in the round that kept most", text.Stored, x), settlementTable(x), optionsTable(f, x),
+		decisionsTable(summary),
+		rowsTable("Declared guarantee, in the worst window of any subject and round", text.Clauses(clauses), summary),
+		latencyTable(summary), loadTable(summary, s.simulated), rowsTable("Figures of its own", text.Own, summary), costTable(summary),
+		figureRows("Processor time per decision, and keys", summary, figures.Table("process")...),
+		rowsTable("Kept in stores, in the round that kept most", text.Stored, summary), settlementTable(summary), optionsTable(file, summary),
 	} {
 		if t != nil {
 			r.Tables = append(r.Tables, t)
@@ -116,55 +116,57 @@ func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results
 			r.Findings = append(r.Findings, text.Finding{Reason: reason, Of: format.Join(", ", loop, rounds(a, reason.Code))})
 		}
 	}
-	if x.Paced == nil {
-		add("", x)
+	if summary.Paced == nil {
+		add("", summary)
 	} else {
-		add("closed loop", x)
-		add("open loop", x.Paced)
+		add("closed loop", summary)
+		add("open loop", summary.Paced)
 	}
 	panel.Runs = append(panel.Runs, r)
 }
 
 // rounds says in how many rounds a finding was made.
-func rounds(s *results.Summary, code string) string {
-	return fmt.Sprintf("%d of %s", s.Occurrences[code], format.Plural(int64(s.Rounds), "round", "rounds"))
+func rounds(summary *results.Summary, code string) string {
+	return fmt.Sprintf("%d of %s", summary.Occurrences[code], format.Plural(int64(summary.Rounds), "round", "rounds"))
 }
 
-func decisionsTable(s *results.Summary) *table {
-	t := newTable("Decisions; leak, worst window and drift in "+s.Params.Unit, "figure", "value")
-	t.Add("rounds", fmt.Sprint(s.Rounds))
-	if s.Paced != nil {
-		t.Add("rounds kept for latency", text.Kept(s.Paced))
-		t.Add("rounds kept for decisions per second", text.Kept(s))
+func decisionsTable(summary *results.Summary) *table {
+	t := newTable("Decisions; leak, worst window and drift in "+summary.Params.Unit, "figure", "value")
+	t.Add("rounds", fmt.Sprint(summary.Rounds))
+	if summary.Paced != nil {
+		t.Add("rounds kept for latency", text.Kept(summary.Paced))
+		t.Add("rounds kept for decisions per second", text.Kept(summary))
 	} else {
-		t.Add("rounds kept for timings", text.Kept(s))
+		t.Add("rounds kept for timings", text.Kept(summary))
 	}
-	if s.Invalid > 0 {
-		t.Add("invalid rounds", fmt.Sprint(s.Invalid))
+	if summary.Invalid > 0 {
+		t.Add("invalid rounds", fmt.Sprint(summary.Invalid))
 	}
-	t.rows(s, "requests", "admitted", "rejected")
-	if s.Errors > 0 {
-		t.Add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
-		t.Add("first error", s.FirstError)
+	t.rows(summary, "requests", "admitted", "rejected")
+	if summary.Errors > 0 {
+		t.Add("errors", format.Join(": ", format.Count(summary.Errors), strings.Join(figures.Errors(summary), ", ")))
+		t.Add("first error", summary.FirstError)
 	}
-	t.rows(s, figures.Table("decisions")...)
+	t.rows(summary, figures.Table("decisions")...)
 	return t
 }
 
 // clauses are what is declared, and what the design record promises.
-func clauses(s *results.Summary) []results.Clause { return slices.Concat(s.Guarantee, s.Record) }
+func clauses(summary *results.Summary) []results.Clause {
+	return slices.Concat(summary.Guarantee, summary.Record)
+}
 
-func latencyTable(s *results.Summary) *table {
+func latencyTable(summary *results.Summary) *table {
 	t := latencyColumns("Latency", "time")
-	r := s.AtRate()
+	r := summary.AtRate()
 	if r.Response != nil {
 		t.percentiles("response", r.Response)
 	}
-	if s.Paced != nil {
+	if summary.Paced != nil {
 		t.percentiles("service at the common rate", &r.Service)
-		t.percentiles("saturated service", &s.Service)
+		t.percentiles("saturated service", &summary.Service)
 	} else {
-		t.percentiles("service", &s.Service)
+		t.percentiles("service", &summary.Service)
 	}
 	if r.Reference != nil {
 		t.percentiles("bare client", r.Reference)
@@ -172,81 +174,83 @@ func latencyTable(s *results.Summary) *table {
 	return t
 }
 
-func loadTable(s *results.Summary, simulated bool) *table {
+func loadTable(summary *results.Summary, simulated bool) *table {
 	t := newTable("Throughput and scheduling delay", "figure", "value")
-	if !simulated && s.Throughput.Rounds > 0 {
-		t.Add("decisions per second", interval(s.Throughput, func(x float64) string { return format.Count(int64(x + 0.5)) }))
-		if s.Ratio.Rounds > 0 {
-			t.Add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
+	if !simulated && summary.Throughput.Rounds > 0 {
+		t.Add("decisions per second", interval(summary.Throughput, func(value float64) string { return format.Count(int64(value + 0.5)) }))
+		if summary.Ratio.Rounds > 0 {
+			t.Add("ratio to a bare client's INCR loop", interval(summary.Ratio, format.Digits))
 		}
 	}
-	t.rows(s, slices.Concat(figures.Table("speed"), figures.Table("delay"))...)
+	t.rows(summary, slices.Concat(figures.Table("speed"), figures.Table("delay"))...)
 	return t.orNil()
 }
 
 // settlementTable is what became of admitted requests.
-func settlementTable(s *results.Summary) *table {
-	if s.Settled == nil {
+func settlementTable(summary *results.Summary) *table {
+	if summary.Settled == nil {
 		return nil
 	}
-	return figureRows("Settlement of admitted requests", s, figures.Table("settlement")...)
+	return figureRows("Settlement of admitted requests", summary, figures.Table("settlement")...)
 }
 
 // interval is a figure over rounds.
-func interval(f results.Figure, show func(float64) string) string {
+func interval(figure results.Figure, show func(float64) string) string {
 	switch {
-	case f.Rounds < 2 || f.Lo == f.Hi:
-		return show(f.Value)
-	case f.Coverage == 0:
-		return fmt.Sprintf("%s (rounds from %s to %s)", show(f.Value), show(f.Lo), show(f.Hi))
+	case figure.Rounds < 2 || figure.Lo == figure.Hi:
+		return show(figure.Value)
+	case figure.Coverage == 0:
+		return fmt.Sprintf("%s (rounds from %s to %s)", show(figure.Value), show(figure.Lo), show(figure.Hi))
 	}
-	return fmt.Sprintf("%s [%s, %s]", show(f.Value), show(f.Lo), show(f.Hi))
+	return fmt.Sprintf("%s [%s, %s]", show(figure.Value), show(figure.Lo), show(figure.Hi))
 }
 
-func optionsTable(f *results.File, s *results.Summary) *table {
+func optionsTable(file *results.File, summary *results.Summary) *table {
 	t := newTable("Options", "option", "value")
-	i := slices.IndexFunc(f.Runs, func(r results.Run) bool { return r.Params.Label == s.Params.Label && r.Strategy == s.Strategy })
+	i := slices.IndexFunc(file.Runs, func(run results.Run) bool {
+		return run.Params.Label == summary.Params.Label && run.Strategy == summary.Strategy
+	})
 	if i < 0 {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Runs[i].Options)) {
-		t.Add(name, f.Runs[i].Options[name])
+	for _, name := range slices.Sorted(maps.Keys(file.Runs[i].Options)) {
+		t.Add(name, file.Runs[i].Options[name])
 	}
 	return t.orNil()
 }
 
 // costTable is what a decision costs, as a mean of the run and as a probe counted it.
-func costTable(s *results.Summary) *table {
+func costTable(summary *results.Summary) *table {
 	t := newTable("Cost per decision", "of")
 	keys := figures.Table("cost")
 	t.notes.Exact = true
 	for _, k := range keys {
 		t.Columns = append(t.Columns, layout.Column{Title: figures.Of(k).Title()})
 	}
-	add := func(name string, c *results.ProbeCost) {
-		if c == nil {
+	add := func(name string, cost *results.ProbeCost) {
+		if cost == nil {
 			return
 		}
-		part := &results.Summary{Cost: results.Cost{ProbeCost: *c}}
+		part := &results.Summary{Cost: results.Cost{ProbeCost: *cost}}
 		cells := []string{name}
 		for _, k := range keys {
 			cells = append(cells, cmp.Or(figures.Of(k).Text(part, &t.notes), "-"))
 		}
 		t.Add(cells...)
 	}
-	add("mean of the run", &s.Cost.ProbeCost)
-	if p := s.Cost.Probe; p != nil {
-		add("exact: a subject's first", &p.First)
-		add("exact: admitted", p.Admitted)
-		add("exact: rejected", p.Rejected)
+	add("mean of the run", &summary.Cost.ProbeCost)
+	if probe := summary.Cost.Probe; probe != nil {
+		add("exact: a subject's first", &probe.First)
+		add("exact: admitted", probe.Admitted)
+		add("exact: rejected", probe.Rejected)
 	}
 	return t
 }
 
 // rowsTable is a table that the terminal has, too, of one strategy.
-func rowsTable(caption string, r text.Rows, s *results.Summary) *table {
-	t := &table{Caption: caption, Grid: layout.Grid{Columns: slices.Clone(r.Columns)}}
-	for _, cells := range r.Of(s) {
+func rowsTable(caption string, rows text.Rows, summary *results.Summary) *table {
+	t := &table{Caption: caption, Grid: layout.Grid{Columns: slices.Clone(rows.Columns)}}
+	for _, cells := range rows.Of(summary) {
 		t.Add(cells...)
 	}
 	t.Compact()
@@ -254,17 +258,17 @@ func rowsTable(caption string, r text.Rows, s *results.Summary) *table {
 }
 
 // figureRows is a table with a row for each figure that the strategy has.
-func figureRows(caption string, s *results.Summary, keys ...string) *table {
+func figureRows(caption string, summary *results.Summary, keys ...string) *table {
 	t := newTable(caption, "figure", "#value")
-	t.rows(s, keys...)
+	t.rows(summary, keys...)
 	return t.orNil()
 }
 
-func (t *table) rows(s *results.Summary, keys ...string) {
+func (t *table) rows(summary *results.Summary, keys ...string) {
 	for _, k := range keys {
-		f := figures.Of(k)
-		if text := f.Text(s, &t.notes); text != "" {
-			t.Add(f.Label(), strings.ReplaceAll(text, "\n", "; "))
+		figure := figures.Of(k)
+		if text := figure.Text(summary, &t.notes); text != "" {
+			t.Add(figure.Label(), strings.ReplaceAll(text, "\n", "; "))
 		}
 	}
 }

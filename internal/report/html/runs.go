@@ -38,44 +38,44 @@ func (v *settingView) Notes() []string {
 }
 
 // runs shows what was run, on what, and every strategy of it.
-func (v *recordView) runs(r *Record, p *panels) error {
-	f := r.File
-	v.Kind = f.Kind
-	v.Simulated = f.Kind == results.Simulated
-	head := *f
-	if r.Provenance != nil {
-		head.Provenance = *r.Provenance
+func (v *recordView) runs(record *Record, p *panels) error {
+	file := record.File
+	v.Kind = file.Kind
+	v.Simulated = file.Kind == results.Simulated
+	head := *file
+	if record.Provenance != nil {
+		head.Provenance = *record.Provenance
 	}
 	v.Facts = facts(text.Head(head))
 	if c := head.Provenance.Command; c != "" {
 		v.Facts = append(v.Facts, fact{"command", []string{c}})
 	}
-	for _, m := range f.Sources {
-		v.Facts = append(v.Facts, fact{"source", []string{fmt.Sprintf("%s: %s, %s %s", m.Name,
-			format.Number(m.Runs, "run"), m.Provenance.Host.Name, text.When(m.Provenance.Time))}})
+	for _, source := range file.Sources {
+		v.Facts = append(v.Facts, fact{"source", []string{fmt.Sprintf("%s: %s, %s %s", source.Name,
+			format.Number(source.Runs, "run"), source.Provenance.Host.Name, text.When(source.Provenance.Time))}})
 	}
-	v.skipped(f.Skipped)
-	v.LeftOut = text.Joined(text.LeftOuts(f))
-	v.Findings = append(v.Findings, text.Findings(f.Summarised())...)
-	if f.Sweep != nil {
-		return v.sweep(f)
+	v.skipped(file.Skipped)
+	v.LeftOut = text.Joined(text.LeftOuts(file))
+	v.Findings = append(v.Findings, text.Findings(file.Summarised())...)
+	if file.Sweep != nil {
+		return v.sweep(file)
 	}
-	for i, a := range ranking.Of(*f) {
-		g := a.Summaries()
-		if len(g) == 0 {
+	for i, setting := range ranking.Of(*file) {
+		summaries := setting.Summaries()
+		if len(summaries) == 0 {
 			continue
 		}
-		s := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: g[0].Policy, Title: settingTitle(&g[0]),
-			Decision: text.Decide(f, a), Links: map[string]string{},
-			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: g}
-		s.Facts = facts(text.Setting(*f, g))
-		s.decide(&a, p)
-		for _, row := range s.Rows {
-			s.Links[row.Label] = row.Panel
+		view := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: summaries[0].Policy, Title: settingTitle(&summaries[0]),
+			Decision: text.Decide(file, setting), Links: map[string]string{},
+			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: summaries}
+		view.Facts = facts(text.Setting(*file, summaries))
+		view.decide(&setting, p)
+		for _, row := range view.Rows {
+			view.Links[row.Label] = row.Panel
 		}
-		v.Settings = append(v.Settings, s)
-		for j := range g {
-			p.run(v, s, &s.Rows[j], &g[j], f)
+		v.Settings = append(v.Settings, view)
+		for j := range summaries {
+			p.run(v, view, &view.Rows[j], &summaries[j], file)
 		}
 	}
 	return nil
@@ -91,12 +91,12 @@ var discards = map[string]string{
 // facts joins entries that continue the one before, and then those that say the same.
 func facts(entries []text.Entry) []fact {
 	var all, out []fact
-	for _, e := range entries {
-		if n := len(all); n > 0 && (e.Label == "" || e.Label == all[n-1].Name) {
-			all[n-1].Values = append(all[n-1].Values, e.Text)
+	for _, entry := range entries {
+		if n := len(all); n > 0 && (entry.Label == "" || entry.Label == all[n-1].Name) {
+			all[n-1].Values = append(all[n-1].Values, entry.Text)
 			continue
 		}
-		all = append(all, fact{e.Label, []string{e.Text}})
+		all = append(all, fact{entry.Label, []string{entry.Text}})
 	}
 	for _, f := range all {
 		if i := slices.IndexFunc(out, func(o fact) bool { return slices.Equal(o.Values, f.Values) }); i >= 0 {
@@ -110,29 +110,29 @@ func facts(entries []text.Entry) []fact {
 
 func (v *recordView) skipped(all []results.Skipped) {
 	var names collect.By[string, string]
-	for _, s := range all {
-		names.Add(s.Reason, s.Strategy)
+	for _, skipped := range all {
+		names.Add(skipped.Reason, skipped.Strategy)
 	}
 	for _, reason := range names.Keys {
 		v.Skipped = append(v.Skipped, fact{reason, names.Of[reason]})
 	}
 }
 
-func settingTitle(s *results.Summary) string {
-	p := &s.Params
-	loop := format.Number(p.Workers, "worker")
-	if at := &s.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
+func settingTitle(summary *results.Summary) string {
+	params := &summary.Params
+	loop := format.Number(params.Workers, "worker")
+	if at := &summary.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
 		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
 	}
-	return format.Join(" · ", text.Policy(s), s.Workload, loop, format.Number(p.Instances, "instance"))
+	return format.Join(" · ", text.Policy(summary), summary.Workload, loop, format.Number(params.Instances, "instance"))
 }
 
 // latencies of all strategies by percentile.
 func (v *settingView) latencies() *table {
 	t := latencyColumns("Latency of "+v.Title, "strategy")
 	for i := range v.group {
-		x := &v.group[i]
-		t.percentiles(x.Label, x.Latency())
+		summary := &v.group[i]
+		t.percentiles(summary.Label, summary.Latency())
 	}
 	return t
 }
@@ -142,29 +142,29 @@ func latencyColumns(caption, first string) *table {
 }
 
 // percentiles adds a row of a latency.
-func (t *table) percentiles(name string, p *results.Percentiles) {
+func (t *table) percentiles(name string, percentiles *results.Percentiles) {
 	cells := []string{name}
-	for _, x := range []results.Percentile{p.P50, p.P90, p.P99, p.P999, p.P9999} {
-		cells = append(cells, t.notes.Percentile(x))
+	for _, percentile := range []results.Percentile{percentiles.P50, percentiles.P90, percentiles.P99, percentiles.P999, percentiles.P9999} {
+		cells = append(cells, t.notes.Percentile(percentile))
 	}
 	largest := "-"
-	if p.P50.Rounds > 0 {
-		largest = format.NS(float64(p.Max))
+	if percentiles.P50.Rounds > 0 {
+		largest = format.NS(float64(percentiles.Max))
 	}
 	t.Add(append(cells, largest)...)
 }
 
 // sweep says which value to use, in place of a table to decide from: its points are settings of their own.
-func (v *recordView) sweep(f *results.File) error {
-	d, err := text.DecideSweep(f)
+func (v *recordView) sweep(file *results.File) error {
+	decision, err := text.DecideSweep(file)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, p := range f.Sweep.Parameters {
-		names = append(names, p.Name)
+	for _, swept := range file.Sweep.Parameters {
+		names = append(names, swept.Name)
 	}
-	v.Facts = append(v.Facts, facts(d.Setting)...)
-	v.Sweep = &settingView{Title: "Sweep of " + strings.Join(names, " by "), Decision: d}
+	v.Facts = append(v.Facts, facts(decision.Setting)...)
+	v.Sweep = &settingView{Title: "Sweep of " + strings.Join(names, " by "), Decision: decision}
 	return nil
 }

@@ -36,11 +36,13 @@ type part struct {
 }
 
 var parts = []part{
-	{"answer", "The answer", func(r *recordView) bool { return len(r.Settings)+len(r.LeftOut) > 0 || r.Sweep != nil }},
-	{"run", "What was run", func(r *recordView) bool { return len(r.Facts)+len(r.Settings)+len(r.Skipped)+len(r.Findings) > 0 }},
-	{"decide", "Decision table", func(r *recordView) bool { return len(r.Settings) > 0 }},
-	{"plots", "Plots", func(r *recordView) bool { return len(r.Drawings) > 0 }},
-	{"explored", "Explored", func(r *recordView) bool { return r.Searches != nil }},
+	{"answer", "The answer", func(view *recordView) bool { return len(view.Settings)+len(view.LeftOut) > 0 || view.Sweep != nil }},
+	{"run", "What was run", func(view *recordView) bool {
+		return len(view.Facts)+len(view.Settings)+len(view.Skipped)+len(view.Findings) > 0
+	}},
+	{"decide", "Decision table", func(view *recordView) bool { return len(view.Settings) > 0 }},
+	{"plots", "Plots", func(view *recordView) bool { return len(view.Drawings) > 0 }},
+	{"explored", "Explored", func(view *recordView) bool { return view.Searches != nil }},
 	{"strategies", "Strategies", nil},
 }
 
@@ -116,25 +118,25 @@ func view(records []Record, about func(strategy string) (About, bool)) (*documen
 	d.Script = template.JS(script) //nolint:gosec // embedded files
 	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}, charts: map[*results.Finding]*scheduleView{}}
 	for i := range records {
-		r := &records[i]
-		v := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: r.Name}
-		d.Records = append(d.Records, v)
-		if r.File != nil {
-			if err := v.runs(r, &p); err != nil {
+		record := &records[i]
+		view := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: record.Name}
+		d.Records = append(d.Records, view)
+		if record.File != nil {
+			if err := view.runs(record, &p); err != nil {
 				return nil, err
 			}
 		}
-		if r.Exploration != nil {
-			v.Kind = cmp.Or(v.Kind, "explored")
-			v.explored(r.Exploration, &p)
+		if record.Exploration != nil {
+			view.Kind = cmp.Or(view.Kind, "explored")
+			view.explored(record.Exploration, &p)
 		}
-		v.drawings(r, &p)
+		view.drawings(record, &p)
 	}
 	d.Panels = p.sorted()
-	for _, x := range parts {
-		d.Has[x.ID] = x.in == nil && len(d.Panels) > 0 || x.in != nil && slices.ContainsFunc(d.Records, x.in)
-		if d.Has[x.ID] {
-			d.Parts = append(d.Parts, x)
+	for _, part := range parts {
+		d.Has[part.ID] = part.in == nil && len(d.Panels) > 0 || part.in != nil && slices.ContainsFunc(d.Records, part.in)
+		if d.Has[part.ID] {
+			d.Parts = append(d.Parts, part)
 		}
 	}
 	d.Title = title(d)
@@ -144,9 +146,9 @@ func view(records []Record, about func(strategy string) (About, bool)) (*documen
 // title of the page: what was tested.
 func title(d *document) string {
 	var policies []string
-	for _, r := range d.Records {
-		for _, s := range r.Settings {
-			policies = collect.Union(policies, s.Policy)
+	for _, view := range d.Records {
+		for _, settingView := range view.Settings {
+			policies = collect.Union(policies, settingView.Policy)
 		}
 	}
 	const most = 3
@@ -160,25 +162,25 @@ func title(d *document) string {
 }
 
 // drawings puts what is about one strategy into its panel, and the rest after the table.
-func (v *recordView) drawings(r *Record, p *panels) {
-	for i := range r.Drawings {
-		x := &r.Drawings[i]
-		d := drawingView{Drawing: x, ID: fmt.Sprintf("%s-d%d", v.ID, i+1)}
-		d.Style = template.CSS(fmt.Sprintf("--natural:%.0fpx", x.Width)) //nolint:gosec // a number
+func (v *recordView) drawings(record *Record, p *panels) {
+	for i := range record.Drawings {
+		drawing := &record.Drawings[i]
+		view := drawingView{Drawing: drawing, ID: fmt.Sprintf("%s-d%d", v.ID, i+1)}
+		view.Style = template.CSS(fmt.Sprintf("--natural:%.0fpx", drawing.Width)) //nolint:gosec // a number
 		switch {
-		case x.Finding != nil:
-			p.chart(x.Finding, d)
-		case x.Series != nil:
-			d.Tables = append(d.Tables, seriesTable(x.Series))
-			panel := p.of(x.Series.Strategy, "")
-			panel.Series = append(panel.Series, d)
+		case drawing.Finding != nil:
+			p.chart(drawing.Finding, view)
+		case drawing.Series != nil:
+			view.Tables = append(view.Tables, seriesTable(drawing.Series))
+			panel := p.of(drawing.Series.Strategy, "")
+			panel.Series = append(panel.Series, view)
 		default:
-			if x.Format == "latency" { // the figures of others stand in the answer
-				for _, s := range v.Settings {
-					d.Tables = append(d.Tables, s.latencies())
+			if drawing.Format == "latency" { // the figures of others stand in the answer
+				for _, settingView := range v.Settings {
+					view.Tables = append(view.Tables, settingView.latencies())
 				}
 			}
-			v.Drawings = append(v.Drawings, d)
+			v.Drawings = append(v.Drawings, view)
 		}
 	}
 }
@@ -199,14 +201,14 @@ var shapes = map[ranking.Group][2]string{
 	ranking.Baseline: {"baseline", "○"},
 }
 
-func groupOf(g ranking.Group) groupView {
-	return groupView{Name: string(g), Class: shapes[g][0], Shape: shapes[g][1], Order: slices.Index(ranking.Groups(), g)}
+func groupOf(group ranking.Group) groupView {
+	return groupView{Name: string(group), Class: shapes[group][0], Shape: shapes[group][1], Order: slices.Index(ranking.Groups(), group)}
 }
 
 // legend are all groups in their order.
 func legend() (out []groupView) {
-	for _, g := range ranking.Groups() {
-		out = append(out, groupOf(g))
+	for _, group := range ranking.Groups() {
+		out = append(out, groupOf(group))
 	}
 	return out
 }

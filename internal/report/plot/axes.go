@@ -45,13 +45,13 @@ func (s percentScale) at(pct float64) float64 {
 }
 
 // percentAxis is for shares in percent.
-func percentAxis(a *plot.Axis, values []float64) {
+func percentAxis(axis *plot.Axis, values []float64) {
 	least := math.Inf(1)
 	most := 0.0
-	for _, v := range values {
-		most = max(most, v)
-		if v > 0 {
-			least = min(least, v)
+	for _, value := range values {
+		most = max(most, value)
+		if value > 0 {
+			least = min(least, value)
 		}
 	}
 	if most == 0 {
@@ -59,39 +59,39 @@ func percentAxis(a *plot.Axis, values []float64) {
 		most = 100 // an empty scale, so that 0 is seen to be little
 	}
 	// A decade at least below the largest value, so that little is seen to be little.
-	s := percentScale{floor: math.Floor(math.Log10(min(least, most/5)))}
-	top := max(math.Log10(most), s.floor+1) + 0.12
+	scale := percentScale{floor: math.Floor(math.Log10(min(least, most/5)))}
+	top := max(math.Log10(most), scale.floor+1) + 0.12
 	// The strip takes the same share of the height whatever the scale spans.
-	s.strip = 0.4 * (top - s.floor)
-	a.Scale = s
-	a.Min = -0.5 * s.strip
-	a.Max = math.Pow(10, top)
-	ticks := logTicks(percentTick)(math.Pow(10, s.floor), a.Max)
-	a.Tick.Marker = plot.ConstantTicks(append(ticks, plot.Tick{Label: "none found"}))
+	scale.strip = 0.4 * (top - scale.floor)
+	axis.Scale = scale
+	axis.Min = -0.5 * scale.strip
+	axis.Max = math.Pow(10, top)
+	ticks := logTicks(percentTick)(math.Pow(10, scale.floor), axis.Max)
+	axis.Tick.Marker = plot.ConstantTicks(append(ticks, plot.Tick{Label: "none found"}))
 }
 
 // percentTick renders a round share in percent.
-func percentTick(v float64) string {
-	if v < 1 {
-		return strconv.FormatFloat(v, 'f', -int(math.Floor(math.Log10(v*1.0001))), 64) + " %"
+func percentTick(value float64) string {
+	if value < 1 {
+		return strconv.FormatFloat(value, 'f', -int(math.Floor(math.Log10(value*1.0001))), 64) + " %"
 	}
-	return format.Count(int64(v+0.5)) + " %"
+	return format.Count(int64(value+0.5)) + " %"
 }
 
 // linearAxis includes 0 and ends at round values.
-func linearAxis(a *plot.Axis, values []float64) {
+func linearAxis(axis *plot.Axis, values []float64) {
 	lo := 0.0
 	hi := 0.0
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			lo = min(lo, v)
-			hi = max(hi, v)
+	for _, value := range values {
+		if !math.IsNaN(value) {
+			lo = min(lo, value)
+			hi = max(hi, value)
 		}
 	}
 	step := niceStep(hi - lo)
-	a.Tick.Marker = plot.TickerFunc(linearTicks)
-	a.Min = math.Floor(lo/step) * step
-	a.Max = math.Ceil(max(hi/step, 1)) * step
+	axis.Tick.Marker = plot.TickerFunc(linearTicks)
+	axis.Min = math.Floor(lo/step) * step
+	axis.Max = math.Ceil(max(hi/step, 1)) * step
 }
 
 // linearTicks are at round distances.
@@ -119,9 +119,9 @@ func niceStep(span float64) float64 {
 }
 
 // tickValue prints a tick's value, e.g. "20 k".
-func tickValue(v float64) string {
-	a := math.Abs(v)
-	short := func(div float64, unit string) string { return strconv.FormatFloat(v/div, 'g', 4, 64) + unit }
+func tickValue(value float64) string {
+	a := math.Abs(value)
+	short := func(div float64, unit string) string { return strconv.FormatFloat(value/div, 'g', 4, 64) + unit }
 	switch {
 	case a >= 1e9:
 		return short(1e9, " G")
@@ -129,8 +129,8 @@ func tickValue(v float64) string {
 		return short(1e6, " M")
 	case a >= 1e4:
 		return short(1e3, " k")
-	case a >= 1e3 && v == math.Trunc(v):
-		return format.Count(int64(v))
+	case a >= 1e3 && value == math.Trunc(value):
+		return format.Count(int64(value))
 	default:
 		return short(1, "")
 	}
@@ -153,9 +153,9 @@ func durationTicks(lo, hi float64) []plot.Tick {
 	}
 	ticks := linearTicks(lo/unit, hi/unit)
 	for i := range ticks {
-		if t := &ticks[i]; t.Value != 0 {
-			t.Value *= unit
-			t.Label = name(t.Value)
+		if tick := &ticks[i]; tick.Value != 0 {
+			tick.Value *= unit
+			tick.Label = name(tick.Value)
 		}
 	}
 	return ticks
@@ -168,16 +168,16 @@ func tickNS(ns float64) string {
 }
 
 // timeAxis is logarithmic, from lo to hi nanoseconds.
-func timeAxis(a *plot.Axis, lo, hi float64) {
+func timeAxis(axis *plot.Axis, lo, hi float64) {
 	lo = max(lo, 1) / 1.1
 	hi = max(hi, 1) * 1.1
 	if short := 3 / (hi / lo); short > 1 { // keep noise from looking like a difference
 		lo = lo / math.Sqrt(short)
 		hi = hi * math.Sqrt(short)
 	}
-	a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks(tickNS)
-	a.Min = lo
-	a.Max = hi
+	axis.Scale, axis.Tick.Marker = plot.LogScale{}, logTicks(tickNS)
+	axis.Min = lo
+	axis.Max = hi
 }
 
 // logTicks marks 1 to 9 in every decade of a logarithmic axis. It labels full
@@ -189,15 +189,15 @@ func logTicks(name func(float64) string) plot.TickerFunc {
 			n := 0
 			for decade := math.Floor(math.Log10(lo)); math.Pow(10, decade) <= hi; decade++ {
 				for m := 1; m < 10; m++ {
-					t := plot.Tick{Value: float64(m) * math.Pow(10, decade)}
-					if t.Value < lo || t.Value > hi {
+					tick := plot.Tick{Value: float64(m) * math.Pow(10, decade)}
+					if tick.Value < lo || tick.Value > hi {
 						continue
 					}
 					if strings.Contains(labelled, strconv.Itoa(m)) {
-						t.Label = name(t.Value)
+						tick.Label = name(tick.Value)
 						n++
 					}
-					ticks = append(ticks, t)
+					ticks = append(ticks, tick)
 				}
 			}
 			if n >= 3 {
@@ -212,65 +212,65 @@ func logTicks(name func(float64) string) plot.TickerFunc {
 // durations, logarithmically if they span a factor of 20 and more, and evenly in
 // the order given if they are neither, if 0 is among numbers of such a span, or if
 // they are shares, of which those near 1 would crowd.
-func settingsAxis(a *plot.Axis, title string, values []string) (place map[string]float64) {
+func settingsAxis(axis *plot.Axis, title string, values []string) (place map[string]float64) {
 	numbers := make([]float64, len(values))
 	even := false
 	smallest := math.Inf(1)
-	for i, v := range values {
-		n, ok := results.SweepNumber(v)
+	for i, text := range values {
+		n, ok := results.SweepNumber(text)
 		numbers[i] = n
 		if n > 0 {
 			smallest = min(smallest, n)
 		}
 		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
 	}
-	a.Label.Text = title
+	axis.Label.Text = title
 	even = even || slices.Max(numbers) <= 1 && slices.ContainsFunc(numbers, func(n float64) bool { return n > 0.9 && n < 1 })
 	if least := slices.Min(numbers); !even && slices.Max(numbers) >= 20*smallest {
 		even = least <= 0
 		if !even {
-			a.Scale = plot.LogScale{}
+			axis.Scale = plot.LogScale{}
 		}
 	}
 	place = map[string]float64{}
 	var ticks []plot.Tick
-	for i, v := range values {
+	for i, text := range values {
 		at := numbers[i]
 		if even {
 			at = float64(i)
 		}
-		if _, known := place[v]; known {
+		if _, known := place[text]; known {
 			continue
 		}
-		place[v] = at
-		label := v
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+		place[text] = at
+		label := text
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			label = format.Count(n)
 		}
 		ticks = append(ticks, plot.Tick{Value: at, Label: label})
-		a.Min = min(a.Min, at)
-		a.Max = max(a.Max, at)
+		axis.Min = min(axis.Min, at)
+		axis.Max = max(axis.Max, at)
 	}
 	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
-	a.Tick.Marker = plot.ConstantTicks(ticks)
+	axis.Tick.Marker = plot.ConstantTicks(ticks)
 	return place
 }
 
 // apart takes the names of ticks away that would touch the one before.
-func apart(a *plot.Axis, c draw.Canvas) plot.ConstantTicks {
-	ticks := slices.Clone(a.Tick.Marker.Ticks(a.Min, a.Max))
+func apart(axis *plot.Axis, canvas draw.Canvas) plot.ConstantTicks {
+	ticks := slices.Clone(axis.Tick.Marker.Ticks(axis.Min, axis.Max))
 	slices.SortStableFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
-	free := c.Min.X - c.Max.X
+	free := canvas.Min.X - canvas.Max.X
 	for i := range ticks {
-		t := &ticks[i]
-		x := c.X(a.Norm(t.Value))
-		half := a.Tick.Label.Width(t.Label) / 2
+		tick := &ticks[i]
+		length := canvas.X(axis.Norm(tick.Value))
+		half := axis.Tick.Label.Width(tick.Label) / 2
 		switch {
-		case t.IsMinor():
-		case x-half < free:
-			t.Label = ""
+		case tick.IsMinor():
+		case length-half < free:
+			tick.Label = ""
 		default:
-			free = x + half + 6
+			free = length + half + 6
 		}
 	}
 	return ticks
@@ -278,32 +278,32 @@ func apart(a *plot.Axis, c draw.Canvas) plot.ConstantTicks {
 
 // momentsAxis is linear from the start of a series to its last sample: dates if it
 // has a calendar, and the time since the start otherwise.
-func momentsAxis(a *plot.Axis, s *results.Series) {
-	end := time.Duration(s.Samples[len(s.Samples)-1].AtNS)
-	spanAxis(a, "time since the start", float64(end))
-	start, err := time.Parse(time.RFC3339Nano, s.Start)
+func momentsAxis(axis *plot.Axis, series *results.Series) {
+	end := time.Duration(series.Samples[len(series.Samples)-1].AtNS)
+	spanAxis(axis, "time since the start", float64(end))
+	start, err := time.Parse(time.RFC3339Nano, series.Start)
 	if err != nil {
 		return
 	}
-	if zone, err := time.LoadLocation(s.Zone); err == nil && s.Zone != "" {
+	if zone, err := time.LoadLocation(series.Zone); err == nil && series.Zone != "" {
 		start = start.In(zone)
 	}
-	a.Label.Text, a.Tick.Marker = dates(start, end)
+	axis.Label.Text, axis.Tick.Marker = dates(start, end)
 }
 
 // spanAxis is linear from 0 to end nanoseconds.
-func spanAxis(a *plot.Axis, title string, end float64) {
-	a.Label.Text = title
-	a.Tick.Marker = plot.TickerFunc(durationTicks)
-	a.Min = 0
-	a.Max = max(end, 1)
+func spanAxis(axis *plot.Axis, title string, end float64) {
+	axis.Label.Text = title
+	axis.Tick.Marker = plot.TickerFunc(durationTicks)
+	axis.Min = 0
+	axis.Max = max(end, 1)
 }
 
 // dates are a stretch of time and its ticks: dates, and hours if it is short.
 func dates(start time.Time, span time.Duration) (title string, ticks plot.ConstantTicks) {
 	last := start.Add(span)
 	title = fmt.Sprintf("%s to %s", start.Format("2 January 2006 15:04"), last.Format("2 January 2006 15:04 MST"))
-	y, m, d := start.Date()
+	y, month, d := start.Date()
 	step := stepOf(span)
 	if step.months > 0 {
 		d = 1
@@ -311,7 +311,7 @@ func dates(start time.Time, span time.Duration) (title string, ticks plot.Consta
 	for i := 0; ; i++ {
 		// By the clock on the wall, also on the day on which it is changed.
 		clock := step.clock * time.Duration(i)
-		at := time.Date(y, m+time.Month(i*step.months), d+i*step.days+int(clock/day), 0, 0, 0, int(clock%day), start.Location())
+		at := time.Date(y, month+time.Month(i*step.months), d+i*step.days+int(clock/day), 0, 0, 0, int(clock%day), start.Location())
 		if at.After(last) {
 			return title, ticks
 		}

@@ -11,42 +11,42 @@ import (
 
 // Claim draws the curve of a claim, and the limit of its condition. It returns [ErrNothingToPlot] if no value of the sweep has the figure.
 func Claim(j *claims.Judgement) (*Plot, error) {
-	c := j.Curve
-	if c == nil || len(c.Points) == 0 {
+	curve := j.Curve
+	if curve == nil || len(curve.Points) == 0 {
 		return nil, fmt.Errorf("%w: %s has no curve", ErrNothingToPlot, j.ID)
 	}
-	p := newPanel(c.Shown)
+	p := newPanel(curve.Shown)
 	var at []string
-	for _, x := range c.Points {
-		at = append(at, x.At)
+	for _, point := range curve.Points {
+		at = append(at, point.At)
 	}
-	place := settingsAxis(&p.X, c.Parameter, at)
+	place := settingsAxis(&p.X, curve.Parameter, at)
 	l := line{name: "here", style: styleOf(0)}
 	limit := line{name: "the condition's limit", style: styleOf(1)}
 	var extent []float64
 	var told []string
 	note := ""
-	for i, x := range c.Points {
+	for i, point := range curve.Points {
 		l.marks = append(l.marks, i)
-		l.add(place[x.At], x.Value)
-		l.lo = append(l.lo, x.Lo)
-		l.hi = append(l.hi, x.Hi)
-		extent = append(extent, x.Value, x.Lo, x.Hi)
-		if x.Lo < x.Hi {
+		l.add(place[point.At], point.Value)
+		l.lo = append(l.lo, point.Lo)
+		l.hi = append(l.hi, point.Hi)
+		extent = append(extent, point.Value, point.Lo, point.Hi)
+		if point.Lo < point.Hi {
 			note = "Whiskers: what is known of the figure."
 		}
-		told = append(told, claims.Number{Value: x.Value, Lo: x.Value, Hi: x.Value, Unit: c.Unit}.Text()+" at "+x.At)
-		if c.Limit != nil {
-			limit.add(place[x.At], *c.Limit)
-			extent = append(extent, *c.Limit)
+		told = append(told, claims.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}.Text()+" at "+point.At)
+		if curve.Limit != nil {
+			limit.add(place[point.At], *curve.Limit)
+			extent = append(extent, *curve.Limit)
 		}
 	}
 	p.lines = append(p.lines, l)
-	if c.Limit != nil {
+	if curve.Limit != nil {
 		limit.style.line.Dashes = boundaryStyle.Dashes
 		p.lines = append(p.lines, limit)
 	}
-	switch c.Unit {
+	switch curve.Unit {
 	case figures.Nanoseconds:
 		latencyAxis(&p.Y, extent)
 	case figures.Percent:
@@ -58,7 +58,7 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 	p.Y.Padding = 14
 	title := drawable(fmt.Sprintf("%s %s: %s", j.Record, j.ID, strings.TrimSuffix(format.Plain(j.Says), ".")))
 	return (&figure{panels: []*panel{p}, sheet: sheet{
-		title: title, caption: c.Shown + " against " + c.Parameter, simulated: c.Simulated,
-		note: note, desc: drawable(c.Shown + ": " + strings.Join(told, ", ") + "."),
+		title: title, caption: curve.Shown + " against " + curve.Parameter, simulated: curve.Simulated,
+		note: note, desc: drawable(curve.Shown + ": " + strings.Join(told, ", ") + "."),
 	}}).plot(), nil
 }

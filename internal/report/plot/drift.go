@@ -17,20 +17,20 @@ import (
 // round by round: the worst reading with its sign, in percent of the limit. Rounds begin
 // with counters of their own, so the lines are no trend. Strategies without drift
 // are named; if there is none at all, it returns [ErrNothingToPlot].
-func Drift(f results.File) (*Plot, error) {
-	all := plotted(f)
+func Drift(file results.File) (*Plot, error) {
+	all := plotted(file)
 	var lines []line
 	var notes captions
 	rounds := 1.0
-	for _, s := range all {
-		l, known := driftOf(f.Runs, s)
+	for _, series := range all {
+		line, known := driftOf(file.Runs, series)
 		switch {
 		case !known:
-		case !slices.ContainsFunc(l.at, func(at plotter.XY) bool { return at.Y != 0 }):
-			notes.add("Not drawn", s.label, "no drift at the end of any round")
+		case !slices.ContainsFunc(line.at, func(at plotter.XY) bool { return at.Y != 0 }):
+			notes.add("Not drawn", series.label, "no drift at the end of any round")
 		default:
-			lines = append(lines, l)
-			rounds = max(rounds, l.last().X)
+			lines = append(lines, line)
+			rounds = max(rounds, line.last().X)
 		}
 	}
 	if err := drawn(len(lines), "no counter was away from the truth at the end of a round"); err != nil {
@@ -49,8 +49,8 @@ func Drift(f results.File) (*Plot, error) {
 	linearAxis(&p.Y, values(lines))
 	p.zero()
 	g := figure{panels: []*panel{p}, sheet: sheet{
-		title: "Drift at the end of each round", caption: caption(f, all, throughputLoop),
-		simulated: f.Kind == results.Simulated, desc: driftDesc(lines),
+		title: "Drift at the end of each round", caption: caption(file, all, throughputLoop),
+		simulated: file.Kind == results.Simulated, desc: driftDesc(lines),
 		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),
 	}}
 	return g.plot(), nil
@@ -62,11 +62,11 @@ func driftOf(runs []results.Run, s series) (l line, known bool) {
 	l.name = s.label
 	l.style = s.style
 	for i := range runs {
-		r := &runs[i]
-		if s.Key == "" || r.Key() != s.Key || r.Drift == nil || r.Partial || !r.Audit.Valid {
+		run := &runs[i]
+		if s.Key == "" || run.Key() != s.Key || run.Drift == nil || run.Partial || !run.Audit.Valid {
 			continue
 		}
-		l.add(float64(r.Repetition), r.Drift.PctOfLimit)
+		l.add(float64(run.Repetition), run.Drift.PctOfLimit)
 		l.marks = append(l.marks, len(l.marks))
 	}
 	return l, len(l.at) > 0

@@ -51,8 +51,8 @@ func (p *panel) zero() {
 	p.add(segment(plotter.XY{X: p.X.Min}, plotter.XY{X: p.X.Max}, edgeStyle))
 }
 
-func (p *panel) upright(x float64, style draw.LineStyle) {
-	p.add(segment(plotter.XY{X: x, Y: p.Y.Min}, plotter.XY{X: x, Y: p.Y.Max}, style))
+func (p *panel) upright(value float64, style draw.LineStyle) {
+	p.add(segment(plotter.XY{X: value, Y: p.Y.Min}, plotter.XY{X: value, Y: p.Y.Max}, style))
 }
 
 // plot lays the figure out.
@@ -61,11 +61,11 @@ func (g *figure) plot() *Plot {
 	body := vg.Length(0)
 	heights := make([]vg.Length, len(g.panels))
 	least := cmp.Or(g.least, 360/min(2.4, vg.Length(len(g.panels))))
-	for i, p := range g.panels {
+	for i, panel := range g.panels {
 		most := vg.Length(0)
-		for k := range p.lines {
-			name := fold(labelStyle, drawable(p.lines[k].name), nameWidth)
-			p.names = append(p.names, name)
+		for k := range panel.lines {
+			name := fold(labelStyle, drawable(panel.lines[k].name), nameWidth)
+			panel.names = append(panel.names, name)
 			if name != "" {
 				names = max(names, nameGap+swatchWidth+labelStyle.Width(name))
 			}
@@ -73,41 +73,41 @@ func (g *figure) plot() *Plot {
 		}
 		heights[i] = max(least, most) + panelTitle + panelAxis
 		if i < len(g.panels)-1 {
-			p.X.Label.Text = "" // the last one's is for all
+			panel.X.Label.Text = "" // the last one's is for all
 		}
 		body += heights[i]
 	}
-	return g.sheet.plot(body, func(c draw.Canvas) {
-		c.Max.X -= names
+	return g.sheet.plot(body, func(canvas draw.Canvas) {
+		canvas.Max.X -= names
 		var left, right vg.Length // what axes need
-		for _, p := range g.panels {
-			area := p.DataCanvas(c)
-			left = max(left, area.Min.X-c.Min.X)
-			right = max(right, c.Max.X-area.Max.X)
+		for _, panel := range g.panels {
+			area := panel.DataCanvas(canvas)
+			left = max(left, area.Min.X-canvas.Min.X)
+			right = max(right, canvas.Max.X-area.Max.X)
 		}
-		for i, p := range g.panels {
-			part := c
-			area := p.DataCanvas(c)
-			part.Min.Y = c.Max.Y - heights[i]
-			c.Max.Y = part.Min.Y
-			p.draw(draw.Crop(part, left-(area.Min.X-c.Min.X), c.Max.X-area.Max.X-right, 0, -panelTitle), g.simulated && len(g.panels) == 1)
+		for i, panel := range g.panels {
+			part := canvas
+			area := panel.DataCanvas(canvas)
+			part.Min.Y = canvas.Max.Y - heights[i]
+			canvas.Max.Y = part.Min.Y
+			panel.draw(draw.Crop(part, left-(area.Min.X-canvas.Min.X), canvas.Max.X-area.Max.X-right, 0, -panelTitle), g.simulated && len(g.panels) == 1)
 		}
 	})
 }
 
-func (p *panel) draw(c draw.Canvas, simulated bool) {
-	area := p.DataCanvas(c)
+func (p *panel) draw(canvas draw.Canvas, simulated bool) {
+	area := p.DataCanvas(canvas)
 	if simulated {
 		watermark(area)
 	}
-	c.FillText(panelStyle, vg.Point{X: area.Min.X, Y: area.Max.Y + 6}, drawable(p.title))
+	canvas.FillText(panelStyle, vg.Point{X: area.Min.X, Y: area.Max.Y + 6}, drawable(p.title))
 	var marks []plot.Plotter
 	for i := range p.lines {
 		p.add(p.lines[i].strokes()...)
 		marks = append(marks, p.lines[i].markers())
 	}
 	p.add(marks...)
-	p.drawNames(p.axes.draw(c))
+	p.drawNames(p.axes.draw(canvas))
 }
 
 func nameHeight(name string) vg.Length {
@@ -119,27 +119,27 @@ func nameHeight(name string) vg.Length {
 
 // drawNames sets the lines' names to the right of an area, each as near as there is
 // room to where its line ends.
-func (p *panel) drawNames(c draw.Canvas) {
-	toX, toY := p.Transforms(&c)
+func (p *panel) drawNames(canvas draw.Canvas) {
+	toX, toY := p.Transforms(&canvas)
 	ends := make([]vg.Length, len(p.lines))
 	heights := make([]vg.Length, len(p.lines))
 	for k := range p.lines {
-		ends[k], heights[k] = min(toY(p.lines[k].last().Y), c.Max.Y), nameHeight(p.names[k])
+		ends[k], heights[k] = min(toY(p.lines[k].last().Y), canvas.Max.Y), nameHeight(p.names[k])
 	}
-	for k, at := range spread(ends, heights, c.Min.Y, c.Max.Y) {
+	for k, at := range spread(ends, heights, canvas.Min.Y, canvas.Max.Y) {
 		if p.names[k] == "" {
 			continue
 		}
-		l := &p.lines[k]
-		x := c.Max.X + nameGap
-		if end := toX(l.last().X); c.Max.X-end < 14 {
-			c.StrokeLine2(draw.LineStyle{Color: pale(l.style.line.Color), Width: 0.7}, end+5, ends[k], x-1, at)
+		line := &p.lines[k]
+		length := canvas.Max.X + nameGap
+		if end := toX(line.last().X); canvas.Max.X-end < 14 {
+			canvas.StrokeLine2(draw.LineStyle{Color: pale(line.style.line.Color), Width: 0.7}, end+5, ends[k], length-1, at)
 		}
-		c.StrokeLine2(l.style.line, x, at, x+swatchWidth-6, at)
-		if len(l.marks) > 0 {
-			c.DrawGlyphNoClip(l.style.glyph, vg.Point{X: x + (swatchWidth-6)/2, Y: at})
+		canvas.StrokeLine2(line.style.line, length, at, length+swatchWidth-6, at)
+		if len(line.marks) > 0 {
+			canvas.DrawGlyphNoClip(line.style.glyph, vg.Point{X: length + (swatchWidth-6)/2, Y: at})
 		}
-		c.FillText(labelStyle, vg.Point{X: x + swatchWidth, Y: at}, p.names[k])
+		canvas.FillText(labelStyle, vg.Point{X: length + swatchWidth, Y: at}, p.names[k])
 	}
 }
 

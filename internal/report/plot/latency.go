@@ -31,43 +31,43 @@ const crowd = 12
 // Latency draws latency by percentile, one line per strategy. A line ends
 // when there are too few samples to go on. Strategies that
 // decide within the process have a frame of their own, and many strategies are split by store.
-func Latency(f results.File) (*Plot, error) {
-	all := plotted(f)
+func Latency(file results.File) (*Plot, error) {
+	all := plotted(file)
 	var notes captions
 	var curves []curve
 	common := 0.99 // up to which all lines go
-	for _, s := range all {
-		c := curveOf(s)
-		if len(c.at) == 0 {
-			notes.add("Not shown", s.label, string(s.Latency().P50.Status))
+	for _, series := range all {
+		curve := curveOf(series)
+		if len(curve.at) == 0 {
+			notes.add("Not shown", series.label, string(series.Latency().P50.Status))
 			continue
 		}
-		end := c.last().X
+		end := curve.last().X
 		if end < 0.99 {
-			notes.add("No p99", s.label, string(s.Latency().P99.Status))
+			notes.add("No p99", series.label, string(series.Latency().P99.Status))
 		}
-		if !s.Counts() {
-			notes.add("Timings stand, decisions do not", s.label, "invalid")
+		if !series.Counts() {
+			notes.add("Timings stand, decisions do not", series.label, "invalid")
 		}
 		common = min(common, end)
-		curves = append(curves, c)
+		curves = append(curves, curve)
 	}
 	if err := drawn(len(curves), "no run has latencies"); err != nil {
 		return nil, err
 	}
 	desc := latencyDesc(curves)
-	if c, ok := bareCurve(all); ok {
-		curves = append(curves, c)
+	if curve, ok := bareCurve(all); ok {
+		curves = append(curves, curve)
 	}
 	// Names stand as the lines lie, the slowest at the top.
 	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.value(common), a.value(common)) })
-	simulated := f.Kind == results.Simulated
+	simulated := file.Kind == results.Simulated
 	g := figure{sheet: sheet{
-		title: "Latency by percentile", caption: caption(f, all, latencyLoop), simulated: simulated, desc: desc,
+		title: "Latency by percentile", caption: caption(file, all, latencyLoop), simulated: simulated, desc: desc,
 		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all, latencyOf), notes.text()),
 	}}
-	for _, x := range facetsOf(curves, func(c *curve) int { return c.store() }) {
-		g.panels = append(g.panels, latencyPanel(x.title, x.lines, simulated, curves))
+	for _, facet := range facetsOf(curves, func(c *curve) int { return c.store() }) {
+		g.panels = append(g.panels, latencyPanel(facet.title, facet.lines, simulated, curves))
 	}
 	return g.plot(), nil
 }
@@ -85,11 +85,11 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 	lo := math.Inf(1)
 	hi := ceiling(curves)
 	far := 0.99
-	for _, c := range curves {
-		lo = min(lo, c.at[0].Y)
+	for _, curve := range curves {
+		lo = min(lo, curve.at[0].Y)
 	}
-	for _, c := range all {
-		far = max(far, c.last().X)
+	for _, curve := range all {
+		far = max(far, curve.last().X)
 	}
 	p := newPanel(format.Join(": ", title, what))
 	timeAxis(&p.Y, lo, hi)
@@ -104,15 +104,15 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) *pa
 		}
 	}
 	p.X.Tick.Marker = ticks
-	for _, c := range curves {
-		c.line.style = c.series.style
-		c.name = marked(c.label, c.Latency().P50.Figure)
-		if c.last().Y > hi {
-			q := min(c.last().X, 0.99) // a line may end before p99
-			c.name = fmt.Sprintf("%s, above the frame: p%s %s", c.name, format.TrimZeros(format.Digits(100*q)),
-				strings.ReplaceAll(format.NS(c.value(q)), " ", "\u00a0"))
+	for _, curve := range curves {
+		curve.line.style = curve.series.style
+		curve.name = marked(curve.label, curve.Latency().P50.Figure)
+		if curve.last().Y > hi {
+			q := min(curve.last().X, 0.99) // a line may end before p99
+			curve.name = fmt.Sprintf("%s, above the frame: p%s %s", curve.name, format.TrimZeros(format.Digits(100*q)),
+				strings.ReplaceAll(format.NS(curve.value(q)), " ", "\u00a0"))
 		}
-		p.lines = append(p.lines, c.line)
+		p.lines = append(p.lines, curve.line)
 	}
 	return p
 }
@@ -123,8 +123,8 @@ func ceiling(curves []curve) float64 {
 	curves = slices.SortedFunc(slices.Values(curves), func(a, b curve) int { return cmp.Compare(a.last().Y, b.last().Y) })
 	n := len(curves)
 	lo := math.Inf(1)
-	for _, c := range curves {
-		lo = min(lo, c.at[0].Y)
+	for _, curve := range curves {
+		lo = min(lo, curve.at[0].Y)
 	}
 	highest := curves[n-1].last().Y
 	if n < 4 {
@@ -190,9 +190,9 @@ func (s *series) store() int {
 // latencyDesc names the fastest and the slowest at p99.
 func latencyDesc(curves []curve) string {
 	var with []curve
-	for _, c := range curves {
-		if c.last().X >= 0.99 && c.store() != inProcess {
-			with = append(with, c)
+	for _, curve := range curves {
+		if curve.last().X >= 0.99 && curve.store() != inProcess {
+			with = append(with, curve)
 		}
 	}
 	text := fmt.Sprintf("Latency by percentile of %s.", format.Plural(int64(len(curves)), "strategy", "strategies"))
@@ -209,13 +209,13 @@ func latencyDesc(curves []curve) string {
 // curveOf samples a strategy's latency up to the last percentile that has enough samples.
 func curveOf(s series) (c curve) {
 	c.series = s
-	l := s.Latency()
-	points := []results.Percentile{l.P50, l.P90, l.P99, l.P999, l.P9999}
+	percentiles := s.Latency()
+	points := []results.Percentile{percentiles.P50, percentiles.P90, percentiles.P99, percentiles.P999, percentiles.P9999}
 	quantiles := stat.NamedQuantiles
 	value := func(i int) float64 { return points[i].Value }
-	if l.Curve != nil {
+	if percentiles.Curve != nil {
 		quantiles = stat.CurveQuantiles()
-		value = func(i int) float64 { return float64(l.Curve[i]) }
+		value = func(i int) float64 { return float64(percentiles.Curve[i]) }
 	}
 	for i, q := range quantiles {
 		at := slices.IndexFunc(stat.NamedQuantiles, func(named float64) bool { return q <= named })
@@ -246,9 +246,9 @@ func bareCurve(all []series) (curve, bool) {
 		return curve{}, false
 	}
 	for _, s := range all {
-		if r := s.AtRate(); r.Reference != nil {
-			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference}, label: bareLabel, style: bareStyle})
-			return c, len(c.at) > 0
+		if summary := s.AtRate(); summary.Reference != nil {
+			curve := curveOf(series{Summary: &results.Summary{Params: summary.Params, Service: *summary.Reference}, label: bareLabel, style: bareStyle})
+			return curve, len(curve.at) > 0
 		}
 	}
 	return curve{}, false
@@ -256,11 +256,11 @@ func bareCurve(all []series) (curve, bool) {
 
 // value is the latency at the last sampled percentile that is not above q.
 func (c *curve) value(q float64) float64 {
-	v := c.at[0].Y
+	value := c.at[0].Y
 	for _, at := range c.at {
 		if at.X <= q+1e-9 {
-			v = at.Y
+			value = at.Y
 		}
 	}
-	return v
+	return value
 }

@@ -39,56 +39,56 @@ type leakFigure struct {
 // Leak draws what strategies leak next to what they cost in p99 latency, in a row for each.
 // Shapes and colours tell the groups of package ranking; a ring marks wrong rejections. The
 // names of those that none beats in both are bold.
-func Leak(f results.File) (*Plot, error) {
-	all := plotted(f)
-	g := leakFigure{table: table{charts: []axes{newAxes(), newAxes()}}}
+func Leak(file results.File) (*Plot, error) {
+	all := plotted(file)
+	figure := leakFigure{table: table{charts: []axes{newAxes(), newAxes()}}}
 	var notes captions
-	for _, s := range all {
-		g.add(s, &notes)
+	for _, series := range all {
+		figure.add(series, &notes)
 	}
-	if err := drawn(len(g.rows), "no run has a valid leak"); err != nil {
+	if err := drawn(len(figure.rows), "no run has a valid leak"); err != nil {
 		return nil, err
 	}
-	g.sort()
+	figure.sort()
 	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if there are 6 or more."
-	if g.markFrontier() {
+	if figure.markFrontier() {
 		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
 	}
-	g.sheet = sheet{
-		title: "Leak and latency", caption: caption(f, all, latencyLoop), desc: g.describe(), simulated: f.Kind == results.Simulated,
+	figure.sheet = sheet{
+		title: "Leak and latency", caption: caption(file, all, latencyLoop), desc: figure.describe(), simulated: file.Kind == results.Simulated,
 		note: format.Join(" ", note, disturbance(all, latencyOf), notes.text()),
 	}
-	g.scales()
-	for i := range g.rows {
-		g.draw(&g.rows[i])
+	figure.scales()
+	for i := range figure.rows {
+		figure.draw(&figure.rows[i])
 	}
-	g.explain()
-	return g.plot(), nil
+	figure.explain()
+	return figure.plot(), nil
 }
 
 // add gives a strategy its row. One that stands on fewer rounds than others is named. In place of
 // a p99 of too few samples stands the bound that they give: it is no point on the axis.
 func (g *leakFigure) add(s series, notes *captions) {
-	p := s.Latency().P99
+	percentile := s.Latency().P99
 	if !s.Counts() {
 		notes.add("Not shown", s.label, "invalid")
 		return
 	}
-	d := leakRow{series: s, p99: p, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
-	if p.Coverage == 0 { // fewer than 6 rounds say nothing about how much it varies
-		d.p99.Lo = p.Value
-		d.p99.Hi = p.Value
+	d := leakRow{series: s, p99: percentile, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
+	if percentile.Coverage == 0 { // fewer than 6 rounds say nothing about how much it varies
+		d.p99.Lo = percentile.Value
+		d.p99.Hi = percentile.Value
 	}
 	switch {
-	case p.Rounds == 0:
+	case percentile.Rounds == 0:
 		d.missing = string(results.NoSamples)
-	case !p.Shown():
-		d.missing = figures.Percentile(p).Value
+	case !percentile.Shown():
+		d.missing = figures.Percentile(percentile).Value
 	}
 	if s.Invalid > 0 {
 		notes.add("Some rounds left out", s.label, "invalid")
 	}
-	d.name = marked(s.label, p.Figure)
+	d.name = marked(s.label, percentile.Figure)
 	if pct := s.FalseRejects.PctOfValid; pct > 0 {
 		d.name += fmt.Sprintf(", rejects %s wrongly", format.Pct(pct))
 	}
@@ -126,11 +126,11 @@ func (g *leakFigure) scales() {
 	}
 	var leaks []float64
 	for i := range g.rows {
-		d := &g.rows[i]
-		if d.group != ranking.Baseline {
-			extent(d)
+		leakRow := &g.rows[i]
+		if leakRow.group != ranking.Baseline {
+			extent(leakRow)
 		}
-		leaks = append(leaks, d.pct, d.possible)
+		leaks = append(leaks, leakRow.pct, leakRow.possible)
 	}
 	if hi == 0 {
 		for i := range g.rows {
@@ -158,9 +158,9 @@ func (g *leakFigure) scales() {
 func (g *leakFigure) markFrontier() bool {
 	var order []*leakRow
 	for i := range g.rows {
-		d := &g.rows[i]
-		if d.group != ranking.Baseline && d.group != ranking.Unusable && d.FalseRejects.Count == 0 && !d.PerProcess && d.p99.Shown() {
-			order = append(order, d)
+		leakRow := &g.rows[i]
+		if leakRow.group != ranking.Baseline && leakRow.group != ranking.Unusable && leakRow.FalseRejects.Count == 0 && !leakRow.PerProcess && leakRow.p99.Shown() {
+			order = append(order, leakRow)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *leakRow) int {
@@ -168,10 +168,10 @@ func (g *leakFigure) markFrontier() bool {
 	})
 	least := math.Inf(1)
 	n := 0
-	for _, d := range order {
-		if d.pct < least {
-			least = d.pct
-			d.frontier = true
+	for _, leakRow := range order {
+		if leakRow.pct < least {
+			least = leakRow.pct
+			leakRow.frontier = true
 			n++
 		}
 	}
@@ -234,9 +234,9 @@ func (g *leakFigure) describe() string {
 		n := int64(0)
 		first := (*leakRow)(nil)
 		for i := range g.rows {
-			if d := &g.rows[i]; d.group == group {
-				if n++; first == nil && d.missing == "" {
-					first = d
+			if leakRow := &g.rows[i]; leakRow.group == group {
+				if n++; first == nil && leakRow.missing == "" {
+					first = leakRow
 				}
 			}
 		}
@@ -249,8 +249,8 @@ func (g *leakFigure) describe() string {
 	}
 	var worst *leakRow
 	for i := range g.rows {
-		if d := &g.rows[i]; d.pct > 0 && d.group != ranking.Baseline && (worst == nil || d.pct > worst.pct) {
-			worst = d
+		if leakRow := &g.rows[i]; leakRow.pct > 0 && leakRow.group != ranking.Baseline && (worst == nil || leakRow.pct > worst.pct) {
+			worst = leakRow
 		}
 	}
 	if worst != nil {

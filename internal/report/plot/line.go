@@ -79,13 +79,13 @@ func (l *line) strokes() (out []plot.Plotter) {
 
 // markers of a line come after all lines, and do not drown in them.
 func (l *line) markers() plot.Plotter {
-	s := plotter.Scatter{GlyphStyle: l.style.glyph}
+	scatter := plotter.Scatter{GlyphStyle: l.style.glyph}
 	for _, i := range l.marks {
 		if !math.IsNaN(l.at[i].Y) {
-			s.XYs = append(s.XYs, l.at[i])
+			scatter.XYs = append(scatter.XYs, l.at[i])
 		}
 	}
-	return &s
+	return &scatter
 }
 
 // segment is a straight line.

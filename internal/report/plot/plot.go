@@ -31,7 +31,7 @@ type Plot struct {
 	// desc says what the drawing shows, with its main figures, to those who cannot see it.
 	desc          string
 	width, height vg.Length
-	paint         func(c draw.Canvas)
+	paint         func(canvas draw.Canvas)
 }
 
 // Title is what stands above the drawing.
@@ -41,8 +41,8 @@ func (p *Plot) Title() string { return p.title }
 func (p *Plot) Desc() string { return p.desc }
 
 // ground paints the whole canvas white, so that a drawing reads the same on a dark page.
-func (p *Plot) ground(c draw.Canvas) {
-	c.FillPolygon(white, []vg.Point{{}, {X: p.width}, {X: p.width, Y: p.height}, {Y: p.height}})
+func (p *Plot) ground(canvas draw.Canvas) {
+	canvas.FillPolygon(white, []vg.Point{{}, {X: p.width}, {X: p.width, Y: p.height}, {Y: p.height}})
 }
 
 // pngDPI makes text crisp on screens of today.
@@ -50,13 +50,13 @@ const pngDPI = 144
 
 // PNG renders the plot as a bitmap.
 func (p *Plot) PNG() ([]byte, error) {
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
-	p.paint(draw.New(c))
-	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, c.Image()); err != nil { // a third faster, a twentieth larger
+	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
+	p.paint(draw.New(canvas))
+	var buffer bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&buffer, canvas.Image()); err != nil { // a third faster, a twentieth larger
 		return nil, fmt.Errorf("render png: %w", err)
 	}
-	return b.Bytes(), nil
+	return buffer.Bytes(), nil
 }
 
 // Render draws as "svg" or as "png".
@@ -98,9 +98,9 @@ type series struct {
 
 // plotted returns the summaries of a file in the order of reports, each with a label that tells it from the
 // others: with what settings differ in, if there are several.
-func plotted(f results.File) []series {
+func plotted(file results.File) []series {
 	var out []series
-	settings := ranking.Of(f)
+	settings := ranking.Of(file)
 	names := make([]string, len(settings))
 	for _, of := range []func(*results.Summary) string{policyOf, workloadOf} {
 		is := func(n int) string { return of(settings[n].Strategies[0].Summary) }
@@ -118,13 +118,13 @@ func plotted(f results.File) []series {
 			name = format.Join(", ", name, fmt.Sprintf("setting %d", n+1))
 		}
 		for i := range settings[n].Strategies {
-			x := &settings[n].Strategies[i]
-			label := drawable(shorten(format.Plain(x.Label)))
+			strategy := &settings[n].Strategies[i]
+			label := drawable(shorten(format.Plain(strategy.Label)))
 			if name != "" {
 				label += " (" + name + ")"
 			}
-			other := slices.ContainsFunc(x.Summary.Stored, func(k results.Stored) bool { return f.Class(k.Store) == results.ClassOther })
-			out = append(out, series{Summary: x.Summary, label: label, group: x.Group, other: other})
+			other := slices.ContainsFunc(strategy.Summary.Stored, func(k results.Stored) bool { return file.Class(k.Store) == results.ClassOther })
+			out = append(out, series{Summary: strategy.Summary, label: label, group: strategy.Group, other: other})
 		}
 	}
 	n := 0
@@ -139,8 +139,8 @@ func plotted(f results.File) []series {
 	return out
 }
 
-func policyOf(s *results.Summary) string   { return format.Plain(s.Policy) }
-func workloadOf(s *results.Summary) string { return format.Plain(s.Workload) }
+func policyOf(summary *results.Summary) string   { return format.Plain(summary.Policy) }
+func workloadOf(summary *results.Summary) string { return format.Plain(summary.Workload) }
 
 // shorten cuts labels that no plot has room for.
 func shorten(label string) string {
@@ -156,30 +156,30 @@ type loopOf func(*results.Summary) *results.Summary
 
 var (
 	latencyLoop    loopOf = (*results.Summary).AtRate
-	throughputLoop loopOf = func(s *results.Summary) *results.Summary { return s }
+	throughputLoop loopOf = func(summary *results.Summary) *results.Summary { return summary }
 )
 
 // caption says under a title what the figures of one loop rest on.
-func caption(f results.File, all []series, of loopOf) string {
+func caption(file results.File, all []series, of loopOf) string {
 	s := all[0]
-	p := of(s.Summary).Params
+	params := of(s.Summary).Params
 	loop := fmt.Sprintf("closed loop, %s", format.Number(s.Params.Workers, "worker"))
-	if p.Loop == results.OpenLoop {
-		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
+	if params.Loop == results.OpenLoop {
+		loop = format.Join(" ", "open loop,", format.Plain(params.Arrivals), "at", format.Digits(params.RatePerS)+"/s")
 	}
 	if slices.ContainsFunc(all, func(x series) bool { return x.Policy != s.Policy }) {
 		several := *s.Summary // each row names its own
 		several.Policy = "several policies"
-		return captionOf(f, &several, loop, keptText(all, of))
+		return captionOf(file, &several, loop, keptText(all, of))
 	}
-	return captionOf(f, s.Summary, loop, keptText(all, of))
+	return captionOf(file, s.Summary, loop, keptText(all, of))
 }
 
 // captionOf begins with the workload and the policy, and ends with the stores.
-func captionOf(f results.File, s *results.Summary, parts ...string) string {
-	policy := fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(s.Params.Limit, format.Plain(s.Params.Unit)))
-	caption := format.Join(" · ", "workload "+format.Plain(s.Workload), policy, format.Join(" · ", parts...), f.StoresText())
-	if f.Kind == results.Simulated {
+func captionOf(file results.File, summary *results.Summary, parts ...string) string {
+	policy := fmt.Sprintf("%s (%s)", format.Plain(summary.Policy), format.Units(summary.Params.Limit, format.Plain(summary.Params.Unit)))
+	caption := format.Join(" · ", "workload "+format.Plain(summary.Workload), policy, format.Join(" · ", parts...), file.StoresText())
+	if file.Kind == results.Simulated {
 		caption = "SIMULATED in virtual time, latencies are modelled · " + caption
 	}
 	return drawable(caption)
@@ -188,10 +188,10 @@ func captionOf(f results.File, s *results.Summary, parts ...string) string {
 // keptText says how many rounds are behind the timings, of those that were run.
 func keptText(all []series, of loopOf) string {
 	by := func(a, b series) int { return cmp.Compare(of(a.Summary).Timed, of(b.Summary).Timed) }
-	lo := of(slices.MinFunc(all, by).Summary)
+	summary := of(slices.MinFunc(all, by).Summary)
 	hi := of(slices.MaxFunc(all, by).Summary)
-	kept := strconv.Itoa(lo.Timed)
-	if lo.Timed < hi.Timed {
+	kept := strconv.Itoa(summary.Timed)
+	if summary.Timed < hi.Timed {
 		kept += fmt.Sprintf(" to %d", hi.Timed)
 	}
 	return format.Plural(int64(hi.Rounds), "round", "rounds") + ", timings of " + kept + " kept"
@@ -207,23 +207,23 @@ func (c *captions) add(what, label, why string) { c.Add(missing{what, why}, labe
 // text is a sentence for each.
 func (c *captions) text() string {
 	var out []string
-	for _, m := range c.Keys {
-		out = append(out, m.what+" ("+m.why+"): "+strings.Join(c.Of[m], ", ")+".")
+	for _, missing := range c.Keys {
+		out = append(out, missing.what+" ("+missing.why+"): "+strings.Join(c.Of[missing], ", ")+".")
 	}
 	return strings.Join(out, " ")
 }
 
 // latencyOf and throughputOf are what two kinds of plots show of a strategy.
-func latencyOf(s *results.Summary) results.Figure    { return s.Latency().P99.Figure }
-func throughputOf(s *results.Summary) results.Figure { return s.Throughput }
+func latencyOf(summary *results.Summary) results.Figure    { return summary.Latency().P99.Figure }
+func throughputOf(summary *results.Summary) results.Figure { return summary.Throughput }
 
 // disturbance is a sentence on what disturbed the timings that a plot shows; empty if none of them is
 // marked.
 func disturbance(all []series, shown func(*results.Summary) results.Figure) string {
 	var summaries []results.Summary
-	for _, s := range all {
-		if shown(s.Summary).Disturbed {
-			summaries = append(summaries, *s.Summary)
+	for _, series := range all {
+		if shown(series.Summary).Disturbed {
+			summaries = append(summaries, *series.Summary)
 		}
 	}
 	if text := figures.Disturbance(summaries); text != "" {

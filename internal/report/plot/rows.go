@@ -49,52 +49,52 @@ func (t *table) row(name string, bold bool) (at float64) {
 
 // plot lays the table out.
 func (t *table) plot() *Plot {
-	return t.sheet.plot(keyHeight+t.depth+panelAxis, func(c draw.Canvas) {
+	return t.sheet.plot(keyHeight+t.depth+panelAxis, func(canvas draw.Canvas) {
 		names := vg.Length(0)
-		all := c
-		for _, r := range t.rows {
-			names = max(names, t.style(r).Width(r.name))
+		all := canvas
+		for _, tableRow := range t.rows {
+			names = max(names, t.style(tableRow).Width(tableRow.name))
 		}
-		c.Min.X = c.Min.X + names + 14
-		c.Max.Y = c.Max.Y - keyHeight
+		canvas.Min.X = canvas.Min.X + names + 14
+		canvas.Max.Y = canvas.Max.Y - keyHeight
 		if t.simulated {
-			watermark(c)
+			watermark(canvas)
 		}
-		part := c
-		area := c
+		part := canvas
+		area := canvas
 		for i := range t.charts {
-			x := &t.charts[i]
-			x.HideY()
-			x.Y.Width = edgeStyle.Width
-			x.Y.Min = -float64(t.depth)
-			x.Y.Max = 0
-			part.Min.X = c.Min.X + vg.Length(i)*(c.Max.X-c.Min.X+chartSpace)/vg.Length(len(t.charts))
-			part.Max.X = part.Min.X + (c.Max.X-c.Min.X+chartSpace)/vg.Length(len(t.charts)) - chartSpace
-			area = x.draw(part)
+			axes := &t.charts[i]
+			axes.HideY()
+			axes.Y.Width = edgeStyle.Width
+			axes.Y.Min = -float64(t.depth)
+			axes.Y.Max = 0
+			part.Min.X = canvas.Min.X + vg.Length(i)*(canvas.Max.X-canvas.Min.X+chartSpace)/vg.Length(len(t.charts))
+			part.Max.X = part.Min.X + (canvas.Max.X-canvas.Min.X+chartSpace)/vg.Length(len(t.charts)) - chartSpace
+			area = axes.draw(part)
 		}
-		for _, r := range t.rows {
-			c.FillText(t.style(r), vg.Point{X: c.Min.X - 10, Y: area.Y(1 - float64(r.at/t.depth))}, r.name)
+		for _, tableRow := range t.rows {
+			canvas.FillText(t.style(tableRow), vg.Point{X: canvas.Min.X - 10, Y: area.Y(1 - float64(tableRow.at/t.depth))}, tableRow.name)
 		}
 		wide := vg.Length(0)
-		for _, e := range t.key {
-			wide += 18 + labelStyle.Width(e.name) + 20
+		for _, entry := range t.key {
+			wide += 18 + labelStyle.Width(entry.name) + 20
 		}
-		at := vg.Point{X: min(c.Min.X, all.Max.X-wide), Y: all.Max.Y - keyHeight/2}
-		for _, e := range t.key {
-			c.DrawGlyphNoClip(e.style, vg.Point{X: at.X + 6, Y: at.Y})
-			c.FillText(labelStyle, vg.Point{X: at.X + 18, Y: at.Y}, e.name)
-			at.X += 18 + labelStyle.Width(e.name) + 20
+		at := vg.Point{X: min(canvas.Min.X, all.Max.X-wide), Y: all.Max.Y - keyHeight/2}
+		for _, entry := range t.key {
+			canvas.DrawGlyphNoClip(entry.style, vg.Point{X: at.X + 6, Y: at.Y})
+			canvas.FillText(labelStyle, vg.Point{X: at.X + 18, Y: at.Y}, entry.name)
+			at.X += 18 + labelStyle.Width(entry.name) + 20
 		}
 	})
 }
 
 func (t *table) style(r tableRow) draw.TextStyle {
-	s := leftStyle
+	style := leftStyle
 	if r.bold {
-		s.Font = panelStyle.Font
-		s.Font.Size = labelSize
+		style.Font = panelStyle.Font
+		style.Font.Size = labelSize
 	}
-	return s
+	return style
 }
 
 // dot is a mark at a place.
@@ -108,16 +108,16 @@ func bar(from, to, y float64, style draw.LineStyle) plot.Plotter {
 }
 
 // hollow is the outline of a mark; a cross and a plus have thinner lines.
-func hollow(s draw.GlyphStyle) draw.GlyphStyle {
-	switch shape := s.Shape.(type) {
+func hollow(style draw.GlyphStyle) draw.GlyphStyle {
+	switch shape := style.Shape.(type) {
 	case draw.CircleGlyph:
-		s.Shape = lineGlyph{draw.RingGlyph{}, 1.7}
+		style.Shape = lineGlyph{draw.RingGlyph{}, 1.7}
 	case draw.BoxGlyph:
-		s.Shape = lineGlyph{draw.SquareGlyph{}, 1.7}
+		style.Shape = lineGlyph{draw.SquareGlyph{}, 1.7}
 	case draw.PyramidGlyph:
-		s.Shape = lineGlyph{draw.TriangleGlyph{}, 1.7}
+		style.Shape = lineGlyph{draw.TriangleGlyph{}, 1.7}
 	case lineGlyph:
-		s.Shape = lineGlyph{shape.GlyphDrawer, 0.8}
+		style.Shape = lineGlyph{shape.GlyphDrawer, 0.8}
 	}
-	return s
+	return style
 }

@@ -81,17 +81,17 @@ type span struct {
 const headHeight = 38.0
 
 // layOut places everything.
-func layOut(f *results.Finding) *chart {
+func layOut(finding *results.Finding) *chart {
 	c := &chart{}
-	c.addLanes(f)
-	c.addRows(f)
+	c.addLanes(finding)
+	c.addRows(finding)
 	gap := leastLane
-	for _, r := range c.rows {
-		if r.kind == markBand {
+	for _, row := range c.rows {
+		if row.kind == markBand {
 			continue
 		}
-		for _, l := range append(slices.Clone(r.label), r.answer) {
-			gap = max(gap, float64(utf8.RuneCountInString(l))*monoChar+2*labelRoom+8)
+		for _, text := range append(slices.Clone(row.label), row.answer) {
+			gap = max(gap, float64(utf8.RuneCountInString(text))*monoChar+2*labelRoom+8)
 		}
 	}
 	for i := range c.lanes {
@@ -103,12 +103,12 @@ func layOut(f *results.Finding) *chart {
 	c.width = max(edge+truthWidth+12, 560)
 	y := headHeight + 12
 	for i := range c.rows {
-		r := &c.rows[i]
-		if r.kind == markBand {
-			r.label = strings.Split(fold(plainText(ink), drawable(strings.Join(r.label, " ")), vg.Length(edge-leftMargin-16)), "\n")
+		row := &c.rows[i]
+		if row.kind == markBand {
+			row.label = strings.Split(fold(plainText(ink), drawable(strings.Join(row.label, " ")), vg.Length(edge-leftMargin-16)), "\n")
 		}
-		r.y, r.height = y, r.tall()
-		y += r.height
+		row.y, row.height = y, row.tall()
+		y += row.height
 	}
 	c.bottom = y + 6
 	c.addSpans()
@@ -116,11 +116,11 @@ func layOut(f *results.Finding) *chart {
 }
 
 // addLanes puts the stores in the middle, so that arrows cross few lifelines.
-func (c *chart) addLanes(f *results.Finding) {
-	cols := f.ActorColumns()
+func (c *chart) addLanes(finding *results.Finding) {
+	cols := finding.ActorColumns()
 	var stores []string
 	for _, name := range []string{"redis", "model", "postgres"} {
-		if slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Store == name }) {
+		if slices.ContainsFunc(finding.Steps, func(step results.Step) bool { return step.Store == name }) {
 			stores = append(stores, name)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *chart) addLanes(f *results.Finding) {
 		if i == middle {
 			c.addStores(stores)
 		}
-		c.lanes = append(c.lanes, lane{head: actorHead(&f.Columns[col]), column: col})
+		c.lanes = append(c.lanes, lane{head: actorHead(&finding.Columns[col]), column: col})
 	}
 	if len(cols) <= middle {
 		c.addStores(stores)
@@ -147,61 +147,61 @@ func (c *chart) addStores(names []string) {
 }
 
 // actorHead spells an actor out: "A", "sync" or "0:sync".
-func actorHead(c *results.Column) []string {
-	if c.Role == results.RoleClient {
-		return []string{"client " + strings.TrimPrefix(c.Name, "client")}
+func actorHead(column *results.Column) []string {
+	if column.Role == results.RoleClient {
+		return []string{"client " + strings.TrimPrefix(column.Name, "client")}
 	}
-	if instance, job, ok := strings.Cut(c.Name, ":"); ok {
+	if instance, job, ok := strings.Cut(column.Name, ":"); ok {
 		return []string{"job " + job, "of instance " + instance}
 	}
-	return []string{"job " + c.Name}
+	return []string{"job " + column.Name}
 }
 
 // addRows decides how each step is drawn. What a command answered is told when
 // the answer arrives.
-func (c *chart) addRows(f *results.Finding) {
+func (c *chart) addRows(finding *results.Finding) {
 	pending := map[int]string{}
-	for _, s := range f.Steps {
-		r := row{step: s, store: -1, fault: s.Event.Injected()}
-		r.lane = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == "" && l.column == s.Column })
-		if s.Store != "" {
-			r.store = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == s.Store })
+	for _, step := range finding.Steps {
+		r := row{step: step, store: -1, fault: step.Event.Injected()}
+		r.lane = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == "" && l.column == step.Column })
+		if step.Store != "" {
+			r.store = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == step.Store })
 		}
 		switch {
 		case r.lane < 0:
-			head := s.Actor
-			if s.Event == results.EventCrash {
+			head := step.Actor
+			if step.Event == results.EventCrash {
 				head += " crash"
 			}
 			r.kind = markBand
-			r.label = []string{head + ": " + s.Command}
-		case s.Event == results.EventCrash:
+			r.label = []string{head + ": " + step.Command}
+		case step.Event == results.EventCrash:
 			r.kind = markNote
 			r.label = []string{"crashes"}
 			r.ends = true
-		case s.Event == results.EventLostReply:
+		case step.Event == results.EventLostReply:
 			r.kind = markReply
 			r.label = []string{"the reply is lost"}
 			r.broken = true
 		case r.store < 0:
 			r.kind = markNote
-			r.label = layout.Wrap(strings.TrimSpace(s.Command+" "+s.Reply), labelChars)
-		case s.Command == "":
+			r.label = layout.Wrap(strings.TrimSpace(step.Command+" "+step.Reply), labelChars)
+		case step.Command == "":
 			r.kind = markReply
-			r.label = layout.Wrap(pending[s.Column], labelChars)
+			r.label = layout.Wrap(pending[step.Column], labelChars)
 		default:
 			r.kind = markCall
-			r.label = layout.Wrap(s.Command, labelChars)
-			switch s.Event {
+			r.label = layout.Wrap(step.Command, labelChars)
+			switch step.Event {
 			case results.EventOutage:
 				r.broken = true
 				r.label = append([]string{"cannot be reached:"}, r.label...)
 			case results.EventRetry:
 				r.label = append([]string{"sent once more:"}, r.label...)
 			}
-			reply := cmp.Or(s.Reply, "done")
-			pending[s.Column] = reply
-			if split := s.Outcome == "" && replyFollows(f.Steps, s); !split && !r.broken {
+			reply := cmp.Or(step.Reply, "done")
+			pending[step.Column] = reply
+			if split := step.Outcome == "" && replyFollows(finding.Steps, step); !split && !r.broken {
 				r.kind = markBoth
 				r.answer = reply
 			}
@@ -213,20 +213,20 @@ func (c *chart) addRows(f *results.Finding) {
 
 // replyFollows reports whether the actor's next step is about the reply to s, or
 // s is its last and the effect alone has happened.
-func replyFollows(steps []results.Step, s results.Step) bool {
-	for _, n := range steps[s.Number:] {
-		if n.Column == s.Column {
+func replyFollows(steps []results.Step, step results.Step) bool {
+	for _, n := range steps[step.Number:] {
+		if n.Column == step.Column {
 			return n.Command == "" || n.Event == results.EventRetry
 		}
 	}
-	return s.Store != "" && slices.ContainsFunc(steps, func(n results.Step) bool { return n.Store != "" && n.Command == "" })
+	return step.Store != "" && slices.ContainsFunc(steps, func(n results.Step) bool { return n.Store != "" && n.Command == "" })
 }
 
-func short(s string) string {
-	if utf8.RuneCountInString(s) <= labelChars {
-		return s
+func short(text string) string {
+	if utf8.RuneCountInString(text) <= labelChars {
+		return text
 	}
-	return string([]rune(s)[:labelChars-3]) + "..."
+	return string([]rune(text)[:labelChars-3]) + "..."
 }
 
 // tall is the height of a row with what it holds.
@@ -265,26 +265,26 @@ func (c *chart) addSpans() {
 	open := map[int]float64{}
 	last := map[int]float64{}
 	for i := range c.rows {
-		r := &c.rows[i]
-		if r.lane < 0 {
+		row := &c.rows[i]
+		if row.lane < 0 {
 			continue
 		}
-		at := r.arrow()
-		if r.kind == markNote {
-			at = r.y + r.height/2
+		at := row.arrow()
+		if row.kind == markNote {
+			at = row.y + row.height/2
 		}
-		if _, ok := open[r.lane]; !ok {
-			open[r.lane] = at
+		if _, ok := open[row.lane]; !ok {
+			open[row.lane] = at
 		}
-		last[r.lane] = r.y + r.height
-		if r.step.Outcome != "" {
-			c.busy = append(c.busy, span{r.lane, open[r.lane], r.pill()})
-			delete(open, r.lane)
+		last[row.lane] = row.y + row.height
+		if row.step.Outcome != "" {
+			c.busy = append(c.busy, span{row.lane, open[row.lane], row.pill()})
+			delete(open, row.lane)
 		}
-		if r.ends {
-			c.busy = append(c.busy, span{r.lane, open[r.lane], at})
-			delete(open, r.lane)
-			c.lanes[r.lane].end = at
+		if row.ends {
+			c.busy = append(c.busy, span{row.lane, open[row.lane], at})
+			delete(open, row.lane)
+			c.lanes[row.lane].end = at
 		}
 	}
 	for l, from := range open {
@@ -304,22 +304,22 @@ var verbs = map[results.Property]string{
 }
 
 // sheetOf says what was found, and how to see it again.
-func sheetOf(f *results.Finding) sheet {
-	verb, ok := verbs[f.Property]
+func sheetOf(finding *results.Finding) sheet {
+	verb, ok := verbs[finding.Property]
 	if !ok {
-		verb = "breaks " + string(f.Property)
+		verb = "breaks " + string(finding.Property)
 	}
 	faults := "no fault"
-	if len(f.Faults) > 0 {
-		faults = "faults: " + strings.Join(format.Strings(f.Faults), ", ")
+	if len(finding.Faults) > 0 {
+		faults = "faults: " + strings.Join(format.Strings(finding.Faults), ", ")
 	}
 	s := sheet{
-		title: format.Plain(fmt.Sprintf("%s %s: %s", f.Strategy, verb, f.Detail)),
+		title: format.Plain(fmt.Sprintf("%s %s: %s", finding.Strategy, verb, finding.Detail)),
 		caption: format.Plain(fmt.Sprintf("the shortest schedule found: %s under the policy %s, %s",
-			format.Plural(int64(len(f.Steps)), "step", "steps"), f.Policy, faults)),
+			format.Plural(int64(len(finding.Steps)), "step", "steps"), finding.Policy, faults)),
 	}
-	if f.Token != "" {
-		s.note = f.Replay()
+	if finding.Token != "" {
+		s.note = finding.Replay()
 	}
 	s.desc = format.Join(" ", s.caption, s.note)
 	return s

@@ -30,21 +30,21 @@ var (
 // row per step with an arrow for the command and a dashed one for its reply,
 // verdicts on the lifeline of who is told them, faults in red, the truth at the
 // right. A finding without steps gives [ErrNothingToPlot].
-func Sequence(f *results.Finding) (*Plot, error) {
-	if f == nil || len(f.Steps) == 0 {
+func Sequence(finding *results.Finding) (*Plot, error) {
+	if finding == nil || len(finding.Steps) == 0 {
 		return nil, fmt.Errorf("%w: the finding has no steps", ErrNothingToPlot)
 	}
-	c := layOut(f)
-	s := sheetOf(f)
-	s.width = vg.Length(c.width)
-	return s.plot(vg.Length(c.bottom), func(canvas draw.Canvas) {
+	chart := layOut(finding)
+	sheet := sheetOf(finding)
+	sheet.width = vg.Length(chart.width)
+	return sheet.plot(vg.Length(chart.bottom), func(canvas draw.Canvas) {
 		d := &drawing{canvas}
-		d.bands(c)
-		d.lifelines(c)
-		for i := range c.rows {
-			d.row(c, &c.rows[i])
+		d.bands(chart)
+		d.lifelines(chart)
+		for i := range chart.rows {
+			d.row(chart, &chart.rows[i])
 		}
-		d.truths(c)
+		d.truths(chart)
 	}), nil
 }
 
@@ -61,14 +61,14 @@ func boldText(c color.Color) draw.TextStyle  { return textStyle(sansSize, c, tru
 func smallText(c color.Color) draw.TextStyle { return textStyle(11, c, false) }
 
 func monoText(c color.Color) draw.TextStyle {
-	s := textStyle(monoSize, c, false)
-	s.Font = monoFont(monoSize)
-	return s
+	style := textStyle(monoSize, c, false)
+	style.Font = monoFont(monoSize)
+	return style
 }
 
 // text sets a line on its baseline, from, around or up to x.
-func (d *drawing) text(x, y float64, align text.XAlignment, s draw.TextStyle, line string) {
-	d.c.FillText(aligned(s, align, text.YBottom), d.at(x, y), drawable(line))
+func (d *drawing) text(x, y float64, align text.XAlignment, style draw.TextStyle, line string) {
+	d.c.FillText(aligned(style, align, text.YBottom), d.at(x, y), drawable(line))
 }
 
 // point and area are in points of the drawing, from its upper left corner.
@@ -78,15 +78,15 @@ type (
 )
 
 // over sets a line, from or around a point, on a filled ground, which keeps it readable if it crosses lifelines.
-func (d *drawing) over(p point, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
-	e := s.FontExtents()
-	w := float64(s.Width(drawable(line)))
+func (d *drawing) over(p point, align text.XAlignment, style draw.TextStyle, ground color.Color, line string) {
+	extents := style.FontExtents()
+	w := float64(style.Width(drawable(line)))
 	left := p.x
 	if align == text.XCenter {
 		left -= w / 2
 	}
-	d.box(area{left - 1, p.y - float64(e.Ascent) + 1, w + 2, float64(e.Ascent+e.Descent) - 1}, ground, nil)
-	d.text(p.x, p.y, align, s, line)
+	d.box(area{left - 1, p.y - float64(extents.Ascent) + 1, w + 2, float64(extents.Ascent+extents.Descent) - 1}, ground, nil)
+	d.text(p.x, p.y, align, style, line)
 }
 
 func (d *drawing) line(from, to point, stroke color.Color, width float64, dashes ...vg.Length) {
@@ -116,29 +116,29 @@ func (l *lane) headWidth() float64 {
 }
 
 func (d *drawing) lifelines(c *chart) {
-	for _, l := range c.lanes {
+	for _, lane := range c.lanes {
 		fill := white
 		stroke := ink
 		width := 1.0
-		if l.store != "" {
+		if lane.store != "" {
 			fill = storeGround
 			stroke = chartBlue
 			width = 3
 		}
-		d.line(point{l.x, headHeight}, point{l.x, cmp.Or(l.end, c.bottom)}, lifelineInk, width)
-		half := l.headWidth()
-		d.box(area{l.x - half, 0, 2 * half, headHeight}, fill, stroke)
-		y := headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
-		for i, h := range l.head {
-			s := boldText(ink)
+		d.line(point{lane.x, headHeight}, point{lane.x, cmp.Or(lane.end, c.bottom)}, lifelineInk, width)
+		half := lane.headWidth()
+		d.box(area{lane.x - half, 0, 2 * half, headHeight}, fill, stroke)
+		y := headHeight/2 + 4.5 - 7*float64(len(lane.head)-1)
+		for i, h := range lane.head {
+			style := boldText(ink)
 			if i > 0 {
-				s = smallText(ink)
+				style = smallText(ink)
 			}
-			d.text(l.x, y+14*float64(i), text.XCenter, s, h)
+			d.text(lane.x, y+14*float64(i), text.XCenter, style, h)
 		}
 	}
-	for _, s := range c.busy {
-		d.box(area{c.lanes[s.lane].x - 4, s.from - 4, 8, s.to - s.from + 4}, white, faint)
+	for _, span := range c.busy {
+		d.box(area{c.lanes[span.lane].x - 4, span.from - 4, 8, span.to - span.from + 4}, white, faint)
 	}
 }
 
@@ -155,9 +155,9 @@ func (r *row) ground() color.Color {
 }
 
 func (d *drawing) bands(c *chart) {
-	for _, r := range c.rows {
-		if r.kind == markBand {
-			d.box(area{leftMargin, r.y + 3, c.truth - truthWidth/2 - leftMargin, r.height - 6}, r.ground(), nil)
+	for _, row := range c.rows {
+		if row.kind == markBand {
+			d.box(area{leftMargin, row.y + 3, c.truth - truthWidth/2 - leftMargin, row.height - 6}, row.ground(), nil)
 		}
 	}
 }
@@ -212,14 +212,14 @@ func (d *drawing) row(c *chart, r *row) {
 // label sets lines next to the actor's lifeline, on the side of the store, the
 // last one at y.
 func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour color.Color) {
-	x := c.lanes[r.lane].x + labelRoom
+	value := c.lanes[r.lane].x + labelRoom
 	align := text.XLeft
 	if c.lanes[r.store].x < c.lanes[r.lane].x {
-		x = c.lanes[r.lane].x - labelRoom
+		value = c.lanes[r.lane].x - labelRoom
 		align = text.XRight
 	}
 	for i, l := range lines {
-		d.text(x, y-float64(len(lines)-1-i)*lineHeight, align, monoText(colour), l)
+		d.text(value, y-float64(len(lines)-1-i)*lineHeight, align, monoText(colour), l)
 	}
 }
 
@@ -227,15 +227,15 @@ func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour colo
 type arrowStyle struct{ dashed, broken bool }
 
 // arrow draws from one lifeline to another, or half the way and a cross.
-func (d *drawing) arrow(from, to, y float64, colour color.Color, s arrowStyle) {
+func (d *drawing) arrow(from, to, y float64, colour color.Color, style arrowStyle) {
 	dir := math.Copysign(1, to-from)
 	from += 4 * dir
 	to -= 4 * dir
 	var dashes []vg.Length
-	if s.dashed {
+	if style.dashed {
 		dashes = []vg.Length{5, 3}
 	}
-	if s.broken {
+	if style.broken {
 		to = from + (to-from)*0.55
 		d.line(point{from, y}, point{to, y}, colour, 1.3, dashes...)
 		d.cross(to+5*dir, y, colour)
@@ -252,21 +252,21 @@ func (d *drawing) cross(x, y float64, colour color.Color) {
 
 // note marks a step that is no command.
 func (d *drawing) note(c *chart, r *row, colour color.Color) {
-	x := c.lanes[r.lane].x
+	value := c.lanes[r.lane].x
 	y := r.y + rowGap/2 + lineHeight/2 + 1
 	if r.ends {
 		y = r.y + r.height/2
-		d.cross(x, y, chartRed)
-		d.over(point{x + 14, y + 4}, text.XLeft, boldText(chartRed), white, r.label[0])
+		d.cross(value, y, chartRed)
+		d.over(point{value + 14, y + 4}, text.XLeft, boldText(chartRed), white, r.label[0])
 		return
 	}
 	if !r.fault {
 		colour = faint
-		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: 3.5, Shape: draw.CircleGlyph{}}, d.at(x, y))
-		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: faint, Radius: 3.5, Shape: draw.RingGlyph{}}, d.at(x, y))
+		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: 3.5, Shape: draw.CircleGlyph{}}, d.at(value, y))
+		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: faint, Radius: 3.5, Shape: draw.RingGlyph{}}, d.at(value, y))
 	}
 	for i, l := range r.label {
-		d.over(point{x + labelRoom, y + 4 + float64(i)*lineHeight}, text.XLeft, plainText(colour), white, l)
+		d.over(point{value + labelRoom, y + 4 + float64(i)*lineHeight}, text.XLeft, plainText(colour), white, l)
 	}
 }
 
@@ -281,11 +281,11 @@ func (d *drawing) verdict(x, y float64, outcome string) {
 	case strings.HasPrefix(outcome, "refunded"), strings.HasPrefix(outcome, "committed"):
 		colour = chartBlue
 	}
-	s := textStyle(11, colour, true)
+	style := textStyle(11, colour, true)
 	outcome = short(outcome)
-	half := float64(s.Width(drawable(outcome)))/2 + 10
+	half := float64(style.Width(drawable(outcome)))/2 + 10
 	d.box(area{x - half, y, 2 * half, pillHeight}, white, colour)
-	d.text(x, y+pillHeight-5.5, text.XCenter, s, outcome)
+	d.text(x, y+pillHeight-5.5, text.XCenter, style, outcome)
 }
 
 // truths fills the column at the right: what is in use after each step.
@@ -293,19 +293,19 @@ func (d *drawing) truths(c *chart) {
 	d.text(c.truth, headHeight/2+4, text.XCenter, boldText(ink), "in use")
 	before := int64(-1)
 	for i := range c.rows {
-		r := &c.rows[i]
-		s := plainText(faint)
+		row := &c.rows[i]
+		style := plainText(faint)
 		switch {
-		case r.step.InUse > r.step.Limit:
-			s = boldText(chartRed)
-		case r.step.InUse != before:
-			s = plainText(ink)
+		case row.step.InUse > row.step.Limit:
+			style = boldText(chartRed)
+		case row.step.InUse != before:
+			style = plainText(ink)
 		}
-		before = r.step.InUse
-		y := r.middle()
-		if r.step.Outcome != "" { // which is what changes it
-			y = r.pill() + pillHeight - 5.5
+		before = row.step.InUse
+		y := row.middle()
+		if row.step.Outcome != "" { // which is what changes it
+			y = row.pill() + pillHeight - 5.5
 		}
-		d.text(c.truth, y, text.XCenter, s, fmt.Sprintf("%d of %d", r.step.InUse, r.step.Limit))
+		d.text(c.truth, y, text.XCenter, style, fmt.Sprintf("%d of %d", row.step.InUse, row.step.Limit))
 	}
 }

@@ -19,7 +19,7 @@ type sheet struct {
 }
 
 // plot makes a drawing around a body of some height.
-func (s *sheet) plot(body vg.Length, paint func(c draw.Canvas)) *Plot {
+func (s *sheet) plot(body vg.Length, paint func(canvas draw.Canvas)) *Plot {
 	captions := captionStyle
 	if s.simulated {
 		captions.Color = amber
@@ -32,20 +32,20 @@ func (s *sheet) plot(body vg.Length, paint func(c draw.Canvas)) *Plot {
 	below := margin + height(titleStyle, title) + 5 // the title
 	head := below + height(captionStyle, caption) + 10
 	foot := margin + height(captionStyle, note) + 6
-	return &Plot{title: s.title, desc: s.desc, width: width, height: head + body + foot, paint: func(c draw.Canvas) {
-		c.FillText(titleStyle, vg.Point{X: margin, Y: c.Max.Y - margin}, title)
-		c.FillText(captions, vg.Point{X: margin, Y: c.Max.Y - below}, caption)
-		c.FillText(captionStyle, vg.Point{X: margin, Y: foot - 6}, note)
-		paint(draw.Crop(c, margin, -margin, foot, -head))
+	return &Plot{title: s.title, desc: s.desc, width: width, height: head + body + foot, paint: func(canvas draw.Canvas) {
+		canvas.FillText(titleStyle, vg.Point{X: margin, Y: canvas.Max.Y - margin}, title)
+		canvas.FillText(captions, vg.Point{X: margin, Y: canvas.Max.Y - below}, caption)
+		canvas.FillText(captionStyle, vg.Point{X: margin, Y: foot - 6}, note)
+		paint(draw.Crop(canvas, margin, -margin, foot, -head))
 	}}
 }
 
 // watermark marks a drawing that does not come from a measurement.
-func watermark(c draw.Canvas) {
-	size := min(54, float64(c.Max.Y-c.Min.Y)/3) // which keeps it off the texts above and below
-	s := aligned(textStyle(size, subtle, true), text.XCenter, text.YCenter)
-	s.Rotation = math.Pi / 9
-	c.FillText(s, c.Center(), "SIMULATED")
+func watermark(canvas draw.Canvas) {
+	size := min(54, float64(canvas.Max.Y-canvas.Min.Y)/3) // which keeps it off the texts above and below
+	style := aligned(textStyle(size, subtle, true), text.XCenter, text.YCenter)
+	style.Rotation = math.Pi / 9
+	canvas.FillText(style, canvas.Center(), "SIMULATED")
 }
 
 // axes are a pair of axes with what lies between them, in the order in which it is drawn.
@@ -57,16 +57,16 @@ type axes struct {
 func newAxes() axes {
 	c := axes{Plot: plot.New()}
 	c.BackgroundColor = nil
-	for _, a := range []*plot.Axis{&c.X, &c.Y} {
-		a.LineStyle = edgeStyle
-		a.Tick.LineStyle = edgeStyle
-		a.Tick.Length = 4.5
-		a.Padding = 0
-		a.Label.TextStyle.Font = textStyle(axisSize, ink, false).Font
-		a.Label.TextStyle.Color = ink
-		a.Label.Padding = 4
-		a.Tick.Label.Font = labelStyle.Font
-		a.Tick.Label.Color = ink
+	for _, axis := range []*plot.Axis{&c.X, &c.Y} {
+		axis.LineStyle = edgeStyle
+		axis.Tick.LineStyle = edgeStyle
+		axis.Tick.Length = 4.5
+		axis.Padding = 0
+		axis.Label.TextStyle.Font = textStyle(axisSize, ink, false).Font
+		axis.Label.TextStyle.Color = ink
+		axis.Label.Padding = 4
+		axis.Tick.Label.Font = labelStyle.Font
+		axis.Tick.Label.Color = ink
 	}
 	return c
 }
@@ -74,12 +74,12 @@ func newAxes() axes {
 func (x *axes) add(data ...plot.Plotter) { x.data = append(x.data, data...) }
 
 // draw draws the axes on top, and returns where data lies.
-func (x *axes) draw(c draw.Canvas) draw.Canvas {
-	area := x.DataCanvas(c)
+func (x *axes) draw(canvas draw.Canvas) draw.Canvas {
+	area := x.DataCanvas(canvas)
 	x.X.Tick.Marker = apart(&x.X, area)
 	for _, d := range append([]plot.Plotter{&plotter.Grid{Vertical: gridStyle, Horizontal: gridStyle}}, x.data...) {
 		d.Plot(area, x.Plot)
 	}
-	x.Draw(c)
+	x.Draw(canvas)
 	return area
 }

@@ -68,25 +68,25 @@ func textStyle(size float64, c color.Color, bold bool) draw.TextStyle {
 }
 
 // aligned returns the style with another anchor.
-func aligned(s draw.TextStyle, x text.XAlignment, y text.YAlignment) draw.TextStyle {
-	s.XAlign = x
-	s.YAlign = y
-	return s
+func aligned(style draw.TextStyle, alignment text.XAlignment, yAlignment text.YAlignment) draw.TextStyle {
+	style.XAlign = alignment
+	style.YAlign = yAlignment
+	return style
 }
 
 // height is that of a text of one or more lines, from the ascenders of the first to the
 // descenders of the last; 0 for none.
-func height(s draw.TextStyle, txt string) vg.Length {
+func height(style draw.TextStyle, txt string) vg.Length {
 	if txt == "" {
 		return 0
 	}
-	e := s.FontExtents()
-	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
+	extents := style.FontExtents()
+	return extents.Ascent + extents.Descent + vg.Length(strings.Count(txt, "\n"))*extents.Height
 }
 
 // fold breaks a line into lines no wider than width.
-func fold(s draw.TextStyle, line string, width vg.Length) string {
-	return strings.Join(layout.Fold(line, width, func(character string) vg.Length { return s.Width(character) }), "\n")
+func fold(style draw.TextStyle, line string, width vg.Length) string {
+	return strings.Join(layout.Fold(line, width, func(character string) vg.Length { return style.Width(character) }), "\n")
 }
 
 // palette is the one of Okabe and Ito, told apart with every common kind of
@@ -115,10 +115,10 @@ type lineGlyph struct {
 }
 
 // DrawGlyph implements draw.GlyphDrawer.
-func (g lineGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
-	wide := *c
-	wide.Canvas = wideCanvas{c.Canvas, g.width}
-	g.GlyphDrawer.DrawGlyph(&wide, s, p)
+func (g lineGlyph) DrawGlyph(canvas *draw.Canvas, style draw.GlyphStyle, point vg.Point) {
+	wide := *canvas
+	wide.Canvas = wideCanvas{canvas.Canvas, g.width}
+	g.GlyphDrawer.DrawGlyph(&wide, style, point)
 }
 
 // wideCanvas draws all lines with one width.
@@ -134,10 +134,10 @@ func (c wideCanvas) SetLineWidth(vg.Length) { c.Canvas.SetLineWidth(c.width) }
 type groundedGlyph struct{ draw.GlyphDrawer }
 
 // DrawGlyph implements draw.GlyphDrawer.
-func (g groundedGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.Radius + 1.5, Shape: draw.CircleGlyph{}}, p)
-	c.SetColor(s.Color)
-	g.GlyphDrawer.DrawGlyph(c, s, p)
+func (g groundedGlyph) DrawGlyph(canvas *draw.Canvas, style draw.GlyphStyle, point vg.Point) {
+	canvas.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: style.Radius + 1.5, Shape: draw.CircleGlyph{}}, point)
+	canvas.SetColor(style.Color)
+	g.GlyphDrawer.DrawGlyph(canvas, style, point)
 }
 
 // seriesStyle is how one strategy is drawn.
@@ -159,9 +159,9 @@ func pale(c color.Color) color.Color {
 // and lines of one colour differ in both others: no reader has to tell two lines
 // apart by colour alone.
 func styleOf(n int) seriesStyle {
-	c := palette[n%len(palette)]
+	nrgba := palette[n%len(palette)]
 	return seriesStyle{
-		line:  draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes[n%len(dashes)]},
-		glyph: draw.GlyphStyle{Color: c, Radius: 3.2, Shape: groundedGlyph{glyphs[n%len(glyphs)]}},
+		line:  draw.LineStyle{Color: nrgba, Width: 1.6, Dashes: dashes[n%len(dashes)]},
+		glyph: draw.GlyphStyle{Color: nrgba, Radius: 3.2, Shape: groundedGlyph{glyphs[n%len(glyphs)]}},
 	}
 }

@@ -30,9 +30,9 @@ func (p *Plot) SVG() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := fnv.New64a()
-	fmt.Fprint(h, p.title, p.desc, body) // never fails
-	id := fmt.Sprintf("qb%x", h.Sum64())
+	hash64 := fnv.New64a()
+	fmt.Fprint(hash64, p.title, p.desc, body) // never fails
+	id := fmt.Sprintf("qb%x", hash64.Sum64())
 	return fmt.Appendf(nil, `<svg width="%gpt" height="%gpt" xmlns="http://www.w3.org/2000/svg" aria-labelledby="%[3]s-title %[3]s-desc"%s>
 <title id="%[3]s-title">%[5]s</title>
 <desc id="%[3]s-desc">%[6]s</desc>
@@ -52,20 +52,20 @@ func (p *Plot) attributes() string {
 
 // body is what comes after the start of the svg element.
 func (p *Plot) body() (string, error) {
-	c := vgsvg.New(p.width, p.height)
-	dc := draw.New(c)
+	canvas := vgsvg.New(p.width, p.height)
+	dc := draw.New(canvas)
 	p.ground(dc)
 	p.paint(dc)
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
+	var buffer bytes.Buffer
+	if _, err := canvas.WriteTo(&buffer); err != nil {
 		return "", fmt.Errorf("render svg: %w", err)
 	}
-	_, s, _ := strings.Cut(b.String(), "<svg")
-	_, s, _ = strings.Cut(s, ">")
-	return strings.TrimLeft(canvasText.ReplaceAllStringFunc(s, compactText), "\n"), nil
+	_, text, _ := strings.Cut(buffer.String(), "<svg")
+	_, text, _ = strings.Cut(text, ">")
+	return strings.TrimLeft(canvasText.ReplaceAllStringFunc(text, compactText), "\n"), nil
 }
 
-func round2(l font.Length) float64 { return float64(int64(l*100+0.5)) / 100 }
+func round2(length font.Length) float64 { return float64(int64(length*100+0.5)) / 100 }
 
 // canvasText is a text as the canvas writes it.
 var canvasText = regexp.MustCompile(`<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"` +
@@ -74,27 +74,27 @@ var canvasText = regexp.MustCompile(`<text x="([^"]*)" y="([^"]*)" transform="sc
 
 // compactText states a text's width, and leaves out what the document says once.
 func compactText(text string) string {
-	m := canvasText.FindStringSubmatch(text)
-	size, err := strconv.ParseFloat(m[5], 64)
+	texts := canvasText.FindStringSubmatch(text)
+	size, err := strconv.ParseFloat(texts[5], 64)
 	if err != nil {
 		return text // the pattern admits numbers alone
 	}
-	style := textStyle(size, ink, m[4] == "bold")
+	style := textStyle(size, ink, texts[4] == "bold")
 	attributes := ""
-	if m[4] == "bold" {
+	if texts[4] == "bold" {
 		attributes += ` font-weight="bold"`
 	}
-	if m[3] == monoFamily {
+	if texts[3] == monoFamily {
 		style.Font = monoFont(size)
 		attributes += ` font-family="` + monoStack + `"`
 	}
-	if _, colour, ok := strings.Cut(m[6], ":"); ok {
+	if _, colour, ok := strings.Cut(texts[6], ":"); ok {
 		attributes += ` fill="` + colour + `"`
 	}
-	width := style.Width(html.UnescapeString(m[7]))
+	width := style.Width(html.UnescapeString(texts[7]))
 	return fmt.Sprintf(`<text x="%s" y="%s" transform="scale(1,-1)" font-size="%s" `+
 		`textLength="%.4g" lengthAdjust="spacingAndGlyphs"%s>%s</text>`,
-		m[1], m[2], m[5], float64(width), attributes, m[7])
+		texts[1], texts[2], texts[5], float64(width), attributes, texts[7])
 }
 
 // monoFamily is the family name in the monospaced font.

@@ -18,10 +18,10 @@ type Quantity struct {
 	// Name is part of a file's name, e.g. "p99".
 	Name  string
 	title string
-	of    func(s *results.Summary) reading
-	axis  func(a *plot.Axis, values []float64)
+	of    func(summary *results.Summary) reading
+	axis  func(axis *plot.Axis, values []float64)
 	// show renders a value for people.
-	show func(v float64) string
+	show func(value float64) string
 	// rare quantities are not worth a drawing if they are 0 everywhere.
 	rare bool
 }
@@ -40,7 +40,7 @@ const (
 
 // Quantities returns what a sweep can show.
 func Quantities() []Quantity {
-	perSecond := func(v float64) string { return format.Digits(v) + "/s" }
+	perSecond := func(value float64) string { return format.Digits(value) + "/s" }
 	return []Quantity{
 		{quantityP99, "p99 latency", readP99, latencyAxis, format.NS, false},
 		{quantityLeak, "leak, in % of the limit, logarithmic", readLeak, percentAxis, format.Pct, false},
@@ -51,54 +51,54 @@ func Quantities() []Quantity {
 	}
 }
 
-func readP99(s *results.Summary) reading {
-	p := s.Latency().P99
-	r := reading{Figure: p.Figure, ok: p.Shown() && p.Value > 0}
-	if p.Coverage == 0 {
-		r.Lo = p.Value
-		r.Hi = p.Value
+func readP99(summary *results.Summary) reading {
+	percentile := summary.Latency().P99
+	r := reading{Figure: percentile.Figure, ok: percentile.Shown() && percentile.Value > 0}
+	if percentile.Coverage == 0 {
+		r.Lo = percentile.Value
+		r.Hi = percentile.Value
 	}
 	return r
 }
 
-func readLeak(s *results.Summary) reading {
-	possible := max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)
-	return reading{Figure: results.Figure{Value: s.Leak.PctOfLimit, Lo: s.Leak.PctOfLimit, Hi: possible}, ok: s.Counts()}
+func readLeak(summary *results.Summary) reading {
+	possible := max(summary.Leak.PctOfLimit, summary.Leak.PossiblePctOfLimit)
+	return reading{Figure: results.Figure{Value: summary.Leak.PctOfLimit, Lo: summary.Leak.PctOfLimit, Hi: possible}, ok: summary.Counts()}
 }
 
-func readFalseRejects(s *results.Summary) reading {
-	return exactly(s.FalseRejects.PctOfValid, s.Counts())
+func readFalseRejects(summary *results.Summary) reading {
+	return exactly(summary.FalseRejects.PctOfValid, summary.Counts())
 }
 
-func readLost(s *results.Summary) reading {
-	units, ok := s.Drift.Lost()
-	return exactly(units/float64(max(s.Rounds-s.Invalid, 1)), ok && s.Counts())
+func readLost(summary *results.Summary) reading {
+	units, ok := summary.Drift.Lost()
+	return exactly(units/float64(max(summary.Rounds-summary.Invalid, 1)), ok && summary.Counts())
 }
 
-func readThroughput(s *results.Summary) reading {
-	return reading{Figure: s.Throughput, ok: s.Throughput.Value > 0} // which a simulation does not have
+func readThroughput(summary *results.Summary) reading {
+	return reading{Figure: summary.Throughput, ok: summary.Throughput.Value > 0} // which a simulation does not have
 }
 
-func readPoolWait(s *results.Summary) reading {
-	if s.PoolWait == nil {
+func readPoolWait(summary *results.Summary) reading {
+	if summary.PoolWait == nil {
 		return reading{}
 	}
-	return reading{Figure: s.PoolWait.MeanNS, ok: s.PoolWait.MeanNS.Rounds > 0}
+	return reading{Figure: summary.PoolWait.MeanNS, ok: summary.PoolWait.MeanNS.Rounds > 0}
 }
 
 // exactly is a reading without an interval.
-func exactly(x float64, ok bool) reading {
-	return reading{Figure: results.Figure{Value: x, Lo: x, Hi: x}, ok: ok}
+func exactly(value float64, ok bool) reading {
+	return reading{Figure: results.Figure{Value: value, Lo: value, Hi: value}, ok: ok}
 }
 
 // waitAxis is linear, since no wait at all is what is hoped for.
-func waitAxis(a *plot.Axis, values []float64) {
-	linearAxis(a, values)
-	a.Tick.Marker = plot.TickerFunc(durationTicks)
+func waitAxis(axis *plot.Axis, values []float64) {
+	linearAxis(axis, values)
+	axis.Tick.Marker = plot.TickerFunc(durationTicks)
 }
 
-func latencyAxis(a *plot.Axis, values []float64) {
-	timeAxis(a, slices.Min(values), slices.Max(values))
+func latencyAxis(axis *plot.Axis, values []float64) {
+	timeAxis(axis, slices.Min(values), slices.Max(values))
 }
 
 // sweepPlot is what the plot of a sweep gathers.
@@ -114,80 +114,80 @@ type sweepPlot struct {
 // SweepOf draws a quantity against what a sweep varies: a line per strategy, with intervals
 // and its knee. It returns [ErrNothingToPlot] for other records, and if no point has the
 // quantity.
-func SweepOf(f results.File, q Quantity) (*Plot, error) {
-	all := f.SweepSeries()
+func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
+	all := file.SweepSeries()
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: the record is of no sweep", ErrNothingToPlot)
 	}
 	var values []string
 	var points []series
 	for i := range all {
-		for _, p := range all[i].Points {
-			values = append(values, format.Plain(p.Value))
-			points = append(points, series{Summary: p.Summary})
+		for _, point := range all[i].Points {
+			values = append(values, format.Plain(point.Value))
+			points = append(points, series{Summary: point.Summary})
 		}
 	}
-	param := f.Sweep.Parameters[0].Name
+	param := file.Sweep.Parameters[0].Name
 	if param == "latency" { // of the network, and not what is measured
 		param = "network latency"
 	}
-	s := sweepPlot{panel: newPanel(q.title), knees: map[string]float64{}}
+	s := sweepPlot{panel: newPanel(quantity.title), knees: map[string]float64{}}
 	p := s.panel
 	p.Y.Padding = 14
 	s.place = settingsAxis(&p.X, param, values)
 	for i := range all {
 		name := shorten(format.Plain(all[i].Strategy))
 		if all[i].Second != "" {
-			name += ", " + format.Plain(f.Sweep.Parameters[1].Name) + " " + format.Plain(all[i].Second)
+			name += ", " + format.Plain(file.Sweep.Parameters[1].Name) + " " + format.Plain(all[i].Second)
 		}
-		s.line(line{name: name, style: styleOf(i)}, &all[i], &q)
+		s.line(line{name: name, style: styleOf(i)}, &all[i], &quantity)
 	}
-	if err := drawn(len(p.lines), fmt.Sprintf("no setting of %s has %s", param, q.title)); err != nil {
+	if err := drawn(len(p.lines), fmt.Sprintf("no setting of %s has %s", param, quantity.title)); err != nil {
 		return nil, err
 	}
-	if q.rare && slices.Max(s.extent) == 0 {
-		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, q.title, param)
+	if quantity.rare && slices.Max(s.extent) == 0 {
+		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, quantity.title, param)
 	}
-	q.axis(&p.Y, s.extent)
+	quantity.axis(&p.Y, s.extent)
 	first := all[0].Points[0].Summary
-	simulated := f.Kind == results.Simulated
-	if simulated && q.Name == quantityP99 {
+	simulated := file.Kind == results.Simulated
+	if simulated && quantity.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
-	for _, l := range ordered(p.lines) {
-		if at, ok := s.knees[l.name]; ok {
-			p.upright(at, draw.LineStyle{Color: l.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
+	for _, line := range ordered(p.lines) {
+		if at, ok := s.knees[line.name]; ok {
+			p.upright(at, draw.LineStyle{Color: line.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
 		}
 	}
-	title, _, _ := strings.Cut(upperFirst(q.title), ", in %")
+	title, _, _ := strings.Cut(upperFirst(quantity.title), ", in %")
 	title = drawable(title + " against " + param)
-	shown := func(s *results.Summary) results.Figure { return q.of(s).Figure }
+	shown := func(summary *results.Summary) results.Figure { return quantity.of(summary).Figure }
 	g := figure{panels: []*panel{p}, sheet: sheet{
-		title: title, caption: captionOf(f, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
-		note: format.Join(" ", s.note(&q), disturbance(points, shown), s.notes.text()),
+		title: title, caption: captionOf(file, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
+		note: format.Join(" ", s.note(&quantity), disturbance(points, shown), s.notes.text()),
 		desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
 	}}
 	return g.plot(), nil
 }
 
 // line joins the readings of one series, and says where it begins, ends and bends.
-func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
+func (s *sweepPlot) line(l line, all *results.SweepSeries, quantity *Quantity) {
 	var told []string
 	disturbed := false
-	for _, p := range all.Points {
-		r := q.of(p.Summary)
-		value := format.Plain(p.Value)
-		if !r.ok {
+	for _, point := range all.Points {
+		reading := quantity.of(point.Summary)
+		value := format.Plain(point.Value)
+		if !reading.ok {
 			s.notes.add("No figure", l.name+" at "+value, "it cannot be shown")
 			continue
 		}
-		disturbed = disturbed || r.Disturbed
+		disturbed = disturbed || reading.Disturbed
 		l.marks = append(l.marks, len(l.at))
-		l.add(s.place[value], r.Value)
-		l.lo = append(l.lo, r.Lo)
-		l.hi = append(l.hi, r.Hi)
-		s.extent = append(s.extent, r.Value, r.Lo, r.Hi)
-		told = append(told, fmt.Sprintf("%s at %s", q.show(r.Value), value))
+		l.add(s.place[value], reading.Value)
+		l.lo = append(l.lo, reading.Lo)
+		l.hi = append(l.hi, reading.Hi)
+		s.extent = append(s.extent, reading.Value, reading.Lo, reading.Hi)
+		told = append(told, fmt.Sprintf("%s at %s", quantity.show(reading.Value), value))
 	}
 	if told == nil {
 		return
@@ -205,9 +205,9 @@ func (s *sweepPlot) line(l line, all *results.SweepSeries, q *Quantity) {
 }
 
 // note says what whiskers and rules are.
-func (s *sweepPlot) note(q *Quantity) string {
+func (s *sweepPlot) note(quantity *Quantity) string {
 	note := "Whiskers: interval over rounds, their range if fewer than 6 count."
-	switch q.Name {
+	switch quantity.Name {
 	case quantityP99:
 		note = "Whiskers: interval over rounds, if 6 or more are kept."
 	case quantityLeak:
@@ -220,9 +220,9 @@ func (s *sweepPlot) note(q *Quantity) string {
 }
 
 // upperFirst begins a title.
-func upperFirst(s string) string {
-	if s == "" || strings.HasPrefix(s, "p99") {
-		return s
+func upperFirst(text string) string {
+	if text == "" || strings.HasPrefix(text, "p99") {
+		return text
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return strings.ToUpper(text[:1]) + text[1:]
 }

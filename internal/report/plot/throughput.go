@@ -21,46 +21,46 @@ type pace struct {
 
 // Throughput draws decisions per second over the time of a round, one line per
 // strategy: the mean over rounds. Stores that were taken away are shaded.
-func Throughput(f results.File) (*Plot, error) {
-	all := plotted(f)
+func Throughput(file results.File) (*Plot, error) {
+	all := plotted(file)
 	var paces []pace
 	var notes captions
-	for _, s := range all {
-		p, ok := paceOf(f.Runs, s)
+	for _, series := range all {
+		pace, ok := paceOf(file.Runs, series)
 		if !ok {
-			notes.add("Not shown", s.label, "the record does not have it")
+			notes.add("Not shown", series.label, "the record does not have it")
 			continue
 		}
-		paces = append(paces, p)
+		paces = append(paces, pace)
 	}
 	if err := drawn(len(paces), "the record has no decisions over time"); err != nil {
 		return nil, err
 	}
 	shades, shaded := outages(all)
 	g := figure{sheet: sheet{
-		title: "Throughput over time", caption: caption(f, all, throughputLoop),
-		simulated: f.Kind == results.Simulated, desc: throughputDesc(paces),
+		title: "Throughput over time", caption: caption(file, all, throughputLoop),
+		simulated: file.Kind == results.Simulated, desc: throughputDesc(paces),
 		note: format.Join(" ", "Decisions per second, mean over rounds.", shaded, disturbance(all, throughputOf), notes.text()),
 	}}
 	end := 0.0
-	for _, p := range paces {
-		end = max(end, p.sliceNS*float64(len(p.perS)))
+	for _, pace := range paces {
+		end = max(end, pace.sliceNS*float64(len(pace.perS)))
 	}
-	for _, x := range facetsOf(paces, func(p *pace) int { return p.store() }) {
-		p := newPanel(format.Join(": ", x.title, "decisions per second"))
-		spanAxis(&p.X, "time since the start of a round", end)
-		for _, pace := range x.lines {
+	for _, facet := range facetsOf(paces, func(p *pace) int { return p.store() }) {
+		panel := newPanel(format.Join(": ", facet.title, "decisions per second"))
+		spanAxis(&panel.X, "time since the start of a round", end)
+		for _, pace := range facet.lines {
 			l := line{name: marked(pace.label, pace.Throughput), style: pace.style}
-			for k, v := range pace.perS {
-				l.add((float64(k)+0.5)*pace.sliceNS, v)
+			for k, value := range pace.perS {
+				l.add((float64(k)+0.5)*pace.sliceNS, value)
 			}
-			p.lines = append(p.lines, l)
+			panel.lines = append(panel.lines, l)
 		}
-		linearAxis(&p.Y, values(ordered(p.lines)))
-		for _, s := range shades {
-			p.shade(s.from*end, s.to*end)
+		linearAxis(&panel.Y, values(ordered(panel.lines)))
+		for _, shade := range shades {
+			panel.shade(shade.from*end, shade.to*end)
 		}
-		g.panels = append(g.panels, p)
+		g.panels = append(g.panels, panel)
 	}
 	return g.plot(), nil
 }
@@ -70,15 +70,15 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 	p := pace{series: s}
 	var rounds []*results.OverTime
 	for i := range runs {
-		r := &runs[i]
-		if s.Key == "" || r.Key() != s.Key || !r.OverTime.Sound() || !s.Keeps(r.Repetition) {
+		run := &runs[i]
+		if s.Key == "" || run.Key() != s.Key || !run.OverTime.Sound() || !s.Keeps(run.Repetition) {
 			continue
 		}
-		if len(rounds) > 0 && len(r.OverTime.Admitted) != len(rounds[0].Admitted) {
+		if len(rounds) > 0 && len(run.OverTime.Admitted) != len(rounds[0].Admitted) {
 			continue
 		}
-		rounds = append(rounds, r.OverTime)
-		p.sliceNS += float64(r.OverTime.SliceNS)
+		rounds = append(rounds, run.OverTime)
+		p.sliceNS += float64(run.OverTime.SliceNS)
 	}
 	if len(rounds) == 0 {
 		return p, false
@@ -86,8 +86,8 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 	p.sliceNS /= float64(len(rounds))
 	for k := range rounds[0].Admitted {
 		values := make([]float64, len(rounds))
-		for i, o := range rounds {
-			values[i] = o.DecisionsPerS(k)
+		for i, overTime := range rounds {
+			values[i] = overTime.DecisionsPerS(k)
 		}
 		p.perS = append(p.perS, stat.Mean(values))
 	}
@@ -101,16 +101,16 @@ type shade struct{ from, to float64 }
 // strategies have in common.
 func outages(all []series) (out []shade, note string) {
 	var away, bad []string
-	for _, e := range all[0].Params.Trouble {
-		switch kind := e.Kind(); {
+	for _, event := range all[0].Params.Trouble {
+		switch kind := event.Kind(); {
 		case kind == trouble.Outage:
-			away = append(away, format.Plain(e.Where.Name))
-		case kind == trouble.Network && e.When != trouble.Always:
-			bad = append(bad, format.Plain(e.String()))
+			away = append(away, format.Plain(event.Where.Name))
+		case kind == trouble.Network && event.When != trouble.Always:
+			bad = append(bad, format.Plain(event.String()))
 		default:
 			continue
 		}
-		out = append(out, shade{e.When.From, e.When.To})
+		out = append(out, shade{event.When.From, event.When.To})
 	}
 	if len(away) > 0 {
 		note = "Shaded: " + strings.Join(away, ", ") + " was taken away."

@@ -30,13 +30,13 @@ const (
 
 // Classify says which group a strategy belongs to, and why. The open loop at the common
 // rate counts as well: the worse group stands.
-func Classify(s *results.Summary) Strategy {
-	out := classify(s)
-	out.Broken = ofRecord(s)
-	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
+func Classify(summary *results.Summary) Strategy {
+	out := classify(summary)
+	out.Broken = ofRecord(summary)
+	if summary.Paced == nil || out.Group == Baseline || summary.Paced.Counts() && summary.Paced.Leak.Trials == 0 {
 		return out
 	}
-	paced := classify(s.Paced)
+	paced := classify(summary.Paced)
 	out.Also(&paced, "in the open loop")
 	return out
 }
@@ -50,74 +50,74 @@ func (s *Strategy) Also(other *Strategy, where string) {
 	}
 }
 
-func classify(s *results.Summary) Strategy {
-	leak := boundOn(s, results.LeakProperty)
-	mayReject := boundOn(s, results.FalseRejectProperty)
-	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
-	unit := s.Params.Unit
-	planned := troubled(s)
-	set := func(g Group, reason string) Strategy {
-		if s.PerProcess {
+func classify(summary *results.Summary) Strategy {
+	leak := boundOn(summary, results.LeakProperty)
+	mayReject := boundOn(summary, results.FalseRejectProperty)
+	out := Strategy{Label: summary.Label, PerProcess: summary.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: summary, Judged: summary}
+	unit := summary.Params.Unit
+	planned := troubled(summary)
+	set := func(group Group, reason string) Strategy {
+		if summary.PerProcess {
 			reason += "; counts per process"
 		}
-		if s.Outside && g != Baseline {
+		if summary.Outside && group != Baseline {
 			reason += "; measured from outside"
 		}
-		out.Group, out.Reason = g, format.Plain(reason)
+		out.Group, out.Reason = group, format.Plain(reason)
 		return out
 	}
 	switch {
-	case s.Form == results.FormBaseline:
+	case summary.Form == results.FormBaseline:
 		return set(Baseline, "marks the floor or the ceiling")
-	case !s.Counts():
-		return set(Unusable, "its figures do not count: "+s.Audit.Discarded())
-	case errorsPct(s, false) > mostErrors:
-		return set(Unusable, failing(s))
-	case notGivenPct(s) >= mostRejected:
-		return set(Unusable, rejects(s))
-	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0 && timedOut(s):
-		return set(Undecided, busyText(s))
-	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0:
+	case !summary.Counts():
+		return set(Unusable, "its figures do not count: "+summary.Audit.Discarded())
+	case errorsPct(summary, false) > mostErrors:
+		return set(Unusable, failing(summary))
+	case notGivenPct(summary) >= mostRejected:
+		return set(Unusable, rejects(summary))
+	case summary.Leak.Trials == 0 && summary.Leak.Units == 0 && summary.FalseRejects.Count == 0 && timedOut(summary):
+		return set(Undecided, busyText(summary))
+	case summary.Leak.Trials == 0 && summary.Leak.Units == 0 && summary.FalseRejects.Count == 0:
 		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show")
-	case s.Leak.Units > 0 && (!leak.bounds() || s.Leak.WorstUnits > leak.units):
-		return set(Fails, leaks(s)+", "+leak.passed(unit))
-	case s.FalseRejects.Count > 0 && !mayReject.declared && planned == "":
-		return set(Fails, rejects(s)+", and declares no bound")
+	case summary.Leak.Units > 0 && (!leak.bounds() || summary.Leak.WorstUnits > leak.units):
+		return set(Fails, leaks(summary)+", "+leak.passed(unit))
+	case summary.FalseRejects.Count > 0 && !mayReject.declared && planned == "":
+		return set(Fails, rejects(summary)+", and declares no bound")
 	}
-	if c := violated(s); c != nil {
-		return set(Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(c.Property), c.Formula,
-			format.Units(c.Certain, unit)))
+	if clause := violated(summary); clause != nil {
+		return set(Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(clause.Property), clause.Formula,
+			format.Units(clause.Certain, unit)))
 	}
 	var parts []string
 	switch {
-	case s.Leak.Units > 0:
-		parts = append(parts, leaks(s)+", "+leak.text(unit))
+	case summary.Leak.Units > 0:
+		parts = append(parts, leaks(summary)+", "+leak.text(unit))
 	case leak.declared && leak.units > 0:
 		parts = append(parts, "no leak found, "+leak.text(unit))
 	}
 	switch {
-	case s.FalseRejects.Count > 0 && !mayReject.declared:
-		parts = append(parts, rejects(s)+" "+planned)
-	case s.FalseRejects.Count > 0:
-		parts = append(parts, rejects(s)+", as it declares")
+	case summary.FalseRejects.Count > 0 && !mayReject.declared:
+		parts = append(parts, rejects(summary)+" "+planned)
+	case summary.FalseRejects.Count > 0:
+		parts = append(parts, rejects(summary)+", as it declares")
 	case mayReject.declared && mayReject.units > 0:
 		parts = append(parts, "may reject wrongly, as it declares")
 	}
-	if leak.bounds() && float64(leak.units) > MaxBound*float64(s.Params.Limit) {
+	if leak.bounds() && float64(leak.units) > MaxBound*float64(summary.Params.Limit) {
 		parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*MaxBound)
-		if s.Leak.Units > 0 {
+		if summary.Leak.Units > 0 {
 			return set(Fails, strings.Join(parts, "; "))
 		}
 		return set(Loose, strings.Join(parts, "; "))
 	}
-	if timedOut(s) {
-		return set(Undecided, busyText(s))
+	if timedOut(summary) {
+		return set(Undecided, busyText(summary))
 	}
-	out.Conditions = append(conditions(s, leak), knownOf(s)...)
+	out.Conditions = append(conditions(summary, leak), knownOf(summary)...)
 	if parts != nil {
 		return set(Bounded, strings.Join(parts, "; "))
 	}
-	return set(Enforces, clean(s, leak))
+	return set(Enforces, clean(summary, leak))
 }
 
 // bound is the strictest of the declared clauses on one property.
@@ -129,17 +129,17 @@ type bound struct {
 	without  []string // faults that were injected and that no bound tolerates
 }
 
-func boundOn(s *results.Summary, property string) bound {
+func boundOn(summary *results.Summary, property string) bound {
 	b := bound{units: quota.Unbounded}
 	if property == results.LeakProperty {
-		b.without = s.NotPromised
+		b.without = summary.NotPromised
 	}
-	for _, c := range s.Guarantee {
-		if c.Property == property {
-			if c.Bound < b.units || c.Bound == b.units && len(c.Tolerates) > b.survives {
-				b.units = c.Bound
-				b.survives = len(c.Tolerates)
-				b.clause = &c
+	for _, clause := range summary.Guarantee {
+		if clause.Property == property {
+			if clause.Bound < b.units || clause.Bound == b.units && len(clause.Tolerates) > b.survives {
+				b.units = clause.Bound
+				b.survives = len(clause.Tolerates)
+				b.clause = &clause
 			}
 			b.declared = true
 		}
@@ -148,7 +148,7 @@ func boundOn(s *results.Summary, property string) bound {
 }
 
 // conditions of a promise, from its declaration, and the drift at rest.
-func conditions(s *results.Summary, leak bound) (out []string) {
+func conditions(summary *results.Summary, leak bound) (out []string) {
 	if leak.clause != nil {
 		for _, word := range []string{" while ", " if ", " with "} {
 			if _, rest, ok := strings.Cut(leak.clause.Formula, word); ok {
@@ -157,9 +157,9 @@ func conditions(s *results.Summary, leak bound) (out []string) {
 			}
 		}
 		var breaks []string
-		for _, f := range quota.Faults() {
-			if !slices.Contains(leak.clause.Tolerates, string(f)) {
-				breaks = append(breaks, cmp.Or(map[quota.Fault]string{quota.FaultLimit: "a changed limit"}[f], string(f)))
+		for _, fault := range quota.Faults() {
+			if !slices.Contains(leak.clause.Tolerates, string(fault)) {
+				breaks = append(breaks, cmp.Or(map[quota.Fault]string{quota.FaultLimit: "a changed limit"}[fault], string(fault)))
 			}
 		}
 		switch {
@@ -169,26 +169,26 @@ func conditions(s *results.Summary, leak bound) (out []string) {
 			out = append(out, "no guarantee under "+strings.Join(breaks, ", "))
 		}
 	}
-	if t, ok := s.AtRest(); ok && t.Units != 0 {
-		out = append(out, fmt.Sprintf("drift %+d %s at rest", t.Units, s.Params.Unit))
+	if drift, ok := summary.AtRest(); ok && drift.Units != 0 {
+		out = append(out, fmt.Sprintf("drift %+d %s at rest", drift.Units, summary.Params.Unit))
 	}
 	return out
 }
 
 // ofRecord is the first promise of the design record that the run broke, if any.
-func ofRecord(s *results.Summary) string {
-	for _, x := range []*results.Summary{s, s.Paced} {
+func ofRecord(summary *results.Summary) string {
+	for _, x := range []*results.Summary{summary, summary.Paced} {
 		if x == nil || !x.Counts() {
 			continue
 		}
-		for _, c := range x.Record {
-			if c.Verdict == results.Broken {
-				record, _, _ := strings.Cut(c.Claimed(), ":")
+		for _, clause := range x.Record {
+			if clause.Verdict == results.Broken {
+				record, _, _ := strings.Cut(clause.Claimed(), ":")
 				what := "at most "
-				if c.Property != results.LeakProperty {
-					what = property(c.Property) + " of at most "
+				if clause.Property != results.LeakProperty {
+					what = property(clause.Property) + " of at most "
 				}
-				return record + " promises " + what + c.Formula + ", " + c.Said(s.Params.Unit)
+				return record + " promises " + what + clause.Formula + ", " + clause.Said(summary.Params.Unit)
 			}
 		}
 	}
@@ -224,18 +224,18 @@ func (b bound) passed(unit string) string {
 }
 
 // leaks says by how much the limit was passed.
-func leaks(s *results.Summary) string {
-	text := "over-admits " + format.Pct(s.Leak.PctOfLimit) + " of the limit"
-	if s.Leak.WorstUnits > 0 {
-		text += ", " + format.Units(s.Leak.WorstUnits, s.Params.Unit) + " in the worst window"
+func leaks(summary *results.Summary) string {
+	text := "over-admits " + format.Pct(summary.Leak.PctOfLimit) + " of the limit"
+	if summary.Leak.WorstUnits > 0 {
+		text += ", " + format.Units(summary.Leak.WorstUnits, summary.Params.Unit) + " in the worst window"
 	}
 	return text
 }
 
 // troubled is the planned trouble that may have a strategy reject valid requests: what is charged for a caller
 // that was killed stays charged. It is empty if none was planned.
-func troubled(s *results.Summary) string {
-	planned := s.Params.Trouble
+func troubled(summary *results.Summary) string {
+	planned := summary.Params.Trouble
 	switch {
 	case len(planned.Of(trouble.Outage, trouble.Pause, trouble.Restart)) > 0:
 		return "while its store is away or after that"
@@ -251,10 +251,10 @@ func troubled(s *results.Summary) string {
 
 // rejects says how often valid requests are rejected, and how much room that kept from callers
 // for good: the share counts a unit again for each attempt.
-func rejects(s *results.Summary) string {
-	text := "rejects " + format.Pct(s.FalseRejects.PctOfValid) + " of valid requests"
-	if n := s.FalseRejects.NeverGiven; n != nil {
-		text += " (room never given: " + format.Units(*n, s.Params.Unit) + ")"
+func rejects(summary *results.Summary) string {
+	text := "rejects " + format.Pct(summary.FalseRejects.PctOfValid) + " of valid requests"
+	if n := summary.FalseRejects.NeverGiven; n != nil {
+		text += " (room never given: " + format.Units(*n, summary.Params.Unit) + ")"
 	}
 	return text
 }
@@ -262,73 +262,73 @@ func rejects(s *results.Summary) string {
 // notGivenPct is the share in percent of what had to be admitted and never was. Units become
 // requests by the mean cost of the wrongly rejected ones. If the room is not known, it is the share of
 // valid requests.
-func notGivenPct(s *results.Summary) float64 {
-	f := &s.FalseRejects
-	if f.NeverGiven == nil || f.Units == 0 {
-		return f.PctOfValid
+func notGivenPct(summary *results.Summary) float64 {
+	rejects := &summary.FalseRejects
+	if rejects.NeverGiven == nil || rejects.Units == 0 {
+		return rejects.PctOfValid
 	}
-	requests := float64(*f.NeverGiven) * float64(f.Count) / float64(f.Units)
-	return results.Percent(requests, requests+float64(s.Admitted-s.Leak.Requests))
+	requests := float64(*rejects.NeverGiven) * float64(rejects.Count) / float64(rejects.Units)
+	return results.Percent(requests, requests+float64(summary.Admitted-summary.Leak.Requests))
 }
 
 // clean says how much evidence there is that nothing leaks.
-func clean(s *results.Summary, leak bound) string {
+func clean(summary *results.Summary, leak bound) string {
 	text := "no leak in "
-	if s.Leak.Trials < fewTrials {
+	if summary.Leak.Trials < fewTrials {
 		text += "only "
 	}
-	text += format.Number(s.Leak.Trials, "trial")
-	if s.Leak.Possible > 0 {
-		text += " for certain, " + format.Units(s.Leak.Possible, s.Params.Unit) + " at most"
+	text += format.Number(summary.Leak.Trials, "trial")
+	if summary.Leak.Possible > 0 {
+		text += " for certain, " + format.Units(summary.Leak.Possible, summary.Params.Unit) + " at most"
 	}
 	if !leak.declared {
-		text += ", but " + leak.text(s.Params.Unit)
+		text += ", but " + leak.text(summary.Params.Unit)
 	}
 	return text
 }
 
 // errorsPct is the share of requests that ended in an error. Those that a planned
 // outage or kill explains are left out, and unless busy is set the time-outs of a busy machine.
-func errorsPct(s *results.Summary, busy bool) float64 {
-	n := s.Errors
-	if s.ErrorKinds != nil {
-		n -= s.ErrorKinds.Killed
+func errorsPct(summary *results.Summary, busy bool) float64 {
+	n := summary.Errors
+	if summary.ErrorKinds != nil {
+		n -= summary.ErrorKinds.Killed
 	}
 	switch {
-	case s.ErrorKinds != nil && len(s.Params.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Restart)) > 0:
-		n -= s.ErrorKinds.Store + s.ErrorKinds.TimeOuts
+	case summary.ErrorKinds != nil && len(summary.Params.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Restart)) > 0:
+		n -= summary.ErrorKinds.Store + summary.ErrorKinds.TimeOuts
 	case !busy:
-		n -= s.BusyTimeOuts
+		n -= summary.BusyTimeOuts
 	}
-	return results.Percent(n, s.Issued)
+	return results.Percent(n, summary.Issued)
 }
 
 // timedOut reports whether time-outs of a busy machine make too many requests end in errors.
-func timedOut(s *results.Summary) bool { return errorsPct(s, true) > mostErrors }
+func timedOut(summary *results.Summary) bool { return errorsPct(summary, true) > mostErrors }
 
-func busyText(s *results.Summary) string {
-	return format.Pct(results.Percent(s.BusyTimeOuts, s.Issued)) + " of requests timed out while the machine was busy"
+func busyText(summary *results.Summary) string {
+	return format.Pct(results.Percent(summary.BusyTimeOuts, summary.Issued)) + " of requests timed out while the machine was busy"
 }
 
 // failing says how many requests end in an error, and in which one.
-func failing(s *results.Summary) string {
-	text := format.Pct(errorsPct(s, true)) + " of requests end in an error"
-	if FailsAlways(s) {
-		text += ": " + s.FirstError
+func failing(summary *results.Summary) string {
+	text := format.Pct(errorsPct(summary, true)) + " of requests end in an error"
+	if FailsAlways(summary) {
+		text += ": " + summary.FirstError
 	}
 	return text
 }
 
 // FailsAlways reports whether nearly all requests end in errors: then the first one
 // says why the strategy cannot be used.
-func FailsAlways(s *results.Summary) bool {
-	return s.FirstError != "" && results.Percent(s.Errors, s.Issued) >= mostRejected
+func FailsAlways(summary *results.Summary) bool {
+	return summary.FirstError != "" && results.Percent(summary.Errors, summary.Issued) >= mostRejected
 }
 
-func violated(s *results.Summary) *results.Clause {
-	for i := range s.Guarantee {
-		if s.Guarantee[i].Verdict == results.Broken {
-			return &s.Guarantee[i]
+func violated(summary *results.Summary) *results.Clause {
+	for i := range summary.Guarantee {
+		if summary.Guarantee[i].Verdict == results.Broken {
+			return &summary.Guarantee[i]
 		}
 	}
 	return nil

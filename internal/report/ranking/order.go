@@ -9,7 +9,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-func rank(g Group) int { return slices.Index(Groups(), g) }
+func rank(group Group) int { return slices.Index(Groups(), group) }
 
 // Level is the significance at which one look at the rounds puts two strategies in order: six
 // rounds, the fewest behind a timing, reach it if all agree. A measurement looks at most twice:
@@ -72,7 +72,7 @@ func sortGroup(left []Strategy, byTime bool) {
 				}
 			}
 			slices.SortStableFunc(left, func(a, b Strategy) int { return slower(a.Summary, leader) - slower(b.Summary, leader) })
-			n = slices.IndexFunc(left, func(x Strategy) bool { return slower(x.Summary, leader) > 0 })
+			n = slices.IndexFunc(left, func(strategy Strategy) bool { return slower(strategy.Summary, leader) > 0 })
 			if n < 0 {
 				n = len(left)
 			}
@@ -88,22 +88,22 @@ func sortGroup(left []Strategy, byTime bool) {
 }
 
 // commands and statements per decision, the mean of a whole run.
-func commands(x *Strategy) float64 { return math.Round(x.Summary.Cost.PerDecision()) }
+func commands(strategy *Strategy) float64 { return math.Round(strategy.Summary.Cost.PerDecision()) }
 
 // open reports whether strategies are compared by latency at a common rate.
 // Otherwise it is throughput.
-func open(s *results.Summary) bool { return s.AtRate().Params.Loop == results.OpenLoop }
+func open(summary *results.Summary) bool { return summary.AtRate().Params.Loop == results.OpenLoop }
 
 // speed is a cost by which the fastest of a group is found: those that cannot keep up with
 // the rate come last, and those without a figure before them.
-func speed(s *results.Summary) float64 {
-	r := s.AtRate()
+func speed(summary *results.Summary) float64 {
+	r := summary.AtRate()
 	switch {
-	case !open(s) && s.Throughput.Rounds > 0:
-		return 1 / max(s.Throughput.Value, math.SmallestNonzeroFloat64)
-	case !open(s):
+	case !open(summary) && summary.Throughput.Rounds > 0:
+		return 1 / max(summary.Throughput.Value, math.SmallestNonzeroFloat64)
+	case !open(summary):
 		return math.MaxFloat64
-	case s.Overloaded():
+	case summary.Overloaded():
 		return math.Inf(1)
 	case r.Latency().P99.Shown():
 		return r.Latency().P99.Value
@@ -114,27 +114,27 @@ func speed(s *results.Summary) float64 {
 // slower is 1 if s is slower than the leader in their common rounds, and 0 if the two
 // cannot be told apart: by p99, and if that does not tell, by the median.
 func slower(s, leader *results.Summary) int {
-	a := s.AtRate()
+	summary := s.AtRate()
 	b := leader.AtRate()
 	if !open(s) || !open(leader) {
-		return max(0, leader.Compare(s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
+		return max(0, leader.Compare(s, func(timing results.Timing) float64 { return timing.PerS }).Ordered(Level))
 	}
-	if saturated := always(a) - always(b); saturated != 0 && min(a.Saturated, b.Saturated) == 0 {
+	if saturated := always(summary) - always(b); saturated != 0 && min(summary.Saturated, b.Saturated) == 0 {
 		return max(0, saturated)
 	}
-	if a.Params.RatePerS != b.Params.RatePerS { // each at the highest that holds
-		return max(0, cmp.Compare(b.Params.RatePerS, a.Params.RatePerS))
+	if summary.Params.RatePerS != b.Params.RatePerS { // each at the highest that holds
+		return max(0, cmp.Compare(b.Params.RatePerS, summary.Params.RatePerS))
 	}
-	order := a.Compare(b, func(t results.Timing) float64 { return t.P99 }).Ordered(Level)
+	order := summary.Compare(b, func(timing results.Timing) float64 { return timing.P99 }).Ordered(Level)
 	if order == 0 {
-		order = a.Compare(b, func(t results.Timing) float64 { return t.P50 }).Ordered(Level)
+		order = summary.Compare(b, func(timing results.Timing) float64 { return timing.P50 }).Ordered(Level)
 	}
 	return max(0, order)
 }
 
 // always is 1 if the strategy could not keep up with the rate in any round.
-func always(s *results.Summary) int {
-	if s.Saturated > 0 && s.Saturated == s.Timed {
+func always(summary *results.Summary) int {
+	if summary.Saturated > 0 && summary.Saturated == summary.Timed {
 		return 1
 	}
 	return 0
@@ -147,22 +147,22 @@ func (s *Setting) Cheapest() *Strategy {
 	var first *Strategy
 	best := math.MaxInt
 	for i := range s.Strategies {
-		x := &s.Strategies[i]
-		if x.Group != Enforces || s.Unmet(x) != nil {
+		strategy := &s.Strategies[i]
+		if strategy.Group != Enforces || s.Unmet(strategy) != nil {
 			continue
 		}
 		second := 0
-		if x.WithoutFault() != "" {
+		if strategy.WithoutFault() != "" {
 			second += 4
 		}
-		if x.PerProcess || x.Summary.Cost.PerDecision() == 0 {
+		if strategy.PerProcess || strategy.Summary.Cost.PerDecision() == 0 {
 			second += 2
 		}
-		if !x.Declares {
+		if !strategy.Declares {
 			second++
 		}
 		if second < best {
-			first = x
+			first = strategy
 			best = second
 		}
 	}
@@ -170,24 +170,24 @@ func (s *Setting) Cheapest() *Strategy {
 }
 
 // Unmet is the condition that a strategy does not meet, if the run ruled it out for one, or nil.
-func (s *Setting) Unmet(x *Strategy) *results.Considered {
+func (s *Setting) Unmet(strategy *Strategy) *results.Considered {
 	if s.file == nil { // it was not made from a record
 		return nil
 	}
 	for i := range s.file.Considered {
-		c := &s.file.Considered[i]
-		if c.Strategy == x.Label && c.Stage == results.StageRequirement {
-			return c
+		considered := &s.file.Considered[i]
+		if considered.Strategy == strategy.Label && considered.Stage == results.StageRequirement {
+			return considered
 		}
 	}
 	return nil
 }
 
-// Tied are the strategies that cannot be told apart from x in speed: they share its group
+// Tied are the strategies that cannot be told apart from strategy in speed: they share its group
 // and place.
-func (s *Setting) Tied(x *Strategy) (out []*Strategy) {
+func (s *Setting) Tied(strategy *Strategy) (out []*Strategy) {
 	for i := range s.Strategies {
-		if y := &s.Strategies[i]; y.Label != x.Label && y.Group == x.Group && y.Place == x.Place {
+		if y := &s.Strategies[i]; y.Label != strategy.Label && y.Group == strategy.Group && y.Place == strategy.Place {
 			out = append(out, y)
 		}
 	}
@@ -198,11 +198,11 @@ func (s *Setting) Tied(x *Strategy) (out []*Strategy) {
 // chosen has a place of its own, and no verdict on a guarantee is open.
 func (s *Setting) Decided() bool {
 	for i := range s.Strategies {
-		x := &s.Strategies[i]
-		if x.Group != Enforces && x.Group != Bounded && x.Group != Undecided {
+		strategy := &s.Strategies[i]
+		if strategy.Group != Enforces && strategy.Group != Bounded && strategy.Group != Undecided {
 			continue
 		}
-		if x.Group == Undecided || x.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(x)) > 0 {
+		if strategy.Group == Undecided || strategy.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(strategy)) > 0 {
 			return false
 		}
 	}

@@ -102,45 +102,45 @@ type Setting struct {
 
 // Of answers from a record: its settings in the order in which they first appear. It keeps no
 // part of the file that a caller may change later: summaries are copied.
-func Of(f results.File) (settings []Setting) {
-	for _, group := range f.Groups() {
+func Of(file results.File) (settings []Setting) {
+	for _, group := range file.Groups() {
 		var all []Strategy
 		for i := range group {
 			all = append(all, Classify(&group[i]))
 		}
-		settings = append(settings, Among(&f, all))
+		settings = append(settings, Among(&file, all))
 	}
 	return settings
 }
 
 // Among is a setting of strategies to choose from, e.g. of the points of a sweep.
-func Among(f *results.File, all []Strategy) Setting {
-	s := Setting{Strategies: all, ByTime: ByTime(f), file: f}
-	Sort(s.Strategies, s.ByTime)
-	s.Untested = s.untested()
-	return s
+func Among(file *results.File, all []Strategy) Setting {
+	setting := Setting{Strategies: all, ByTime: ByTime(file), file: file}
+	Sort(setting.Strategies, setting.ByTime)
+	setting.Untested = setting.untested()
+	return setting
 }
 
 // ByTime reports whether the timings of a file put strategies in order.
-func ByTime(f *results.File) bool {
-	for _, s := range f.Stores {
-		if s.Kind == "embedded" || s.Kind == "model" {
+func ByTime(file *results.File) bool {
+	for _, store := range file.Stores {
+		if store.Kind == "embedded" || store.Kind == "model" {
 			return false
 		}
 	}
-	return f.Kind != results.Simulated
+	return file.Kind != results.Simulated
 }
 
 // Summaries returns those of all strategies in their order.
 func (s *Setting) Summaries() []results.Summary {
 	out := make([]results.Summary, len(s.Strategies))
-	for i, x := range s.Strategies {
-		out[i] = *x.Summary
+	for i, strategy := range s.Strategies {
+		out[i] = *strategy.Summary
 	}
 	return out
 }
 
 // HasCandidates reports whether there is anything to choose from: not only baselines.
 func (s *Setting) HasCandidates() bool {
-	return slices.ContainsFunc(s.Strategies, func(x Strategy) bool { return x.Group != Baseline })
+	return slices.ContainsFunc(s.Strategies, func(strategy Strategy) bool { return strategy.Group != Baseline })
 }

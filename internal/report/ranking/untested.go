@@ -41,20 +41,20 @@ func (s *Setting) untested() []Untested {
 	if first.Group == Baseline {
 		return nil
 	}
-	p := first.Summary.Params
-	again := s.command(first, p.Instances)
+	params := first.Summary.Params
+	again := s.command(first, params.Instances)
 	with := func(what, add string) Untested {
-		u := Untested{What: what, Add: add}
+		untested := Untested{What: what, Add: add}
 		if again != "" {
-			u.Command = again + " " + add
+			untested.Command = again + " " + add
 		}
-		return u
+		return untested
 	}
 	var out []Untested
-	if p.Instances < 2 {
+	if params.Instances < 2 {
 		out = append(out, Untested{"more than one instance", s.command(first, 4), "--instances 4"})
 	}
-	if _, ok := s.file.Stores["redis"]; ok && !p.Trouble.Has(trouble.Failover) && needsRedis(first.Summary) {
+	if _, ok := s.file.Stores["redis"]; ok && !params.Trouble.Has(trouble.Failover) && needsRedis(first.Summary) {
 		add := "--trouble redis:failover@0.5-0.52"
 		if s.file.Kind == results.Measured {
 			add = "--redis process:replicas=1 " + add
@@ -73,7 +73,7 @@ func (s *Setting) untested() []Untested {
 	}
 	label := format.Quoted(withoutClient(first))
 	what := "crashes, retries and other faults"
-	if p.Trouble.Has(trouble.Killed) {
+	if params.Trouble.Has(trouble.Killed) {
 		what = "crashes at other steps, retries and other faults"
 	}
 	explore := "quotabench explore " + label
@@ -90,17 +90,17 @@ func known(policy string) bool {
 }
 
 // needsRedis reports whether the strategy keeps anything in the main Redis.
-func needsRedis(s *results.Summary) bool {
-	return slices.ContainsFunc(s.Stored, func(k results.Stored) bool { return k.Store == "redis" })
+func needsRedis(summary *results.Summary) bool {
+	return slices.ContainsFunc(summary.Stored, func(k results.Stored) bool { return k.Store == "redis" })
 }
 
 // withoutClient is the label as commands take it that know one kind of client.
-func withoutClient(x *Strategy) string {
-	client := x.Summary.Params.Client
+func withoutClient(strategy *Strategy) string {
+	client := strategy.Summary.Params.Client
 	if client == "" {
-		return x.Label
+		return strategy.Label
 	}
-	name, options, has := strings.Cut(x.Label, ":")
+	name, options, has := strings.Cut(strategy.Label, ":")
 	name = strings.TrimSuffix(name, "@"+client)
 	if has {
 		name += ":" + options
@@ -110,12 +110,12 @@ func withoutClient(x *Strategy) string {
 
 // command is the command line that measures the strategy again under the setting, with
 // what is not a default, on that many instances; empty if the record does not hold it all, or more was planned than a load.
-func (s *Setting) command(x *Strategy, instances int) string {
-	p := x.Summary.Params
-	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || p.Speed != 0 && p.Speed != 1 {
+func (s *Setting) command(strategy *Strategy, instances int) string {
+	params := strategy.Summary.Params
+	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || params.Speed != 0 && params.Speed != 1 {
 		return ""
 	}
-	if len(p.Trouble.Without(trouble.Skew)) > 0 || p.Second != "" || p.Sources > 0 {
+	if len(params.Trouble.Without(trouble.Skew)) > 0 || params.Second != "" || params.Sources > 0 {
 		return ""
 	}
 	for _, store := range s.file.Stores {
@@ -123,44 +123,44 @@ func (s *Setting) command(x *Strategy, instances int) string {
 			return ""
 		}
 	}
-	words := []string{"quotabench", "run", x.Label}
+	words := []string{"quotabench", "run", strategy.Label}
 	add := func(ok bool, name string, value any) {
 		if ok {
 			words = append(words, "--"+name, fmt.Sprint(value))
 		}
 	}
-	add(x.Summary.Policy != defaultPolicy, "policy", x.Summary.Policy)
-	workload := options.Text(x.Summary.Workload, nil, p.Workload)
+	add(strategy.Summary.Policy != defaultPolicy, "policy", strategy.Summary.Policy)
+	workload := options.Text(strategy.Summary.Workload, nil, params.Workload)
 	add(workload != defaultWorkload, "workload", workload)
-	policy, err := quota.LookupPolicy(x.Summary.Policy)
+	policy, err := quota.LookupPolicy(strategy.Summary.Policy)
 	if err != nil {
 		return ""
 	}
 	limit := int64(0) // other workloads may have their own
-	if x.Summary.Workload == defaultWorkload {
+	if strategy.Summary.Workload == defaultWorkload {
 		limit = policy.Limit
 	}
 	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
 		policy.Limit = limit
 		limit = strategies.ForCrossings(policy).Limit
 	}
-	add(p.Limit != limit, "limit", p.Limit)
-	add(p.Workers != defaultWorkers, "workers", p.Workers)
+	add(params.Limit != limit, "limit", params.Limit)
+	add(params.Workers != defaultWorkers, "workers", params.Workers)
 	add(instances != defaultInstances, "instances", instances)
-	for _, e := range p.Trouble {
-		add(true, "trouble", e)
+	for _, event := range params.Trouble {
+		add(true, "trouble", event)
 	}
-	add(p.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(p.DecisionTimeoutNS))
-	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
-	add(p.Loop == results.OpenLoop && p.Arrivals != defaultArrivals, "loop", "open:arrivals="+p.Arrivals)
+	add(params.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(params.DecisionTimeoutNS))
+	add(params.Loop == results.OpenLoop && params.RatePerS > 0, "rate", params.RatePerS)
+	add(params.Loop == results.OpenLoop && params.Arrivals != defaultArrivals, "loop", "open:arrivals="+params.Arrivals)
 	client := quota.Options{}
-	if p.Pool != 0 {
-		client["pool"] = strconv.Itoa(p.Pool)
+	if params.Pool != 0 {
+		client["pool"] = strconv.Itoa(params.Pool)
 	}
-	if p.Retries != 0 {
-		client["retries"] = strconv.Itoa(p.Retries)
+	if params.Retries != 0 {
+		client["retries"] = strconv.Itoa(params.Retries)
 	}
-	if p.Cold {
+	if params.Cold {
 		client["cold"] = "true"
 	}
 	add(len(client) > 0, "client", options.Text("plain", nil, client))
@@ -189,9 +189,9 @@ const adapted = "library"
 
 // knownOf is what searches found of a strategy with its default options, which alone have
 // been searched and whose label is its name, e.g. "known: without a fault a leak (12 steps)".
-func knownOf(s *results.Summary) []string {
-	_, found, ok := strings.Cut("\n"+knownFaults, "\n"+s.Label+"\t")
-	if !ok || s.Form == adapted {
+func knownOf(summary *results.Summary) []string {
+	_, found, ok := strings.Cut("\n"+knownFaults, "\n"+summary.Label+"\t")
+	if !ok || summary.Form == adapted {
 		return nil
 	}
 	words, _, _ := strings.Cut(found, "\n")
@@ -201,8 +201,8 @@ func knownOf(s *results.Summary) []string {
 // WithoutFault is what searches found of the strategy with its default options and without any
 // fault, e.g. "a leak (12 steps)"; empty for nothing.
 func (s *Strategy) WithoutFault() string {
-	for _, c := range s.Conditions {
-		if found, ok := strings.CutPrefix(c, "known: without a fault "); ok {
+	for _, text := range s.Conditions {
+		if found, ok := strings.CutPrefix(text, "known: without a fault "); ok {
 			found, _, _ = strings.Cut(found, "; under ")
 			return found
 		}

@@ -15,14 +15,14 @@ import (
 
 // Advice is the answer in sentences: which strategy to use and why, what it was chosen over, and
 // on what its promise depends.
-func Advice(simulated bool, s *ranking.Setting) (sentences []string) {
-	best := s.Cheapest()
+func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
+	best := setting.Cheapest()
 	if best == nil {
 		sentences = append(sentences, "No strategy that ran enforces the limit.")
-		if rest := rivals(s, nil); rest != "" {
+		if rest := rivals(setting, nil); rest != "" {
 			sentences = append(sentences, "These ran: "+rest+".")
 		}
-		return append(sentences, broken(s)...)
+		return append(sentences, broken(setting)...)
 	}
 	use := "Use " + best.Label
 	if found := best.WithoutFault(); found != "" {
@@ -30,9 +30,9 @@ func Advice(simulated bool, s *ranking.Setting) (sentences []string) {
 			best.Label, found)
 	}
 	sentences = append(sentences, fmt.Sprintf("%s: %s, %s.", use, best.Reason, cost(simulated, best.Summary)))
-	if rest := rivals(s, best); rest != "" {
+	if rest := rivals(setting, best); rest != "" {
 		sentence := "It was chosen over " + rest + "."
-		if !s.ByTime && !simulated {
+		if !setting.ByTime && !simulated {
 			sentence += " Timings on stand-ins were not compared."
 		}
 		sentences = append(sentences, sentence)
@@ -43,15 +43,15 @@ func Advice(simulated bool, s *ranking.Setting) (sentences []string) {
 	if avoid := best.Summary.Avoid; avoid != "" {
 		sentences = append(sentences, fmt.Sprintf("The catch of %s: %s", best.Label, avoid))
 	}
-	return append(sentences, broken(s)...)
+	return append(sentences, broken(setting)...)
 }
 
 // broken says which promises of design records the run broke.
-func broken(s *ranking.Setting) []string {
+func broken(setting *ranking.Setting) []string {
 	var parts []string
-	for i := range s.Strategies {
-		if x := &s.Strategies[i]; x.Broken != "" {
-			parts = append(parts, x.Label+": "+x.Broken)
+	for i := range setting.Strategies {
+		if strategy := &setting.Strategies[i]; strategy.Broken != "" {
+			parts = append(parts, strategy.Label+": "+strategy.Broken)
 		}
 	}
 	if parts == nil {
@@ -62,11 +62,11 @@ func broken(s *ranking.Setting) []string {
 
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
 // against each kind. Baselines are no candidates.
-func rivals(s *ranking.Setting, best *ranking.Strategy) string {
+func rivals(setting *ranking.Setting, best *ranking.Strategy) string {
 	var all grouped
-	for i := range s.Strategies {
-		if x := &s.Strategies[i]; x.Group != ranking.Baseline && (best == nil || x.Label != best.Label) {
-			all.Add(against(s, x, best), x.Label)
+	for i := range setting.Strategies {
+		if strategy := &setting.Strategies[i]; strategy.Group != ranking.Baseline && (best == nil || strategy.Label != best.Label) {
+			all.Add(against(setting, strategy, best), strategy.Label)
 		}
 	}
 	return all.text()
@@ -93,8 +93,8 @@ func (g *grouped) lines(page layout.Page) (out []string) {
 }
 
 // against says why a strategy is not the one to use.
-func against(s *ranking.Setting, x, best *ranking.Strategy) string {
-	if condition := s.Unmet(x); condition != nil && x.Group == ranking.Enforces {
+func against(setting *ranking.Setting, x, best *ranking.Strategy) string {
+	if condition := setting.Unmet(x); condition != nil && x.Group == ranking.Enforces {
 		required, _, _ := strings.Cut(condition.Detail, ": ") // the line of the strategy has the figure
 		return "does not meet " + required
 	}
@@ -121,20 +121,20 @@ func against(s *ranking.Setting, x, best *ranking.Strategy) string {
 		return "sends no command"
 	case !x.Declares && best.Declares:
 		return "promises nothing"
-	case s.ByTime && x.Place > best.Place:
+	case setting.ByTime && x.Place > best.Place:
 		return "slower"
 	case x.Survives < best.Survives:
-		return tie(s) + "fewer faults survived"
+		return tie(setting) + "fewer faults survived"
 	case x.Summary.Cost.PerDecision() > best.Summary.Cost.PerDecision():
-		return tie(s) + "more commands"
+		return tie(setting) + "more commands"
 	default:
 		return "as good"
 	}
 }
 
 // tie begins the reason for the order of strategies that timings do not put in order.
-func tie(s *ranking.Setting) string {
-	if s.ByTime {
+func tie(setting *ranking.Setting) string {
+	if setting.ByTime {
 		return "not shown to be slower, "
 	}
 	return ""
@@ -155,21 +155,21 @@ func listed(names []string) string {
 }
 
 // cost says what a decision sends, and how long it takes.
-func cost(simulated bool, s *results.Summary) string {
-	sends := format.Join(" and ", perDecision(s.Cost.Commands, "command", "commands"),
-		perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements"))
-	return cmp.Or(sends, "no command") + " per decision, " + waitText(simulated, s)
+func cost(simulated bool, summary *results.Summary) string {
+	sends := format.Join(" and ", perDecision(summary.Cost.Commands, "command", "commands"),
+		perDecision(summary.Cost.SQL+summary.Cost.ModelSQL, "SQL statement", "SQL statements"))
+	return cmp.Or(sends, "no command") + " per decision, " + waitText(simulated, summary)
 }
 
-func waitText(simulated bool, s *results.Summary) string {
-	r := s.AtRate()
-	p99 := s.Latency().P99
+func waitText(simulated bool, summary *results.Summary) string {
+	r := summary.AtRate()
+	p99 := summary.Latency().P99
 	load := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
 	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
 		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
 	}
 	switch {
-	case s.Overloaded():
+	case summary.Overloaded():
 		return "but it cannot keep up " + load
 	case p99.Rounds == 0:
 		return "no p99"
@@ -179,8 +179,8 @@ func waitText(simulated bool, s *results.Summary) string {
 	return "p99 " + figures.Percentile(p99).Value + " " + load
 }
 
-func perDecision(x float64, one, many string) string {
-	switch text := format.TrimZeros(format.Per(x)); text {
+func perDecision(value float64, one, many string) string {
+	switch text := format.TrimZeros(format.Per(value)); text {
 	case "0":
 		return ""
 	case "1":

@@ -44,45 +44,45 @@ func (r Row) Why() string {
 
 // Decide says of settings which strategy to use, with a row for each strategy, and a heading above
 // each setting if there are several.
-func Decide(f *results.File, settings ...ranking.Setting) (d Decision) {
+func Decide(file *results.File, settings ...ranking.Setting) (decision Decision) {
 	if len(settings) == 0 {
-		d.Advice = []string{"No strategy was run."}
-		if f.Considered != nil && !f.Interrupted {
-			d.Advice = []string{"No strategy is left to measure."}
+		decision.Advice = []string{"No strategy was run."}
+		if file.Considered != nil && !file.Interrupted {
+			decision.Advice = []string{"No strategy is left to measure."}
 		}
-		return d
+		return decision
 	}
-	t := newVerdicts(f, settings)
-	d.Columns = t.columns()
-	d.Title = Policy(settings[0].Strategies[0].Summary) + " · " + loadText(f, &settings[0])
+	verdicts := newVerdicts(file, settings)
+	decision.Columns = verdicts.columns()
+	decision.Title = Policy(settings[0].Strategies[0].Summary) + " · " + loadText(file, &settings[0])
 	if len(settings) > 1 {
-		d.Title = loadText(f, &settings[0])
+		decision.Title = loadText(file, &settings[0])
 	}
 	for i := range settings {
-		s := &settings[i]
+		setting := &settings[i]
 		if len(settings) > 1 {
-			heading := Policy(s.Strategies[0].Summary)
-			if load := loadText(f, s); load != d.Title {
+			heading := Policy(setting.Strategies[0].Summary)
+			if load := loadText(file, setting); load != decision.Title {
 				heading += " · " + load
 			}
-			d.Rows = append(d.Rows, Row{Heading: heading})
+			decision.Rows = append(decision.Rows, Row{Heading: heading})
 		}
-		for _, x := range candidates(s) {
-			d.Rows = append(d.Rows, Row{Strategy: x, Cells: t.row(x)})
+		for _, strategy := range candidates(setting) {
+			decision.Rows = append(decision.Rows, Row{Strategy: strategy, Cells: verdicts.row(strategy)})
 		}
-		if s.HasCandidates() {
-			d.advise(len(settings) > 1, s, f.Kind == results.Simulated)
+		if setting.HasCandidates() {
+			decision.advise(len(settings) > 1, setting, file.Kind == results.Simulated)
 		}
-		d.Untested = slices.Concat(s.Untested, d.Untested) // the command that is shown is the last one
+		decision.Untested = slices.Concat(setting.Untested, decision.Untested) // the command that is shown is the last one
 	}
-	d.Notes = t.notes()
-	return d
+	decision.Notes = verdicts.notes()
+	return decision
 }
 
-func (d *Decision) advise(several bool, s *ranking.Setting, simulated bool) {
-	sentences := Advice(simulated, s)
+func (d *Decision) advise(several bool, setting *ranking.Setting, simulated bool) {
+	sentences := Advice(simulated, setting)
 	if several {
-		sentences[0] = s.Strategies[0].Summary.Policy + ": " + sentences[0]
+		sentences[0] = setting.Strategies[0].Summary.Policy + ": " + sentences[0]
 	}
 	if d.Advice != nil {
 		d.Advice = append(d.Advice, "")
@@ -105,15 +105,15 @@ func (d *Decision) tableLines(page layout.Page) []string {
 	if len(d.Rows) == 0 {
 		return nil
 	}
-	g := layout.Grid{Columns: d.Columns}
-	for _, r := range d.Rows {
-		if r.Heading != "" {
-			g.AddHeading(format.Plain(r.Heading), layout.Plain)
+	grid := layout.Grid{Columns: d.Columns}
+	for _, row := range d.Rows {
+		if row.Heading != "" {
+			grid.AddHeading(format.Plain(row.Heading), layout.Plain)
 			continue
 		}
-		g.Add(r.Cells...)
+		grid.Add(row.Cells...)
 	}
-	out := append(page.Title(format.Plain(d.Title)), page.Table(&g)...)
+	out := append(page.Title(format.Plain(d.Title)), page.Table(&grid)...)
 	for _, note := range d.Notes {
 		out = append(out, noteLines(page, note)...)
 	}
@@ -121,31 +121,31 @@ func (d *Decision) tableLines(page layout.Page) []string {
 }
 
 // candidates are the strategies to choose from, or the baselines if nothing else ran.
-func candidates(s *ranking.Setting) (out []*ranking.Strategy) {
-	baselines := !s.HasCandidates()
-	for i := range s.Strategies {
-		if x := &s.Strategies[i]; baselines || x.Group != ranking.Baseline {
-			out = append(out, x)
+func candidates(setting *ranking.Setting) (out []*ranking.Strategy) {
+	baselines := !setting.HasCandidates()
+	for i := range setting.Strategies {
+		if strategy := &setting.Strategies[i]; baselines || strategy.Group != ranking.Baseline {
+			out = append(out, strategy)
 		}
 	}
 	return out
 }
 
 // loadText is what the strategies of one setting have in common, except the policy.
-func loadText(f *results.File, s *ranking.Setting) string {
-	x := s.Strategies[0].Summary
-	p := &x.Params
-	load := fixed(p, "workers", format.Plural(int64(p.Workers), "worker", "workers"))
-	if r := &x.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
-		load = fixed(p, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
+func loadText(file *results.File, setting *ranking.Setting) string {
+	summary := setting.Strategies[0].Summary
+	params := &summary.Params
+	load := fixed(params, "workers", format.Plural(int64(params.Workers), "worker", "workers"))
+	if r := &summary.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
+		load = fixed(params, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
 	}
-	return format.Join(" · ", x.Workload, load, fixed(p, "instances", format.Plural(int64(p.Instances), "instance", "instances")),
-		rounds(f), f.StoresText())
+	return format.Join(" · ", summary.Workload, load, fixed(params, "instances", format.Plural(int64(params.Instances), "instance", "instances")),
+		rounds(file), file.StoresText())
 }
 
 // fixed is the text of a parameter, unless a sweep varies it.
-func fixed(p *results.Params, name, text string) string {
-	if _, varies := p.Point[name]; varies {
+func fixed(params *results.Params, name, text string) string {
+	if _, varies := params.Point[name]; varies {
 		return ""
 	}
 	return text
@@ -175,8 +175,8 @@ const (
 )
 
 // newVerdicts takes for each latency the unit in which the smallest is not below 1.
-func newVerdicts(f *results.File, settings []ranking.Setting) *verdicts {
-	t := &verdicts{simulated: f.Kind == results.Simulated}
+func newVerdicts(file *results.File, settings []ranking.Setting) *verdicts {
+	t := &verdicts{simulated: file.Kind == results.Simulated}
 	var all []*ranking.Strategy
 	for i := range settings {
 		all = append(all, candidates(&settings[i])...)
@@ -185,8 +185,8 @@ func newVerdicts(f *results.File, settings []ranking.Setting) *verdicts {
 	t.p99 = newLatencyColumn("p99", t.simulated, all)
 	t.throughput = newThroughputColumn(all)
 	t.names = shortNames(all)
-	known := func(x *ranking.Strategy) bool {
-		return x.Summary.Latency().P50.Coverage > 0 || x.Summary.Throughput.Coverage > 0
+	known := func(strategy *ranking.Strategy) bool {
+		return strategy.Summary.Latency().P50.Coverage > 0 || strategy.Summary.Throughput.Coverage > 0
 	}
 	if slices.ContainsFunc(all, known) {
 		t.p50.over = withIntervals
@@ -208,26 +208,26 @@ type timingColumn struct {
 const thousands = 1000
 
 func newThroughputColumn(all []*ranking.Strategy) timingColumn {
-	c := timingColumn{figure: figures.Of("throughput"), title: "decisions/s", unit: 1}
-	slow := func(x *ranking.Strategy) bool { return x.Summary.Throughput.Value < thousands }
+	column := timingColumn{figure: figures.Of("throughput"), title: "decisions/s", unit: 1}
+	slow := func(strategy *ranking.Strategy) bool { return strategy.Summary.Throughput.Value < thousands }
 	if !slices.ContainsFunc(all, slow) {
-		c.title = "decisions/s,\nthousands"
-		c.unit = thousands
+		column.title = "decisions/s,\nthousands"
+		column.unit = thousands
 	}
-	return c
+	return column
 }
 
 func newLatencyColumn(key string, modelled bool, all []*ranking.Strategy) timingColumn {
-	c := timingColumn{figure: figures.Of(key)}
+	column := timingColumn{figure: figures.Of(key)}
 	var values []float64
-	for _, x := range all {
-		p := c.figure.Percentile(x.Summary)
-		if p.Rounds > 0 {
-			values = append(values, p.Value)
+	for _, strategy := range all {
+		percentile := column.figure.Percentile(strategy.Summary)
+		if percentile.Rounds > 0 {
+			values = append(values, percentile.Value)
 		}
 	}
-	c.title, c.unit = latencyTitle(key, modelled, values)
-	return c
+	column.title, column.unit = latencyTitle(key, modelled, values)
+	return column
 }
 
 // latencyTitle heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below 1.
@@ -247,13 +247,13 @@ func latencyTitle(name string, modelled bool, all []float64) (title string, unit
 // shortNames are strategies without their options, by label, where that tells them apart.
 func shortNames(all []*ranking.Strategy) map[string]string {
 	labels := map[string][]string{} // by name
-	for _, x := range all {
-		labels[x.Summary.Strategy] = collect.Union(labels[x.Summary.Strategy], x.Label)
+	for _, strategy := range all {
+		labels[strategy.Summary.Strategy] = collect.Union(labels[strategy.Summary.Strategy], strategy.Label)
 	}
 	short := map[string]string{}
-	for strategy, of := range labels {
-		if len(of) == 1 {
-			short[of[0]] = strategy
+	for strategy, texts := range labels {
+		if len(texts) == 1 {
+			short[texts[0]] = strategy
 		}
 	}
 	return short
@@ -278,56 +278,56 @@ func (c *timingColumn) column() layout.Column {
 	return layout.Column{Title: c.title, Over: c.over, Left: true, Flexible: true, Minimum: 11, Optional: true}
 }
 
-func (t *verdicts) row(x *ranking.Strategy) []string {
-	leak := &x.Judged.Leak
+func (t *verdicts) row(strategy *ranking.Strategy) []string {
+	leak := &strategy.Judged.Leak
 	admitted := "-"
-	if x.Judged.Counts() && leak.Trials > 0 {
-		admitted = format.Count(x.Judged.Params.Limit + leak.WorstUnits)
+	if strategy.Judged.Counts() && leak.Trials > 0 {
+		admitted = format.Count(strategy.Judged.Params.Limit + leak.WorstUnits)
 		if leak.WorstUnits == 0 {
 			admitted = "≤ " + admitted // a strategy may have rejected too much
 		}
 	}
-	if known := x.WithoutFault(); known != "" {
-		t.known = collect.Union(t.known, x.Summary.Label+": "+known)
+	if known := strategy.WithoutFault(); known != "" {
+		t.known = collect.Union(t.known, strategy.Summary.Label+": "+known)
 	}
-	t.rows = append(t.rows, *x.Summary)
+	t.rows = append(t.rows, *strategy.Summary)
 	var notes figures.Notes
 	return []string{
-		columnStrategy:   format.Plain(t.name(x)),
-		columnVerdict:    x.Group.Verdict(),
+		columnStrategy:   format.Plain(t.name(strategy)),
+		columnVerdict:    strategy.Group.Verdict(),
 		columnAdmitted:   admitted,
-		columnP50:        t.timing(t.p50, x.Summary),
-		columnP99:        t.timing(t.p99, x.Summary),
-		columnThroughput: t.perSecond(x.Summary),
-		columnCommands:   format.TrimZeros(figures.Of("all-commands").Text(x.Summary, &notes)),
+		columnP50:        t.timing(t.p50, strategy.Summary),
+		columnP99:        t.timing(t.p99, strategy.Summary),
+		columnThroughput: t.perSecond(strategy.Summary),
+		columnCommands:   format.TrimZeros(figures.Of("all-commands").Text(strategy.Summary, &notes)),
 	}
 }
 
-func (t *verdicts) timing(c timingColumn, s *results.Summary) string {
-	shown := c.figure.TimingIn(s, figures.Scale{Length: c.unit})
+func (t *verdicts) timing(column timingColumn, summary *results.Summary) string {
+	shown := column.figure.TimingIn(summary, figures.Scale{Length: column.unit})
 	t.bounds = t.bounds || strings.Contains(shown.Value, "≥")
 	return shown.String()
 }
 
 // perSecond is the throughput; empty in a simulation, which has none.
-func (t *verdicts) perSecond(s *results.Summary) string {
+func (t *verdicts) perSecond(summary *results.Summary) string {
 	if t.simulated {
 		return ""
 	}
-	return t.timing(t.throughput, s)
+	return t.timing(t.throughput, summary)
 }
 
 // name is short if the table has no other strategy of that name.
-func (t *verdicts) name(x *ranking.Strategy) string {
-	return named(x, cmp.Or(t.names[x.Label], x.Label))
+func (t *verdicts) name(strategy *ranking.Strategy) string {
+	return named(strategy, cmp.Or(t.names[strategy.Label], strategy.Label))
 }
 
 // named is a label with what a reader must know of a strategy that has it.
-func named(x *ranking.Strategy, label string) string {
-	if x.PerProcess {
+func named(strategy *ranking.Strategy, label string) string {
+	if strategy.PerProcess {
 		return label + " (per process)"
 	}
-	if x.Summary.Outside && x.Group == ranking.Enforces { // no reason says so
+	if strategy.Summary.Outside && strategy.Group == ranking.Enforces { // no reason says so
 		return label + " (measured from outside)"
 	}
 	return label
@@ -346,7 +346,7 @@ func (t *verdicts) notes() []string {
 	if options := t.shortened(); options != nil {
 		out = append(out, "with options: "+strings.Join(options, "; "))
 	}
-	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+	return slices.DeleteFunc(out, func(text string) bool { return text == "" })
 }
 
 // shortened are the labels of which the table has only the name.
@@ -365,10 +365,10 @@ func (d *Decision) untestedLines(page layout.Page) []string {
 	var what []string
 	command := ""
 	add := ""
-	for _, u := range d.Untested {
-		what = collect.Union(what, u.What)
-		command = cmp.Or(u.Command, command)
-		add = cmp.Or(u.Add, add)
+	for _, untested := range d.Untested {
+		what = collect.Union(what, untested.What)
+		command = cmp.Or(untested.Command, command)
+		add = cmp.Or(untested.Add, add)
 	}
 	if command == "" && add != "" {
 		command = "this command again, with " + add

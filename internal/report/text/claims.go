@@ -14,10 +14,10 @@ import (
 )
 
 // Claims writes the verdicts as a table for each design record, and below it what stands behind each.
-func Claims(w io.Writer, page layout.Page, r *claims.Report) error {
+func Claims(w io.Writer, page layout.Page, report *claims.Report) error {
 	return write(w, func(section func([]string)) {
-		for _, group := range ofRecord(r.Claims) {
-			g := layout.Grid{Columns: []layout.Column{
+		for _, group := range ofRecord(report.Claims) {
+			grid := layout.Grid{Columns: []layout.Column{
 				{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 				{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
 				{Title: "the record says", Left: true, Flexible: true, Minimum: 10}, {Title: "measured here", Left: true, Flexible: true, Minimum: 16},
@@ -25,15 +25,15 @@ func Claims(w io.Writer, page layout.Page, r *claims.Report) error {
 			var why []string
 			for i := range group {
 				j := &group[i]
-				g.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
+				grid.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
 				if j.Why != "" {
 					why = append(why, page.Paragraph(layout.Pad(j.ID, 4)+" ", format.Plain(string(j.Verdict)+": "+j.Why))...)
 				}
 			}
-			section(append(page.Title(strings.ToUpper(group[0].Record)), page.Table(&g)...))
+			section(append(page.Title(strings.ToUpper(group[0].Record)), page.Table(&grid)...))
 			section(why)
 		}
-		section(page.Wrap(claimsSummary(r)))
+		section(page.Wrap(claimsSummary(report)))
 	})
 }
 
@@ -49,48 +49,48 @@ func ofRecord(all []claims.Judgement) (out [][]claims.Judgement) {
 }
 
 // claimsSummary counts the verdicts, and the runs behind them.
-func claimsSummary(r *claims.Report) string {
-	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(r.Claims)), "claim", "claims"),
-		counted(r, claims.Verdicts), format.Plural(int64(r.Runs), "run", "runs"), format.Plural(int64(r.Asked), "time", "times"))
-	return text + caveats(r)
+func claimsSummary(report *claims.Report) string {
+	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(report.Claims)), "claim", "claims"),
+		counted(report, claims.Verdicts), format.Plural(int64(report.Runs), "run", "runs"), format.Plural(int64(report.Asked), "time", "times"))
+	return text + caveats(report)
 }
 
 // counted says how often each verdict was reached.
-func counted(r *claims.Report, verdicts []claims.Verdict) string {
+func counted(report *claims.Report, verdicts []claims.Verdict) string {
 	n := map[claims.Verdict]int{}
-	for i := range r.Claims {
-		n[r.Claims[i].Verdict]++
+	for i := range report.Claims {
+		n[report.Claims[i].Verdict]++
 	}
 	var counts []string
-	for _, v := range verdicts {
-		if n[v] > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n[v], v))
+	for _, verdict := range verdicts {
+		if n[verdict] > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n[verdict], verdict))
 		}
 	}
 	return strings.Join(counts, ", ")
 }
 
 // caveats say what another pass may find.
-func caveats(r *claims.Report) (text string) {
+func caveats(report *claims.Report) (text string) {
 	unsure := 0
-	for i := range r.Claims {
-		if r.Claims[i].Close {
+	for i := range report.Claims {
+		if report.Claims[i].Close {
 			unsure++
 		}
 	}
 	if unsure > 0 {
 		text = fmt.Sprintf(" %d close: another pass may decide otherwise.", unsure)
 	}
-	if r.Interrupted {
+	if report.Interrupted {
 		text += " The pass was interrupted."
 	}
 	return text
 }
 
 // ClaimsMarkdown writes the same as a page in Markdown, with the commands that repeat each.
-func ClaimsMarkdown(w io.Writer, r *claims.Report) error {
+func ClaimsMarkdown(w io.Writer, report *claims.Report) error {
 	out := bufio.NewWriter(w)
-	for _, group := range ofRecord(r.Claims) {
+	for _, group := range ofRecord(report.Claims) {
 		fmt.Fprintf(out, "## %s\n\n| claim | verdict | what it says | the record says | measured here |\n|---|---|---|---|---|\n",
 			markdown(group[0].Record))
 		for i := range group {
@@ -106,17 +106,17 @@ func ClaimsMarkdown(w io.Writer, r *claims.Report) error {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintln(out, markdown(claimsSummary(r)))
+	fmt.Fprintln(out, markdown(claimsSummary(report)))
 	return out.Flush()
 }
 
 // ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails, and a warning for
 // each that another pass may fail.
-func ClaimsAnnotations(w io.Writer, r *claims.Report) error {
+func ClaimsAnnotations(w io.Writer, report *claims.Report) error {
 	out := bufio.NewWriter(w)
-	for i := range r.Claims {
+	for i := range report.Claims {
 		level := "error"
-		if j := &r.Claims[i]; j.Fails() || j.Gate && j.Close {
+		if j := &report.Claims[i]; j.Fails() || j.Gate && j.Close {
 			if !j.Fails() {
 				level = "warning"
 			}
@@ -124,27 +124,27 @@ func ClaimsAnnotations(w io.Writer, r *claims.Report) error {
 				annotation(format.Join("; ", fmt.Sprintf("%s %s: %s", j.Record, j.ID, j.Text()), j.Measured, j.Why)))
 		}
 	}
-	fmt.Fprintf(out, "::notice title=quotabench::%s\n", annotation(claimsSummary(r)))
+	fmt.Fprintf(out, "::notice title=quotabench::%s\n", annotation(claimsSummary(report)))
 	return out.Flush()
 }
 
 // Faults writes a matrix: a table for each strategy, a row for each fault, and below it what stands behind the verdicts.
-func Faults(w io.Writer, page layout.Page, r *claims.Report) error {
+func Faults(w io.Writer, page layout.Page, report *claims.Report) error {
 	return write(w, func(section func([]string)) {
 		note := ""
-		for _, cells := range r.ByStrategy() {
-			g := layout.Grid{Columns: []layout.Column{{Title: "fault", Left: true}, {Title: "what it declares", Left: true, Tone: ToneOf}}}
-			for _, c := range columns(figures.Table("faults")...) {
-				g.Columns = append(g.Columns, c.Column)
+		for _, cells := range report.ByStrategy() {
+			grid := layout.Grid{Columns: []layout.Column{{Title: "fault", Left: true}, {Title: "what it declares", Left: true, Tone: ToneOf}}}
+			for _, column := range columns(figures.Table("faults")...) {
+				grid.Columns = append(grid.Columns, column.Column)
 			}
 			var why []string
 			for _, j := range cells {
-				row := make([]string, len(g.Columns))
+				row := make([]string, len(grid.Columns))
 				row[0], row[1] = j.Record, j.Text()
-				for i, f := range j.Figures {
-					row[i+2] = f.Text
+				for i, shown := range j.Figures {
+					row[i+2] = shown.Text
 				}
-				g.Add(row...)
+				grid.Add(row...)
 				if j.Why != "" {
 					why = append(why, page.Paragraph("  "+j.Record+": ", format.Plain(j.Why))...)
 				}
@@ -152,8 +152,8 @@ func Faults(w io.Writer, page layout.Page, r *claims.Report) error {
 					note = " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same time (--parallel)."
 				}
 			}
-			section(slices.Concat(page.Title(format.Plain(cells[0].ID)), page.Table(&g), why))
+			section(slices.Concat(page.Title(format.Plain(cells[0].ID)), page.Table(&grid), why))
 		}
-		section(page.Wrap("What strategies declare: " + counted(r, claims.CellVerdicts) + "." + caveats(r) + note))
+		section(page.Wrap("What strategies declare: " + counted(report, claims.CellVerdicts) + "." + caveats(report) + note))
 	})
 }

@@ -24,8 +24,8 @@ var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, M
 // columns are those of figures. One that no strategy has is left out.
 func columns(keys ...string) (out []column) {
 	for _, k := range keys {
-		f := figures.Of(k)
-		out = append(out, column{Column: layout.Column{Title: f.Name, Over: f.Over, Optional: true}, cell: f.Text})
+		figure := figures.Of(k)
+		out = append(out, column{Column: layout.Column{Title: figure.Name, Over: figure.Over, Optional: true}, cell: figure.Text})
 	}
 	return out
 }
@@ -33,23 +33,23 @@ func columns(keys ...string) (out []column) {
 // grid has a row for each strategy, baselines apart.
 func grid(group []results.Summary, columns []column, notes *figures.Notes) *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{labelColumn}}
-	for _, c := range columns {
-		g.Columns = append(g.Columns, c.Column)
+	for _, column := range columns {
+		g.Columns = append(g.Columns, column.Column)
 	}
 	for i := range group {
-		s := &group[i]
-		if i > 0 && s.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
+		summary := &group[i]
+		if i > 0 && summary.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
 			g.AddRule()
 		}
-		g.Add(append([]string{format.Plain(s.Label)}, cellsOf(s, columns, notes)...)...)
+		g.Add(append([]string{format.Plain(summary.Label)}, cellsOf(summary, columns, notes)...)...)
 	}
 	g.Compact()
 	return g
 }
 
-func cellsOf(s *results.Summary, columns []column, notes *figures.Notes) (out []string) {
-	for _, c := range columns {
-		out = append(out, c.cell(s, notes))
+func cellsOf(summary *results.Summary, columns []column, notes *figures.Notes) (out []string) {
+	for _, column := range columns {
+		out = append(out, column.cell(summary, notes))
 	}
 	return out
 }
@@ -63,11 +63,11 @@ func figureTable(page layout.Page, title string, group []results.Summary, column
 }
 
 // table is empty if no column has anything to show.
-func table(page layout.Page, title string, g *layout.Grid, note string) []string {
-	if len(g.Columns) == 1 || len(g.Rows) == 0 {
+func table(page layout.Page, title string, grid *layout.Grid, note string) []string {
+	if len(grid.Columns) == 1 || len(grid.Rows) == 0 {
 		return nil
 	}
-	return append(append(page.Title(title), page.Table(g)...), noteLines(page, note)...)
+	return append(append(page.Title(title), page.Table(grid)...), noteLines(page, note)...)
 }
 
 // noted is what always holds, and what the marks mean.

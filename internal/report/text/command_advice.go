@@ -11,29 +11,29 @@ import (
 )
 
 // AdviceText says what is wrong with a command, and what to do about it.
-func AdviceText(a *results.Advice) string {
+func AdviceText(advice *results.Advice) string {
 	var what string
-	switch a.Code {
+	switch advice.Code {
 	case results.AdviseSlots:
 		what = "a Redis Cluster refuses keys in several slots"
-		if len(a.Keys) == 2 && len(a.Slots) == 2 {
-			what += fmt.Sprintf(", %s in %d and %s in %d", a.Keys[0], a.Slots[0], a.Keys[1], a.Slots[1])
+		if len(advice.Keys) == 2 && len(advice.Slots) == 2 {
+			what += fmt.Sprintf(", %s in %d and %s in %d", advice.Keys[0], advice.Slots[0], advice.Keys[1], advice.Slots[1])
 		}
 		what += ": give them one hash tag"
 	case results.AdviseCallerClock:
 		what = "the time comes from the caller, whose clock may be wrong or step back: ask Redis for TIME"
 	case results.AdviseNoTTL:
-		what = fmt.Sprintf("the key %s never expires: give it a time to live", strings.Join(a.Keys, " "))
+		what = fmt.Sprintf("the key %s never expires: give it a time to live", strings.Join(advice.Keys, " "))
 	case results.AdviseTTLGap:
 		what = fmt.Sprintf("the key %s has no time to live until a later command: it never expires if the caller dies before that",
-			strings.Join(a.Keys, " "))
+			strings.Join(advice.Keys, " "))
 	case results.AdviseUnbounded:
-		what = fmt.Sprintf("the key %s grows in every window: remove old entries", strings.Join(a.Keys, " "))
-		if len(a.Entries) > 0 {
-			what += fmt.Sprintf(" (it has %s entries)", format.List(a.Entries, ", ", func(n int) string { return format.Count(int64(n)) }))
+		what = fmt.Sprintf("the key %s grows in every window: remove old entries", strings.Join(advice.Keys, " "))
+		if len(advice.Entries) > 0 {
+			what += fmt.Sprintf(" (it has %s entries)", format.List(advice.Entries, ", ", func(n int) string { return format.Count(int64(n)) }))
 		}
 	}
-	return fmt.Sprintf("%s, %s: %s [%s]", a.Code, format.Plural(a.Count, "time", "times"), what, a.Policy)
+	return fmt.Sprintf("%s, %s: %s [%s]", advice.Code, format.Plural(advice.Count, "time", "times"), what, advice.Policy)
 }
 
 // CommandAdvice writes what fails in production of commands that break no property, with an example of each.
@@ -43,9 +43,9 @@ func CommandAdvice(w io.Writer, page layout.Page, all []results.Advice) error {
 
 func adviceLines(page layout.Page, all []results.Advice) (out []string) {
 	for i := range all {
-		a := &all[i]
-		out = append(out, page.Wrap(fmt.Sprintf("advice on %s: %s", a.Strategy, AdviceText(a)))...)
-		out = append(out, page.Paragraph("    ", a.Command)...)
+		advice := &all[i]
+		out = append(out, page.Wrap(fmt.Sprintf("advice on %s: %s", advice.Strategy, AdviceText(advice)))...)
+		out = append(out, page.Paragraph("    ", advice.Command)...)
 	}
 	return out
 }

@@ -15,31 +15,31 @@ import (
 )
 
 // Comparison writes what changed between two records as a table for a terminal.
-func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
-	read := c.Read()
+func Comparison(w io.Writer, page layout.Page, comparison *compare.Comparison) error {
+	read := comparison.Read()
 	tone := layout.Good
-	if !c.Passes() {
+	if !comparison.Passes() {
 		tone = layout.Bad
 	}
 	lines := []string{page.Paint(tone, read.Headline)}
-	lines = append(lines, page.Paragraph("base ", format.Plain(c.Base))...)
-	lines = append(lines, page.Paragraph("head ", format.Plain(c.Head))...)
+	lines = append(lines, page.Paragraph("base ", format.Plain(comparison.Base))...)
+	lines = append(lines, page.Paragraph("head ", format.Plain(comparison.Head))...)
 	var table []string
 	if len(read.Changed) > 0 {
-		g := layout.Grid{Columns: []layout.Column{
+		grid := layout.Grid{Columns: []layout.Column{
 			{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16},
 			{Title: "figure", Left: true, Flexible: true, Minimum: 16},
 			{Title: "base", Optional: true}, {Title: "head", Optional: true}, {Title: "change", Optional: true},
 			{Title: "why", Left: true, Flexible: true, Minimum: 24, Optional: true},
 		}}
 		for i := range read.Changed {
-			g.Add(compared(&read.Changed[i])...)
+			grid.Add(compared(&read.Changed[i])...)
 		}
-		table = page.Table(&g)
+		table = page.Table(&grid)
 	}
 	var notes []string
-	for _, x := range footnotes(c, &read) {
-		notes = append(notes, page.Paragraph(layout.Pad(x.Label, headLabel)+" ", x.Text)...)
+	for _, entry := range footnotes(comparison, &read) {
+		notes = append(notes, page.Paragraph(layout.Pad(entry.Label, headLabel)+" ", entry.Text)...)
 	}
 	return write(w, func(section func([]string)) {
 		section(lines)
@@ -49,105 +49,105 @@ func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
 }
 
 // footnotes stand below the table.
-func footnotes(c *compare.Comparison, read *compare.Reading) (out []Entry) {
+func footnotes(comparison *compare.Comparison, read *compare.Reading) (out []Entry) {
 	if read.Same != "" {
 		out = append(out, Entry{"same", read.Same})
 	}
 	// Strategies that share a reason share a line.
 	var names collect.By[string, string]
-	for _, u := range c.Unmatched {
-		names.Add(u.Reason, u.Strategy)
+	for _, unmatched := range comparison.Unmatched {
+		names.Add(unmatched.Reason, unmatched.Strategy)
 	}
 	for _, reason := range names.Keys {
 		out = append(out, Entry{"not compared", format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)})
 	}
-	if c.TimingsRefused != "" {
-		out = append(out, Entry{"no timings", format.Plain(c.TimingsRefused)})
+	if comparison.TimingsRefused != "" {
+		out = append(out, Entry{"no timings", format.Plain(comparison.TimingsRefused)})
 	}
-	for _, n := range c.Notes {
+	for _, n := range comparison.Notes {
 		out = append(out, Entry{"note", format.Plain(n)})
 	}
 	return out
 }
 
 // compared are the cells of a row.
-func compared(r *compare.Row) []string {
-	name := r.Name()
+func compared(row *compare.Row) []string {
+	name := row.Name()
 	switch {
-	case r.Unit == compare.OfReference:
+	case row.Unit == compare.OfReference:
 		name += "/" + compare.Reference
-	case r.Unit != "" && (r.Kind == compare.Sample || r.Figure == compare.Staleness):
-		name += ", " + r.Unit
+	case row.Unit != "" && (row.Kind == compare.Sample || row.Figure == compare.Staleness):
+		name += ", " + row.Unit
 	}
-	if r.Kind == compare.Condition {
+	if row.Kind == compare.Condition {
 		name = "required " + name
 	}
-	strategy := r.Strategy
-	if r.Setting != "" {
-		strategy += " (" + r.Setting + ")"
+	strategy := row.Strategy
+	if row.Setting != "" {
+		strategy += " (" + row.Setting + ")"
 	}
-	return []string{verdictText(r), format.Plain(strategy), format.Plain(name), valueText(r.Base), valueText(r.Head), changeText(r),
-		format.Plain(whyText(r))}
+	return []string{verdictText(row), format.Plain(strategy), format.Plain(name), valueText(row.Base), valueText(row.Head), changeText(row),
+		format.Plain(whyText(row))}
 }
 
-func verdictText(r *compare.Row) string {
-	if r.Advisory {
-		return string(r.Verdict) + ", advisory"
+func verdictText(row *compare.Row) string {
+	if row.Advisory {
+		return string(row.Verdict) + ", advisory"
 	}
-	if r.Verdict == compare.Worse && r.Kind == compare.Condition {
+	if row.Verdict == compare.Worse && row.Kind == compare.Condition {
 		return "fails"
 	}
-	return string(r.Verdict)
+	return string(row.Verdict)
 }
 
 // valueText renders a figure with all digits that can differ between two sides.
-func valueText(v *float64) string {
+func valueText(value *float64) string {
 	switch {
-	case v == nil:
+	case value == nil:
 		return ""
-	case *v == math.Trunc(*v) && math.Abs(*v) < 1e15:
-		return format.Count(int64(*v))
-	case math.Abs(*v) >= 1000:
-		return format.TrimZeros(strconv.FormatFloat(*v, 'f', 2, 64))
+	case *value == math.Trunc(*value) && math.Abs(*value) < 1e15:
+		return format.Count(int64(*value))
+	case math.Abs(*value) >= 1000:
+		return format.TrimZeros(strconv.FormatFloat(*value, 'f', 2, 64))
 	}
-	return format.TrimZeros(strconv.FormatFloat(*v, 'g', 5, 64))
+	return format.TrimZeros(strconv.FormatFloat(*value, 'g', 5, 64))
 }
 
-func changeText(r *compare.Row) string {
-	if r.Base == nil || r.Head == nil || *r.Head == *r.Base {
+func changeText(row *compare.Row) string {
+	if row.Base == nil || row.Head == nil || *row.Head == *row.Base {
 		return ""
 	}
-	d := *r.Head - *r.Base
+	d := *row.Head - *row.Base
 	pct := ""
-	if *r.Base != 0 {
-		pct = signed(100*d/math.Abs(*r.Base), format.Pct)
+	if *row.Base != 0 {
+		pct = signed(100*d/math.Abs(*row.Base), format.Pct)
 	}
-	if r.Kind == compare.Sample && pct != "" {
+	if row.Kind == compare.Sample && pct != "" {
 		return pct
 	}
-	return format.Join(" ", signed(d, func(x float64) string { return valueText(&x) }), strings.TrimSuffix("("+pct+")", "()"))
+	return format.Join(" ", signed(d, func(value float64) string { return valueText(&value) }), strings.TrimSuffix("("+pct+")", "()"))
 }
 
-func signed(x float64, text func(float64) string) string {
-	if x > 0 {
-		return "+" + text(x)
+func signed(value float64, text func(float64) string) string {
+	if value > 0 {
+		return "+" + text(value)
 	}
-	return text(x)
+	return text(value)
 }
 
-func whyText(r *compare.Row) string {
-	if r.Test == nil || r.Verdict != compare.Worse {
-		return r.Detail
+func whyText(row *compare.Row) string {
+	if row.Test == nil || row.Verdict != compare.Worse {
+		return row.Detail
 	}
-	return format.Join("; ", fmt.Sprintf("%d and %d rounds, p %.2g (at most %.2g)", r.Test.BaseRounds, r.Test.HeadRounds, r.Test.P,
-		r.Test.Alpha), r.Detail)
+	return format.Join("; ", fmt.Sprintf("%d and %d rounds, p %.2g (at most %.2g)", row.Test.BaseRounds, row.Test.HeadRounds, row.Test.P,
+		row.Test.Alpha), row.Detail)
 }
 
 // ComparisonMarkdown writes the same as a page in Markdown, e.g. for the summary of a job.
-func ComparisonMarkdown(w io.Writer, _ layout.Page, c *compare.Comparison) error {
-	read := c.Read()
+func ComparisonMarkdown(w io.Writer, _ layout.Page, comparison *compare.Comparison) error {
+	read := comparison.Read()
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(c.Base), markdown(c.Head))
+	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(comparison.Base), markdown(comparison.Head))
 	if len(read.Changed) > 0 {
 		fmt.Fprint(out, "\n| verdict | strategy | figure | base | head | change | why |\n|---|---|---|--:|--:|--:|---|\n")
 		for i := range read.Changed {
@@ -158,50 +158,50 @@ func ComparisonMarkdown(w io.Writer, _ layout.Page, c *compare.Comparison) error
 			fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
 		}
 	}
-	if all := footnotes(c, &read); len(all) > 0 {
+	if all := footnotes(comparison, &read); len(all) > 0 {
 		fmt.Fprintln(out)
-		for _, x := range all {
-			fmt.Fprintf(out, "- %s: %s\n", x.Label, markdown(x.Text))
+		for _, entry := range all {
+			fmt.Fprintf(out, "- %s: %s\n", entry.Label, markdown(entry.Text))
 		}
 	}
 	return out.Flush()
 }
 
 // markdown takes the meaning from characters that have one in a table's cell.
-func markdown(s string) string {
+func markdown(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "@",
-		"&#64;").Replace(format.Plain(s))
+		"&#64;").Replace(format.Plain(text))
 }
 
 // ComparisonAnnotations writes the workflow commands of GitHub Actions: an error for each
 // row that fails, a warning for what the rounds cannot tell, and a notice of the outcome.
-func ComparisonAnnotations(w io.Writer, _ layout.Page, c *compare.Comparison) error {
-	read := c.Read()
+func ComparisonAnnotations(w io.Writer, _ layout.Page, comparison *compare.Comparison) error {
+	read := comparison.Read()
 	out := bufio.NewWriter(w)
 	for i := range read.Changed {
-		r := &read.Changed[i]
+		row := &read.Changed[i]
 		level := "warning"
 		switch {
-		case r.Fails(c.Strict):
+		case row.Fails(comparison.Strict):
 			level = "error"
-		case r.Verdict == compare.Better:
+		case row.Verdict == compare.Better:
 			continue
 		}
-		fmt.Fprintf(out, "::%s title=quotabench::%s\n", level, annotation(rowText(r)))
+		fmt.Fprintf(out, "::%s title=quotabench::%s\n", level, annotation(rowText(row)))
 	}
-	for _, u := range c.Unmatched {
-		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation(u.Strategy+" was not compared: "+u.Reason))
+	for _, unmatched := range comparison.Unmatched {
+		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation(unmatched.Strategy+" was not compared: "+unmatched.Reason))
 	}
-	if c.TimingsRefused != "" {
-		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation("no timings: "+c.TimingsRefused))
+	if comparison.TimingsRefused != "" {
+		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation("no timings: "+comparison.TimingsRefused))
 	}
 	fmt.Fprintf(out, "::notice title=quotabench::%s\n", annotation(read.Headline))
 	return out.Flush()
 }
 
 // annotation is a text as the value of a workflow command.
-func annotation(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(format.Plain(s))
+func annotation(text string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(format.Plain(text))
 }
 
 // FailureLines are the rows that fail, one line each, for messages.
@@ -213,10 +213,10 @@ func FailureLines(rows []compare.Row) (out []string) {
 }
 
 // rowText is a row in one line.
-func rowText(r *compare.Row) string {
-	cells := compared(r)
+func rowText(row *compare.Row) string {
+	cells := compared(row)
 	text := fmt.Sprintf("%s: %s: %s", cells[1], cells[2], cells[0])
-	if r.Base != nil && r.Head != nil {
+	if row.Base != nil && row.Head != nil {
 		text += strings.TrimSuffix(fmt.Sprintf(": %s, was %s (%s)", cells[4], cells[3], cells[5]), " ()")
 	}
 	return format.Join(": ", text, cells[6])

@@ -23,19 +23,19 @@ type LeftOut struct {
 }
 
 // LeftOuts are the strategies that a run left out: those first against which a figure or a schedule speaks.
-func LeftOuts(f *results.File) []LeftOut {
+func LeftOuts(file *results.File) []LeftOut {
 	var all []*results.Considered
-	for i := range f.Considered {
-		if c := &f.Considered[i]; c.Outcome != results.Taken {
-			all = append(all, c)
+	for i := range file.Considered {
+		if considered := &file.Considered[i]; considered.Outcome != results.Taken {
+			all = append(all, considered)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *results.Considered) int {
 		return cmp.Compare(slices.Index(telling, a.Stage), slices.Index(telling, b.Stage))
 	})
 	var out []LeftOut
-	for _, c := range all {
-		out = append(out, LeftOut{Strategy: c.Strategy, Reason: reasonOf(c), Command: c.Command})
+	for _, considered := range all {
+		out = append(out, LeftOut{Strategy: considered.Strategy, Reason: reasonOf(considered), Command: considered.Command})
 	}
 	return out
 }
@@ -43,20 +43,20 @@ func LeftOuts(f *results.File) []LeftOut {
 // Joined has one entry for the strategies that have a reason in common, if there are several and no command shows it again.
 func Joined(all []LeftOut) []LeftOut {
 	names := map[string][]string{}
-	for _, x := range all {
-		if x.Command == "" {
-			names[x.Reason] = append(names[x.Reason], x.Strategy)
+	for _, leftOut := range all {
+		if leftOut.Command == "" {
+			names[leftOut.Reason] = append(names[leftOut.Reason], leftOut.Strategy)
 		}
 	}
 	var out []LeftOut
-	for _, x := range all {
-		same := names[x.Reason]
+	for _, leftOut := range all {
+		same := names[leftOut.Reason]
 		switch {
-		case x.Command != "" || len(same) < oftenFrom:
-			out = append(out, x)
-		case x.Strategy == same[0]:
+		case leftOut.Command != "" || len(same) < oftenFrom:
+			out = append(out, leftOut)
+		case leftOut.Strategy == same[0]:
 			out = append(out, LeftOut{
-				Strategy: fmt.Sprintf("%d others", len(same)), Reason: x.Reason + ": " + strings.Join(same, ", "),
+				Strategy: fmt.Sprintf("%d others", len(same)), Reason: leftOut.Reason + ": " + strings.Join(same, ", "),
 			})
 		}
 	}
@@ -70,34 +70,34 @@ var telling = []results.Stage{
 }
 
 // reasonOf is why a strategy was left out.
-func reasonOf(c *results.Considered) string {
-	switch c.Cause {
+func reasonOf(considered *results.Considered) string {
+	switch considered.Cause {
 	case results.OtherWindows:
 		return "serves other kinds of windows"
 	case results.OtherPolicies:
-		return c.Detail
+		return considered.Detail
 	case results.NeverGivesBack:
 		return "cannot take units back"
 	case results.NeverResets:
 		return "has no windows: what is used up is never given again"
 	case results.NotPromised:
-		return "declares no bound on its leak under " + c.Detail
+		return "declares no bound on its leak under " + considered.Detail
 	case results.OverLimit:
-		return leakReason(c)
+		return leakReason(considered)
 	case results.RejectsValid:
-		return rejectReason(c)
+		return rejectReason(considered)
 	case results.BreaksGuarantee:
-		return "breaks its own guarantee: " + scheduleText(c.Schedule)
+		return "breaks its own guarantee: " + scheduleText(considered.Schedule)
 	case results.EndsInErrors:
-		return format.Pct(c.Pct) + " of requests end in errors" + during[c.Stage]
+		return format.Pct(considered.Pct) + " of requests end in errors" + during[considered.Stage]
 	case results.OutOfTime:
 		return "was not tried in time: a longer --budget gives more"
 	case results.Outranked:
-		return fmt.Sprintf("the %d that were measured come before it", c.Units)
+		return fmt.Sprintf("the %d that were measured come before it", considered.Units)
 	case results.NotMet:
-		return "does not meet " + c.Detail
+		return "does not meet " + considered.Detail
 	}
-	return c.Detail
+	return considered.Detail
 }
 
 // during is what a stage has happen.
@@ -107,25 +107,25 @@ var during = map[results.Stage]string{
 }
 
 // leakReason says by how much the limit was passed.
-func leakReason(c *results.Considered) string {
-	if c.Schedule != nil {
-		return fmt.Sprintf("admits %d over a limit of %d: %s", c.Units, c.Schedule.Limit, scheduleText(c.Schedule))
+func leakReason(considered *results.Considered) string {
+	if considered.Schedule != nil {
+		return fmt.Sprintf("admits %d over a limit of %d: %s", considered.Units, considered.Schedule.Limit, scheduleText(considered.Schedule))
 	}
-	return "admits " + format.Pct(c.Pct) + " above the limit" + during[c.Stage]
+	return "admits " + format.Pct(considered.Pct) + " above the limit" + during[considered.Stage]
 }
 
 // rejectReason says what was rejected although there was room.
-func rejectReason(c *results.Considered) string {
-	if c.Schedule != nil {
-		return "rejects although there is room: " + scheduleText(c.Schedule)
+func rejectReason(considered *results.Considered) string {
+	if considered.Schedule != nil {
+		return "rejects although there is room: " + scheduleText(considered.Schedule)
 	}
-	return "rejects " + format.Pct(c.Pct) + " of valid requests" + during[c.Stage]
+	return "rejects " + format.Pct(considered.Pct) + " of valid requests" + during[considered.Stage]
 }
 
 // scheduleText is how long a schedule is, and what happens in it.
-func scheduleText(s *results.Schedule) string {
-	text := format.Number(s.Steps, "step") + ", " + format.Number(s.Clients, "client")
-	for _, fault := range s.Faults {
+func scheduleText(schedule *results.Schedule) string {
+	text := format.Number(schedule.Steps, "step") + ", " + format.Number(schedule.Clients, "client")
+	for _, fault := range schedule.Faults {
 		text += ", " + cmp.Or(happens[fault], string(fault))
 	}
 	return text
@@ -145,8 +145,8 @@ var happens = map[quota.Fault]string{
 
 // leftOutLines says why strategies were left out. In whole, each has a line of its own and the command that shows it again.
 // Otherwise those that have their reason in common with several others share one.
-func leftOutLines(page layout.Page, f *results.File, whole bool) []string {
-	all := LeftOuts(f)
+func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
+	all := LeftOuts(file)
 	if len(all) == 0 {
 		return nil
 	}
@@ -160,15 +160,15 @@ func leftOutLines(page layout.Page, f *results.File, whole bool) []string {
 	out := leftOutTable(page, own)
 	for _, reason := range common {
 		var names []string
-		for _, x := range all {
-			if x.Reason == reason {
-				names = append(names, format.Plain(x.Strategy))
+		for _, leftOut := range all {
+			if leftOut.Reason == reason {
+				names = append(names, format.Plain(leftOut.Strategy))
 			}
 		}
 		head := fmt.Sprintf("%s (%d): ", format.Plain(reason), len(names))
 		out = append(out, page.Wrap(head+strings.Join(names, ", "))...)
 	}
-	first := slices.IndexFunc(all, func(x LeftOut) bool { return x.Command != "" })
+	first := slices.IndexFunc(all, func(leftOut LeftOut) bool { return leftOut.Command != "" })
 	if first >= 0 {
 		out = append(out, "The first of them again (report.txt has the command of each):", "  "+format.Plain(all[first].Command))
 	}
@@ -180,21 +180,21 @@ func leftOutTable(page layout.Page, all []LeftOut) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	g := layout.Grid{Columns: []layout.Column{
+	grid := layout.Grid{Columns: []layout.Column{
 		{Title: "not recommended", Left: true, Flexible: true, Minimum: 18}, {Title: "why", Left: true, Flexible: true, Minimum: 40},
 	}}
-	for _, x := range all {
-		g.Add(format.Plain(x.Strategy), format.Plain(x.Reason))
+	for _, leftOut := range all {
+		grid.Add(format.Plain(leftOut.Strategy), format.Plain(leftOut.Reason))
 	}
-	return page.Table(&g)
+	return page.Table(&grid)
 }
 
 // repeated are the commands that show again why strategies were left out.
 func repeated(all []LeftOut) []string {
 	var out []string
-	for _, x := range all {
-		if x.Command != "" {
-			out = append(out, "  "+format.Plain(x.Command))
+	for _, leftOut := range all {
+		if leftOut.Command != "" {
+			out = append(out, "  "+format.Plain(leftOut.Command))
 		}
 	}
 	if out == nil {
@@ -209,15 +209,15 @@ const oftenFrom = 3
 // withCommonReasons tells strategies that have reasons of their own from the reasons that several have in common.
 func withCommonReasons(all []LeftOut) (own []LeftOut, common []string) {
 	count := map[string]int{}
-	for _, x := range all {
-		count[x.Reason]++
+	for _, leftOut := range all {
+		count[leftOut.Reason]++
 	}
-	for _, x := range all {
+	for _, leftOut := range all {
 		switch {
-		case count[x.Reason] < oftenFrom:
-			own = append(own, x)
-		case !slices.Contains(common, x.Reason):
-			common = append(common, x.Reason)
+		case count[leftOut.Reason] < oftenFrom:
+			own = append(own, leftOut)
+		case !slices.Contains(common, leftOut.Reason):
+			common = append(common, leftOut.Reason)
 		}
 	}
 	return own, common

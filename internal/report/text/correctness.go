@@ -16,35 +16,35 @@ import (
 
 // correctnessLines renders what was decided wrongly, a heading above each group of
 // strategies.
-func correctnessLines(page layout.Page, f results.File, group []results.Summary) []string {
-	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
-	g := layout.Grid{Columns: []layout.Column{labelColumn}}
+func correctnessLines(page layout.Page, file results.File, group []results.Summary) []string {
+	failed := slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Counts() && summary.Errors > 0 })
+	grid := layout.Grid{Columns: []layout.Column{labelColumn}}
 	all := correctnessColumns(failed)
-	for _, c := range all {
-		g.Columns = append(g.Columns, c.Column)
+	for _, column := range all {
+		grid.Columns = append(grid.Columns, column.Column)
 	}
 	if failed { // there is less room
-		g.Columns[0].Minimum = 12
+		grid.Columns[0].Minimum = 12
 	}
 	in := ranking.Group("")
 	for i := range group {
-		x := ranking.Classify(&group[i])
-		if x.Group != in {
-			in = x.Group
-			g.AddHeading(string(in), ToneOf(string(in)))
+		strategy := ranking.Classify(&group[i])
+		if strategy.Group != in {
+			in = strategy.Group
+			grid.AddHeading(string(in), ToneOf(string(in)))
 		}
 		cells := slices.Repeat([]string{"-"}, len(all))
 		cells[0] = "invalid"
-		if x.Summary.Counts() {
-			cells = cellsOf(x.Summary, all, &figures.Notes{})
+		if strategy.Summary.Counts() {
+			cells = cellsOf(strategy.Summary, all, &figures.Notes{})
 		}
-		g.Add(append([]string{format.Plain(named(&x, x.Label))}, cells...)...)
+		grid.Add(append([]string{format.Plain(named(&strategy, strategy.Label))}, cells...)...)
 	}
-	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
+	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&grid)...)
 	out = append(out, noteLines(page, neverGiven(group))...)
 	out = append(out, noteLines(page, longestWrong(group))...)
 	out = append(out, noteLines(page, leakTiers(group))...)
-	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, ranking.ByTime(&f)), "; "))...)
+	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, ranking.ByTime(&file)), "; "))...)
 }
 
 func correctnessColumns(narrow bool) (out []column) {
@@ -56,23 +56,25 @@ func correctnessColumns(narrow bool) (out []column) {
 		shapes["leaked-trials"] = layout.Column{Flexible: true, Minimum: 14}
 	}
 	keys := figures.Table("correctness")
-	for i, c := range columns(keys...) {
+	for i, column := range columns(keys...) {
 		shape := shapes[keys[i]]
-		shape.Title = c.Title
-		text := c.cell
-		c.Column = shape
+		shape.Title = column.Title
+		text := column.cell
+		column.Column = shape
 		switch keys[i] {
 		case "errors":
-			c.cell = func(s *results.Summary, _ *figures.Notes) string { return errorsCell(s) }
+			column.cell = func(summary *results.Summary, _ *figures.Notes) string { return errorsCell(summary) }
 		case "leak":
-			c.cell = func(s *results.Summary, n *figures.Notes) string { return onTwoLines(text(s, n)) }
+			column.cell = func(summary *results.Summary, n *figures.Notes) string { return onTwoLines(text(summary, n)) }
 		case "leak-pct":
-			c.cell = func(s *results.Summary, n *figures.Notes) string { return strings.TrimSuffix(text(s, n), " %") }
+			column.cell = func(summary *results.Summary, n *figures.Notes) string {
+				return strings.TrimSuffix(text(summary, n), " %")
+			}
 		}
-		out = append(out, c)
+		out = append(out, column)
 	}
 	guarantee := layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}
-	return append(out, column{Column: guarantee, cell: func(s *results.Summary, _ *figures.Notes) string { return figures.Guarantee(s) }})
+	return append(out, column{Column: guarantee, cell: func(summary *results.Summary, _ *figures.Notes) string { return figures.Guarantee(summary) }})
 }
 
 // neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit
@@ -91,9 +93,9 @@ func neverGiven(group []results.Summary) string {
 func longestWrong(group []results.Summary) string {
 	var parts []string
 	for i := range group {
-		if x := &group[i].FalseRejects; x.LongestNS > 0 {
-			tier := surrounded("(", format.Plain(x.LongestTier), ")")
-			parts = append(parts, format.Join(" ", group[i].Label, format.NS(float64(x.LongestNS)), tier))
+		if rejects := &group[i].FalseRejects; rejects.LongestNS > 0 {
+			tier := surrounded("(", format.Plain(rejects.LongestTier), ")")
+			parts = append(parts, format.Join(" ", group[i].Label, format.NS(float64(rejects.LongestNS)), tier))
 		}
 	}
 	return surrounded("longest wrong verdict: ", strings.Join(parts, ", "), "")
@@ -119,7 +121,7 @@ func leakTiers(group []results.Summary) string {
 // correctnessNotes explain the columns.
 func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	falseRejects := "false rejects: of valid requests, for which there was room when they were made"
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.FalseRejects.Possible > summary.FalseRejects.Count }) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
 	}
 	limit := "the limit"
@@ -139,7 +141,7 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 		parts = append(parts, "errors: requests without a decision, of all; "+
 			"time-outs and contention are what a strategy does, those of the store and others make a run invalid")
 	}
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return !s.Counts() }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return !summary.Counts() }) {
 		parts = append(parts, "invalid: the audit discarded every round, see MEASUREMENT VALIDITY")
 	}
 	return parts
@@ -156,16 +158,16 @@ func rollingLines(page layout.Page, group []results.Summary) []string {
 
 // errorsCell is the share of requests that ended in an error of each kind; empty if
 // none did.
-func errorsCell(s *results.Summary) string {
-	if s.Errors == 0 {
+func errorsCell(summary *results.Summary) string {
+	if summary.Errors == 0 {
 		return ""
 	}
-	if s.ErrorKinds == nil { // of a record that does not tell them apart
-		return format.Pct(results.Percent(s.Errors, s.Issued))
+	if summary.ErrorKinds == nil { // of a record that does not tell them apart
+		return format.Pct(results.Percent(summary.Errors, summary.Issued))
 	}
-	cell := strings.Join(figures.Errors(s), ",\n")
-	if ranking.FailsAlways(s) {
-		cell += ":\n" + errorName(s.FirstError)
+	cell := strings.Join(figures.Errors(summary), ",\n")
+	if ranking.FailsAlways(summary) {
+		cell += ":\n" + errorName(summary.FirstError)
 	}
 	return cell
 }
@@ -177,8 +179,8 @@ var code = regexp.MustCompile(`(?:^|: )([A-Z]{3,}) `)
 // beginning of another error.
 func errorName(text string) string {
 	const most = 24
-	if m := code.FindStringSubmatch(text); m != nil {
-		return m[1]
+	if texts := code.FindStringSubmatch(text); texts != nil {
+		return texts[1]
 	}
 	if r := []rune(text); len(r) > most {
 		return strings.TrimSpace(string(r[:most-1])) + "…"

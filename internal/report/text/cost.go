@@ -13,36 +13,36 @@ import (
 // exactCostLines renders what the cost probe counted, if there was one. It
 // leaves out allocations: the runtime counts them in batches, so those of a
 // single decision are only exact on average, which the sample tells better.
-func exactCostLines(page layout.Page, f results.File, group []results.Summary) []string {
+func exactCostLines(page layout.Page, file results.File, group []results.Summary) []string {
 	var all []column
 	disturbed := false
 	for _, k := range []struct {
 		name string
 		of   func(*results.Probe) *results.ProbeCost
 	}{
-		{"a subject's first", func(p *results.Probe) *results.ProbeCost { return &p.First }},
-		{"admitted", func(p *results.Probe) *results.ProbeCost { return p.Admitted }},
-		{"rejected", func(p *results.Probe) *results.ProbeCost { return p.Rejected }},
+		{"a subject's first", func(probe *results.Probe) *results.ProbeCost { return &probe.First }},
+		{"admitted", func(probe *results.Probe) *results.ProbeCost { return probe.Admitted }},
+		{"rejected", func(probe *results.Probe) *results.ProbeCost { return probe.Rejected }},
 	} {
-		for _, c := range columns(figures.Table("exact cost")...) {
-			cell := c.cell
-			c.Over, c.cell = k.name, func(s *results.Summary, n *figures.Notes) string {
-				if s.Cost.Probe == nil || k.of(s.Cost.Probe) == nil {
+		for _, column := range columns(figures.Table("exact cost")...) {
+			cell := column.cell
+			column.Over, column.cell = k.name, func(summary *results.Summary, n *figures.Notes) string {
+				if summary.Cost.Probe == nil || k.of(summary.Cost.Probe) == nil {
 					return ""
 				}
-				text := cell(&results.Summary{Cost: results.Cost{ProbeCost: *k.of(s.Cost.Probe)}}, n)
-				if s.Cost.Probe.Disturbed {
+				text := cell(&results.Summary{Cost: results.Cost{ProbeCost: *k.of(summary.Cost.Probe)}}, n)
+				if summary.Cost.Probe.Disturbed {
 					text = figures.Mark + text
 					disturbed = true
 				}
 				return text
 			}
-			all = append(all, c)
+			all = append(all, column)
 		}
 	}
 	notes := figures.Notes{Exact: true}
 	g := grid(group, all, &notes)
-	explained := "commands: to Redis" + others(f) + "; trips: round trips to Redis and PostgreSQL; " +
+	explained := "commands: to Redis" + others(file) + "; trips: round trips to Redis and PostgreSQL; " +
 		"admitted and rejected are means of later requests"
 	if disturbed {
 		explained += "; " + figures.Mark + " at most: connections were lost or opened in each probe"
@@ -52,20 +52,20 @@ func exactCostLines(page layout.Page, f results.File, group []results.Summary) [
 }
 
 // sampledCostLines renders what decisions cost in the run.
-func sampledCostLines(page layout.Page, f results.File, group []results.Summary) []string {
+func sampledCostLines(page layout.Page, file results.File, group []results.Summary) []string {
 	note := "client: all of this process, the load generator included"
-	if o := others(f); o != "" {
-		note += "; Redis: Redis" + o
+	if text := others(file); text != "" {
+		note += "; Redis: Redis" + text
 	}
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Cost.RunQueue > 0 }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Cost.RunQueue > 0 }) {
 		note += "; run queue: how long its threads were ready to run and did not"
 	}
 	note += "; rounds kept: " + keptOf(group, itself)
-	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Cost.ClientCPU > 0 }) {
+	if !slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Cost.ClientCPU > 0 }) {
 		note = ""
 	}
 	title := "COST, SAMPLED  per decision, mean of a whole run under load; medians over kept rounds"
-	if f.Kind == results.Simulated {
+	if file.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
 	return figureTable(page, title, group, columns(slices.Concat(figures.Table("cost"), figures.Table("process"))...), note)
@@ -73,10 +73,10 @@ func sampledCostLines(page layout.Page, f results.File, group []results.Summary)
 
 // others says that commands and processor time of further kinds of stores stand under
 // Redis', if a run had some.
-func others(f results.File) string {
+func others(file results.File) string {
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(f.Stores)) {
-		if kind, _, _ := strings.Cut(name, "."); f.Class(name) == results.ClassOther && !slices.Contains(names, kind) {
+	for _, name := range slices.Sorted(maps.Keys(file.Stores)) {
+		if kind, _, _ := strings.Cut(name, "."); file.Class(name) == results.ClassOther && !slices.Contains(names, kind) {
 			names = append(names, kind)
 		}
 	}

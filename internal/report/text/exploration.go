@@ -13,248 +13,248 @@ import (
 
 // Exploration writes the reports of all that was searched, counted and replayed.
 // Replays of what a search found follow its report.
-func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
+func Exploration(w io.Writer, page layout.Page, exploration *results.Exploration) error {
 	return write(w, func(section func([]string)) {
 		searched := map[string]bool{}
-		for i, s := range x.Searches {
-			searched[s.Strategy] = true
-			section(searchLines(page, s, ""))
-			if slices.ContainsFunc(x.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == s.Strategy }) {
+		for i, search := range exploration.Searches {
+			searched[search.Strategy] = true
+			section(searchLines(page, search, ""))
+			if slices.ContainsFunc(exploration.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == search.Strategy }) {
 				continue // replays follow the last of its searches
 			}
-			for _, r := range x.Replays {
-				if r.Strategy == s.Strategy {
-					section(replayLines(page, r, true))
+			for _, replay := range exploration.Replays {
+				if replay.Strategy == search.Strategy {
+					section(replayLines(page, replay, true))
 				}
 			}
 		}
-		for _, c := range x.Censuses {
-			section(censusLines(page, c))
+		for _, census := range exploration.Censuses {
+			section(censusLines(page, census))
 		}
-		for _, r := range x.Replays {
-			if !searched[r.Strategy] {
-				section(replayLines(page, r, false))
+		for _, replay := range exploration.Replays {
+			if !searched[replay.Strategy] {
+				section(replayLines(page, replay, false))
 			}
 		}
-		section(adviceLines(page, x.Advice))
+		section(adviceLines(page, exploration.Advice))
 	})
 }
 
 // Search writes what was searched, the timeline of every finding, and what
-// may be claimed of the rest. again is what r lacks, since an earlier search found it too.
-func Search(w io.Writer, page layout.Page, r *results.Search, again string) error {
-	return write(w, func(section func([]string)) { section(searchLines(page, r, again)) })
+// may be claimed of the rest. again is what search lacks, since an earlier search found it too.
+func Search(w io.Writer, page layout.Page, search *results.Search, again string) error {
+	return write(w, func(section func([]string)) { section(searchLines(page, search, again)) })
 }
 
 // Timeline writes a finding as a table: a line per step, a column per actor
 // with the command and its reply, and the truth after it.
-func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
-	return write(w, func(section func([]string)) { section(timelineLines(page, f)) })
+func Timeline(w io.Writer, page layout.Page, finding *results.Finding) error {
+	return write(w, func(section func([]string)) { section(timelineLines(page, finding)) })
 }
 
 // Census writes what an enumeration counted, and the shortest schedule that
 // leaks.
-func Census(w io.Writer, page layout.Page, c *results.Census) error {
-	return write(w, func(section func([]string)) { section(censusLines(page, c)) })
+func Census(w io.Writer, page layout.Page, census *results.Census) error {
+	return write(w, func(section func([]string)) { section(censusLines(page, census)) })
 }
 
 // Replay writes how a schedule went when it was run again. known says that its
 // timeline stands above, and need not be shown if nothing was different.
-func Replay(w io.Writer, page layout.Page, r *results.Replay, known bool) error {
-	return write(w, func(section func([]string)) { section(replayLines(page, r, known)) })
+func Replay(w io.Writer, page layout.Page, replay *results.Replay, known bool) error {
+	return write(w, func(section func([]string)) { section(replayLines(page, replay, known)) })
 }
 
 // SearchFacts say what was searched, a text for each.
-func SearchFacts(r *results.Search) []string {
+func SearchFacts(search *results.Search) []string {
 	how := "one step per command"
 	alike := "; clients that have not begun are alike"
-	if r.Split {
+	if search.Split {
 		how = "effect and reply are two steps"
 	}
 	switch {
-	case r.Service != "":
-		how += fmt.Sprintf("; each instance is a process of %s, with %s", r.Service, r.Store)
+	case search.Service != "":
+		how += fmt.Sprintf("; each instance is a process of %s, with %s", search.Service, search.Store)
 		alike = ""
-	case r.Store != "":
-		how = "one step per statement on " + r.Store
+	case search.Store != "":
+		how = "one step per statement on " + search.Store
 	}
-	if r.Passes {
+	if search.Passes {
 		how += "; time passes between calls"
 	}
 	out := []string{fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
-		r.Strategy, r.Policy, limited(r), format.Number(r.Clients, "client"), format.Number(r.Instances, "instance"),
-		strings.Join(r.Scripts, "; "), how)}
-	if r.Store == "" {
-		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", format.Number(r.States, "state"), format.Number(r.Runs, "run"),
-			format.Number(r.Depth, "step"), format.Number(r.Pruned, "run"))
-		if r.LeftOut > 0 {
-			text += fmt.Sprintf("; %s of independent steps left out", format.Number(r.LeftOut, "order"))
+		search.Strategy, search.Policy, limited(search), format.Number(search.Clients, "client"), format.Number(search.Instances, "instance"),
+		strings.Join(search.Scripts, "; "), how)}
+	if search.Store == "" {
+		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", format.Number(search.States, "state"), format.Number(search.Runs, "run"),
+			format.Number(search.Depth, "step"), format.Number(search.Pruned, "run"))
+		if search.LeftOut > 0 {
+			text += fmt.Sprintf("; %s of independent steps left out", format.Number(search.LeftOut, "order"))
 		}
 		out = append(out, text)
 	} else {
-		out = append(out, fmt.Sprintf("%s in %s, at most %s deep%s", format.Number(r.States, "state"),
-			format.Number(r.Runs, "schedule"), format.Number(r.Depth, "step"), alike))
+		out = append(out, fmt.Sprintf("%s in %s, at most %s deep%s", format.Number(search.States, "state"),
+			format.Number(search.Runs, "schedule"), format.Number(search.Depth, "step"), alike))
 	}
-	if b := r.Bounded; b != nil {
-		extent := b.Extent()
-		if b.Capped != "" {
-			extent += ", ended by: " + b.Capped
+	if bounded := search.Bounded; bounded != nil {
+		extent := bounded.Extent()
+		if bounded.Capped != "" {
+			extent += ", ended by: " + bounded.Capped
 		}
-		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, format.Number(b.States, "state"),
-			format.Number(b.Runs, "run"), format.Number(b.Depth, "step")))
+		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, format.Number(bounded.States, "state"),
+			format.Number(bounded.Runs, "run"), format.Number(bounded.Depth, "step")))
 	}
-	if r.Window != "" && len(r.Findings) > 0 {
-		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(r)))
+	if search.Window != "" && len(search.Findings) > 0 {
+		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(search)))
 	}
-	return append(out, waits(&r.ServerFacts)...)
+	return append(out, waits(&search.ServerFacts)...)
 }
 
 // Found lists the properties that broke, each with the length of its schedule.
-func Found(r *results.Search, sep string) string {
-	return format.List(r.Findings, sep, func(f results.Finding) string {
-		return fmt.Sprintf("%s in %s", f.Property, format.Number(len(f.Steps), "step"))
+func Found(search *results.Search, sep string) string {
+	return format.List(search.Findings, sep, func(finding results.Finding) string {
+		return fmt.Sprintf("%s in %s", finding.Property, format.Number(len(finding.Steps), "step"))
 	})
 }
 
 // searchAnswer is what a search comes to, in one sentence. again is what an earlier one found too.
-func searchAnswer(r *results.Search, again string) string {
+func searchAnswer(search *results.Search, again string) string {
 	under := ""
 	other := ""
 	if again != "" {
 		other = "other "
 		again = "; found again: " + again
 	}
-	if len(r.Faults) > 0 {
+	if len(search.Faults) > 0 {
 		under = " under faults"
 	}
 	switch {
-	case len(r.Findings) > 0:
+	case len(search.Findings) > 0:
 		violations := "violations"
-		if len(r.Findings) == 1 {
+		if len(search.Findings) == 1 {
 			violations = "violation"
 		}
-		return fmt.Sprintf("%s: %s found%s: %s%s.", r.Strategy, violations, under, Found(r, ", "), again)
-	case !r.Tried():
-		return fmt.Sprintf("%s: nothing was tried%s: %s.", r.Strategy, under, r.Capped)
-	case r.Claim == "":
-		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", r.Strategy, other, under, again)
+		return fmt.Sprintf("%s: %s found%s: %s%s.", search.Strategy, violations, under, Found(search, ", "), again)
+	case !search.Tried():
+		return fmt.Sprintf("%s: nothing was tried%s: %s.", search.Strategy, under, search.Capped)
+	case search.Claim == "":
+		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", search.Strategy, other, under, again)
 	}
-	return fmt.Sprintf("%s: no %sviolation found%s, within the bounds below%s.", r.Strategy, other, under, again)
+	return fmt.Sprintf("%s: no %sviolation found%s, within the bounds below%s.", search.Strategy, other, under, again)
 }
 
-func searchLines(page layout.Page, r *results.Search, again string) []string {
-	out := paragraphs(page, append([]string{searchAnswer(r, again)}, SearchFacts(r)...)...)
-	for i := range r.Findings {
-		f := &r.Findings[i]
+func searchLines(page layout.Page, search *results.Search, again string) []string {
+	out := paragraphs(page, append([]string{searchAnswer(search, again)}, SearchFacts(search)...)...)
+	for i := range search.Findings {
+		finding := &search.Findings[i]
 		out = append(out, "")
-		name := strings.ToUpper(string(f.Property))
-		if len(f.Steps) == 0 { // see [results.Finding]
-			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, f.Detail))...)
+		name := strings.ToUpper(string(finding.Property))
+		if len(finding.Steps) == 0 { // see [results.Finding]
+			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, finding.Detail))...)
 			continue
 		}
-		out = append(out, headed(page, name, fmt.Sprintf(" in %s%s: %s", format.Number(len(f.Steps), "step"), preempted(f), f.Detail))...)
+		out = append(out, headed(page, name, fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail))...)
 		// Often one schedule breaks several properties.
-		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
+		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, finding.Steps) })
 		if same >= 0 {
-			out = append(out, fmt.Sprintf("by the schedule of the %s above", r.Findings[same].Property))
+			out = append(out, fmt.Sprintf("by the schedule of the %s above", search.Findings[same].Property))
 		} else {
-			out = append(out, timelineLines(page, f)...)
+			out = append(out, timelineLines(page, finding)...)
 		}
-		out = append(out, repeatLines(page, f)...)
+		out = append(out, repeatLines(page, finding)...)
 	}
-	out = append(out, abortLines(page, r.Aborts)...)
-	for _, text := range []string{r.Allowed(), r.Claim} {
+	out = append(out, abortLines(page, search.Aborts)...)
+	for _, text := range []string{search.Allowed(), search.Claim} {
 		if text != "" {
 			out = append(append(out, ""), page.Wrap(text)...)
 		}
 	}
-	return append(out, withheldLines(page, r.Withheld)...)
+	return append(out, withheldLines(page, search.Withheld)...)
 }
 
 // limited is the limit, and the window if that is known, in words.
-func limited(r *results.Search) string {
-	return format.Join(" ", format.Units(r.Limit, r.Unit), r.Window)
+func limited(search *results.Search) string {
+	return format.Join(" ", format.Units(search.Limit, search.Unit), search.Window)
 }
 
 // preempted says of a schedule that is not known to be a shortest one how it was found.
-func preempted(f *results.Finding) string {
+func preempted(finding *results.Finding) string {
 	text := ""
-	if f.Preemptions != nil {
-		text = " and " + format.Number(*f.Preemptions, "preemption")
+	if finding.Preemptions != nil {
+		text = " and " + format.Number(*finding.Preemptions, "preemption")
 	}
-	if f.Paused > 0 {
-		text += ", in which calls are held up for " + f.HeldUp()
+	if finding.Paused > 0 {
+		text += ", in which calls are held up for " + finding.HeldUp()
 	}
 	return text
 }
 
 // Odds say how often what was found is met.
-func Odds(f *results.Finding) (out []string) {
-	if f.Sampled > 0 {
-		out = append(out, "met in "+format.Count(int64(f.Met))+" of "+format.Number(f.Sampled, "schedule")+" at random (not a probability)")
+func Odds(finding *results.Finding) (out []string) {
+	if finding.Sampled > 0 {
+		out = append(out, "met in "+format.Count(int64(finding.Met))+" of "+format.Number(finding.Sampled, "schedule")+" at random (not a probability)")
 	}
-	if odds := f.OddsAtRate(); odds != "" {
+	if odds := finding.OddsAtRate(); odds != "" {
 		out = append(out, odds)
 	}
 	return out
 }
 
 // CensusFacts say what an enumeration counted, a text for each.
-func CensusFacts(c *results.Census) []string {
+func CensusFacts(census *results.Census) []string {
 	what := "every schedule"
-	if !c.Complete {
+	if !census.Complete {
 		what = "the first schedules"
 	}
-	counted := fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, c.Clients,
-		format.Count(c.Schedules), format.Count(c.Leaking), results.Percent(c.Leaking, c.Schedules))
-	if !c.Tried() {
-		counted = fmt.Sprintf("no schedule of %d clients was tried", c.Clients)
+	counted := fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, census.Clients,
+		format.Count(census.Schedules), format.Count(census.Leaking), results.Percent(census.Leaking, census.Schedules))
+	if !census.Tried() {
+		counted = fmt.Sprintf("no schedule of %d clients was tried", census.Clients)
 	}
 	return append([]string{
-		fmt.Sprintf("%s, %s with a limit of %d", c.Strategy, c.Policy, c.Limit),
+		fmt.Sprintf("%s, %s with a limit of %d", census.Strategy, census.Policy, census.Limit),
 		counted,
-	}, waits(&c.ServerFacts)...)
+	}, waits(&census.ServerFacts)...)
 }
 
-func censusLines(page layout.Page, c *results.Census) []string {
-	facts := CensusFacts(c)
+func censusLines(page layout.Page, census *results.Census) []string {
+	facts := CensusFacts(census)
 	out := append(facts[:1:1], paragraphs(page, facts[1:]...)...)
-	if f := c.Shortest; f != nil {
-		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(f.Steps), "step"), format.Number(c.Worst, "unit")))
-		out = append(append(out, timelineLines(page, f)...), repeatLines(page, f)...)
+	if finding := census.Shortest; finding != nil {
+		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(finding.Steps), "step"), format.Number(census.Worst, "unit")))
+		out = append(append(out, timelineLines(page, finding)...), repeatLines(page, finding)...)
 	}
-	return append(append(out, abortLines(page, c.Aborts)...), withheldLines(page, c.Withheld)...)
+	return append(append(out, abortLines(page, census.Aborts)...), withheldLines(page, census.Withheld)...)
 }
 
 // ReplayFacts say how a schedule went when it was run again, a text for each.
-func ReplayFacts(r *results.Replay) []string {
-	how := fmt.Sprintf("%s NOT broken this time", r.Property)
-	if r.Broken {
-		how = strings.ToUpper(string(r.Property)) + " again: " + r.Finding.Detail
+func ReplayFacts(replay *results.Replay) []string {
+	how := fmt.Sprintf("%s NOT broken this time", replay.Property)
+	if replay.Broken {
+		how = strings.ToUpper(string(replay.Property)) + " again: " + replay.Finding.Detail
 	}
-	out := []string{fmt.Sprintf("%s, %s, repeated on %s: %s", r.Strategy, r.Policy, r.Store, how)}
-	for _, n := range r.Notes {
+	out := []string{fmt.Sprintf("%s, %s, repeated on %s: %s", replay.Strategy, replay.Policy, replay.Store, how)}
+	for _, n := range replay.Notes {
 		out = append(out, "note: "+n)
 	}
 	return out
 }
 
-func replayLines(page layout.Page, r *results.Replay, known bool) []string {
-	out := paragraphs(page, ReplayFacts(r)...)
-	if known && r.Same {
+func replayLines(page layout.Page, replay *results.Replay, known bool) []string {
+	out := paragraphs(page, ReplayFacts(replay)...)
+	if known && replay.Same {
 		return append(out, "every step and every reply as above")
 	}
-	return append(out, timelineLines(page, r.Finding)...)
+	return append(out, timelineLines(page, replay.Finding)...)
 }
 
 // repeatLines say how often a schedule is met, and how to repeat it: a line to copy, however long.
-func repeatLines(page layout.Page, f *results.Finding) []string {
-	return append(paragraphs(page, Odds(f)...), "replay: "+f.Replay())
+func repeatLines(page layout.Page, finding *results.Finding) []string {
+	return append(paragraphs(page, Odds(finding)...), "replay: "+finding.Replay())
 }
 
 func paragraphs(page layout.Page, texts ...string) (out []string) {
-	for _, t := range texts {
-		out = append(out, page.Wrap(t)...)
+	for _, text := range texts {
+		out = append(out, page.Wrap(text)...)
 	}
 	return out
 }
@@ -270,34 +270,34 @@ func headed(page layout.Page, name, text string) []string {
 
 // withheldLines say why nothing is claimed.
 func withheldLines(page layout.Page, reasons []results.Withheld) (out []string) {
-	for i, r := range reasons {
+	for i, withheld := range reasons {
 		if i == 0 {
 			out = append(out, "")
 		}
-		out = append(out, headed(page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", r.Detail, r.Code))...)
+		out = append(out, headed(page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", withheld.Detail, withheld.Code))...)
 	}
 	return out
 }
 
 // waits says in how many schedules a client waited or was aborted on a server.
-func waits(s *results.ServerFacts) []string {
-	if s.Store == "" || s.Service != "" {
+func waits(facts *results.ServerFacts) []string {
+	if facts.Store == "" || facts.Service != "" {
 		return nil
 	}
-	parts := []string{"schedules in which a client waits for another's lock: " + format.Count(s.Waited)}
-	for _, a := range s.Aborts {
-		parts = append(parts, fmt.Sprintf("with a %s: %s", strings.ReplaceAll(string(a.Kind), "-", " "), format.Count(a.Schedules)))
+	parts := []string{"schedules in which a client waits for another's lock: " + format.Count(facts.Waited)}
+	for _, abort := range facts.Aborts {
+		parts = append(parts, fmt.Sprintf("with a %s: %s", strings.ReplaceAll(string(abort.Kind), "-", " "), format.Count(abort.Schedules)))
 	}
 	return []string{strings.Join(parts, "; ")}
 }
 
 // abortLines show the shortest schedule for each.
 func abortLines(page layout.Page, list []results.Abort) (out []string) {
-	for _, a := range list {
-		f := a.Shortest
-		out = append(out, "", fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(a.Kind)),
-			format.Number(len(f.Steps), "step"), f.Detail))
-		out = append(append(out, timelineLines(page, f)...), repeatLines(page, f)...)
+	for _, abort := range list {
+		finding := abort.Shortest
+		out = append(out, "", fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(abort.Kind)),
+			format.Number(len(finding.Steps), "step"), finding.Detail))
+		out = append(append(out, timelineLines(page, finding)...), repeatLines(page, finding)...)
 	}
 	return out
 }

@@ -30,16 +30,16 @@ type concern struct {
 // finding share its entry.
 func findingsOf(loop string, summaries []*results.Summary) []finding {
 	var all []finding
-	for _, s := range summaries {
-		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
-			same := func(x finding) bool { return x.Code == r.Code && x.Discards == r.Discards }
-			of, _ := collect.In(&all, finding{Reason: r, loop: loop}, same)
-			of.differs = of.differs || of.Detail != r.Detail
-			n := s.Rounds
-			if k, ok := s.Occurrences[r.Code]; ok {
+	for _, summary := range summaries {
+		for _, reason := range slices.Concat(summary.Audit.Reasons, remarks(summary)) {
+			same := func(x finding) bool { return x.Code == reason.Code && x.Discards == reason.Discards }
+			of, _ := collect.In(&all, finding{Reason: reason, loop: loop}, same)
+			of.differs = of.differs || of.Detail != reason.Detail
+			n := summary.Rounds
+			if k, ok := summary.Occurrences[reason.Code]; ok {
 				n = k
 			}
-			of.who = append(of.who, concern{s.Label, n, s.Rounds})
+			of.who = append(of.who, concern{summary.Label, n, summary.Rounds})
 		}
 	}
 	return all
@@ -58,8 +58,8 @@ func Findings(summaries []results.Summary) (out []Finding) {
 	var first, paced []*results.Summary
 	for i := range summaries {
 		first = append(first, &summaries[i])
-		if p := summaries[i].Paced; p != nil {
-			paced = append(paced, p)
+		if summary := summaries[i].Paced; summary != nil {
+			paced = append(paced, summary)
 		}
 	}
 	loop := ""
@@ -71,13 +71,13 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		results.DiscardsNothing}
 	grave := func(x finding) int { return slices.Index(order, x.Discards) }
 	slices.SortStableFunc(all, func(a, b finding) int { return grave(a) - grave(b) })
-	for _, x := range all {
-		detail := format.Plain(x.Detail)
-		if x.differs {
+	for _, finding := range all {
+		detail := format.Plain(finding.Detail)
+		if finding.differs {
 			detail = "e.g. " + detail
 		}
-		reason := results.Reason{Discards: x.Discards, Code: format.Plain(x.Code), Detail: detail}
-		out = append(out, Finding{reason, x.loop + format.Plain(concerned(x.who, len(summaries)))})
+		reason := results.Reason{Discards: finding.Discards, Code: format.Plain(finding.Code), Detail: detail}
+		out = append(out, Finding{reason, finding.loop + format.Plain(concerned(finding.who, len(summaries)))})
 	}
 	return out
 }
@@ -91,15 +91,15 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	var grave []Finding
 	others := map[string]int64{}
 	var out []string
-	for _, x := range Findings(summaries) {
-		if what, _, _ := strings.Cut(x.Detail, ":"); x.Code == clocksDiffer {
+	for _, finding := range Findings(summaries) {
+		if what, _, _ := strings.Cut(finding.Detail, ":"); finding.Code == clocksDiffer {
 			out = page.Wrap("The " + what + ".")
 			continue
 		}
-		if x.Discards == results.DiscardsCorrectness {
-			grave = append(grave, x)
+		if finding.Discards == results.DiscardsCorrectness {
+			grave = append(grave, finding)
 		} else {
-			others[x.Discards]++
+			others[finding.Discards]++
 		}
 	}
 	out = append(out, findingLines(page, grave)...)
@@ -133,26 +133,26 @@ func findingLines(page layout.Page, all []Finding) []string {
 		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     ",
 	}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
-	for _, x := range all {
-		out = append(out, page.Paragraph("  "+heads[x.Discards], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
+	for _, finding := range all {
+		out = append(out, page.Paragraph("  "+heads[finding.Discards], fmt.Sprintf("%s: %s [%s]", finding.Code, finding.Detail, finding.Of))...)
 	}
 	return out
 }
 
 // remarks are findings that follow from a strategy's figures. What the audit
 // says itself is not said twice.
-func remarks(s *results.Summary) []results.Reason {
+func remarks(summary *results.Summary) []results.Reason {
 	var out []results.Reason
 	said := func(codes ...string) bool {
-		return slices.ContainsFunc(s.Audit.Reasons, func(r results.Reason) bool { return slices.Contains(codes, r.Code) })
+		return slices.ContainsFunc(summary.Audit.Reasons, func(reason results.Reason) bool { return slices.Contains(codes, reason.Code) })
 	}
-	if s.FirstError != "" && !said("errors", "prescribed-errors") {
+	if summary.FirstError != "" && !said("errors", "prescribed-errors") {
 		out = append(out, results.Reason{Code: "errors", Discards: results.DiscardsNothing,
-			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(s.Errors, "request failed", "requests failed"), s.FirstError)})
+			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(summary.Errors, "request failed", "requests failed"), summary.FirstError)})
 	}
-	if s.Degraded > 0 {
+	if summary.Degraded > 0 {
 		out = append(out, results.Reason{Code: "degraded", Discards: results.DiscardsNothing,
-			Detail: format.Pct(s.DegradedPct()) + " of decisions were made without the store"})
+			Detail: format.Pct(summary.DegradedPct()) + " of decisions were made without the store"})
 	}
 	return out
 }
@@ -173,11 +173,11 @@ func byLabel(who []concern) (out []concern) {
 func concerned(who []concern, strategies int) string {
 	if len(who) < strategies || strategies == 1 {
 		var names []string
-		for _, c := range byLabel(who) {
-			if c.n < c.rounds {
-				c.label += fmt.Sprintf(" (%d of %s)", c.n, format.Plural(int64(c.rounds), "round", "rounds"))
+		for _, concern := range byLabel(who) {
+			if concern.n < concern.rounds {
+				concern.label += fmt.Sprintf(" (%d of %s)", concern.n, format.Plural(int64(concern.rounds), "round", "rounds"))
 			}
-			names = append(names, c.label)
+			names = append(names, concern.label)
 		}
 		return strings.Join(names, ", ")
 	}

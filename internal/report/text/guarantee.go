@@ -11,13 +11,13 @@ import (
 
 // guaranteeLines renders what strategies guarantee, and what came of it.
 func guaranteeLines(page layout.Page, group []results.Summary) []string {
-	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(s *results.Summary) []results.Clause { return s.Guarantee })
+	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(summary *results.Summary) []results.Clause { return summary.Guarantee })
 }
 
 // promiseLines renders what the design records promise that strategies come from, and what came of it.
 func promiseLines(page layout.Page, group []results.Summary) []string {
 	return clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in",
-		func(s *results.Summary) []results.Clause { return s.Record })
+		func(summary *results.Summary) []results.Clause { return summary.Record })
 }
 
 // Clauses are promises of a strategy, and what came of them.
@@ -27,13 +27,13 @@ func Clauses(of func(*results.Summary) []results.Clause) Rows {
 			{Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
 			{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 		},
-		Of: func(s *results.Summary) (out [][]string) {
-			for _, c := range of(s) {
+		Of: func(summary *results.Summary) (out [][]string) {
+			for _, clause := range of(summary) {
 				most := "none"
-				if figures.Bounded(&c) {
-					most = "≤ " + format.Units(c.Bound, format.Plain(s.Params.Unit))
+				if figures.Bounded(&clause) {
+					most = "≤ " + format.Units(clause.Bound, format.Plain(summary.Params.Unit))
 				}
-				out = append(out, []string{bound(c), format.Range(c.Certain, c.Possible), most, Verdict(c.Verdict)})
+				out = append(out, []string{bound(clause), format.Range(clause.Certain, clause.Possible), most, Verdict(clause.Verdict)})
 			}
 			return out
 		},
@@ -44,8 +44,8 @@ func clauseLines(page layout.Page, group []results.Summary, title string, of fun
 	clauses := Clauses(of)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
 		"false rejects: units rejected although there was room"
-	if slices.ContainsFunc(group, func(s results.Summary) bool {
-		return slices.ContainsFunc(of(&s), func(c results.Clause) bool { return c.Verdict == results.Undecided })
+	if slices.ContainsFunc(group, func(summary results.Summary) bool {
+		return slices.ContainsFunc(of(&summary), func(clause results.Clause) bool { return clause.Verdict == results.Undecided })
 	}) {
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
 			"or the load was too weak to tell"
@@ -55,14 +55,14 @@ func clauseLines(page layout.Page, group []results.Summary, title string, of fun
 
 // bound puts the property and its bound into one cell: two columns leave the
 // formulas too little room to stay on one line.
-func bound(c results.Clause) string {
-	name := format.Plain(c.Property)
-	if c.Property == results.FalseRejectProperty {
+func bound(clause results.Clause) string {
+	name := format.Plain(clause.Property)
+	if clause.Property == results.FalseRejectProperty {
 		name = "false rejects"
 	}
-	name += ": " + format.Plain(c.Formula)
-	if c.Source != "" {
-		name += " (" + format.Plain(c.Claimed()) + ")"
+	name += ": " + format.Plain(clause.Formula)
+	if clause.Source != "" {
+		name += " (" + format.Plain(clause.Claimed()) + ")"
 	}
 	return name
 }
@@ -70,7 +70,7 @@ func bound(c results.Clause) string {
 // settlementLines renders what became of admitted requests, if callers settle
 // them.
 func settlementLines(page layout.Page, group []results.Summary) []string {
-	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
+	if !slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Settled != nil }) {
 		return nil
 	}
 	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group, columns(figures.Table("settlement")...),
@@ -79,6 +79,6 @@ func settlementLines(page layout.Page, group []results.Summary) []string {
 }
 
 // valid has the rounds behind the times of settlements in place of those that are kept.
-func valid(s *results.Summary) *results.Summary {
-	return &results.Summary{Timed: s.Rounds - s.Invalid, Rounds: s.Rounds}
+func valid(summary *results.Summary) *results.Summary {
+	return &results.Summary{Timed: summary.Rounds - summary.Invalid, Rounds: summary.Rounds}
 }

@@ -16,15 +16,15 @@ type Rows struct {
 
 // grid has the rows of all strategies, each with its label before the first of them.
 func (r *Rows) grid(group []results.Summary) *layout.Grid {
-	g := &layout.Grid{Columns: append([]layout.Column{labelColumn}, r.Columns...)}
+	grid := &layout.Grid{Columns: append([]layout.Column{labelColumn}, r.Columns...)}
 	for i := range group {
 		label := format.Plain(group[i].Label)
 		for _, cells := range r.Of(&group[i]) {
-			g.Add(append([]string{label}, cells...)...)
+			grid.Add(append([]string{label}, cells...)...)
 			label = ""
 		}
 	}
-	return g
+	return grid
 }
 
 // Own are the figures that a strategy counts itself, medians over rounds, without those of 0.
@@ -33,22 +33,22 @@ var Own = Rows{
 		{Title: "figure", Left: true, Flexible: true, Minimum: 16}, {Title: "value"},
 		{Title: "unit", Left: true}, {Title: "per\ndecision"}, {Title: "per\nadmitted"},
 	},
-	Of: func(s *results.Summary) (out [][]string) {
-		for _, m := range s.Meter {
-			if m.Value.Hi == 0 && m.Value.Lo == 0 {
+	Of: func(summary *results.Summary) (out [][]string) {
+		for _, measureSummary := range summary.Meter {
+			if measureSummary.Value.Hi == 0 && measureSummary.Value.Lo == 0 {
 				continue
 			}
-			unit := format.Plain(m.Unit)
+			unit := format.Plain(measureSummary.Unit)
 			per := format.Per
-			show := func(x float64) string { return format.Count(int64(x)) }
-			if ns, ok := nanoseconds[m.Unit]; ok {
-				show = func(x float64) string { return format.NS(x * ns) }
+			show := func(value float64) string { return format.Count(int64(value)) }
+			if ns, ok := nanoseconds[measureSummary.Unit]; ok {
+				show = func(value float64) string { return format.NS(value * ns) }
 				unit = "time"
 				per = show
 			}
-			cells := []string{format.Plain(m.Name), show(m.Value.Value), unit, "", ""}
-			if m.Kind == "" { // levels and largest values are of no decision
-				cells[3], cells[4] = per(m.PerDecision), per(m.PerAdmitted)
+			cells := []string{format.Plain(measureSummary.Name), show(measureSummary.Value.Value), unit, "", ""}
+			if measureSummary.Kind == "" { // levels and largest values are of no decision
+				cells[3], cells[4] = per(measureSummary.PerDecision), per(measureSummary.PerAdmitted)
 			}
 			out = append(out, cells)
 		}
@@ -73,8 +73,8 @@ var Stored = Rows{
 		{Title: "at 3/4", Over: "entries", Optional: true},
 		{Title: "at the end", Over: "entries"}, {Title: "bytes", Optional: true}, {Title: "bytes per\nsubject", Optional: true},
 	},
-	Of: func(s *results.Summary) (out [][]string) {
-		for _, k := range s.Stored {
+	Of: func(summary *results.Summary) (out [][]string) {
+		for _, k := range summary.Stored {
 			cells := []string{format.Plain(k.Store), format.Count(k.Subjects), "", "", "", format.Count(k.Entries), "", ""}
 			for q, at := range k.OverTime[:min(len(k.OverTime), results.Quarters-1)] {
 				cells[2+q] = format.Count(at.Entries)
@@ -91,7 +91,7 @@ var Stored = Rows{
 // storedLines renders what strategies keep in stores.
 func storedLines(page layout.Page, group []results.Summary) []string {
 	note := "subjects: those asked about or set up"
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Placement != nil }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Placement != nil }) {
 		note += ", the warm-up's among them"
 	}
 	return table(page, "KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them",

@@ -15,37 +15,37 @@ import (
 )
 
 // Setting says what the strategies of one table have in common, or the points of a sweep. There has to be one.
-func Setting(f results.File, group []results.Summary) []Entry {
-	s := &group[0]
-	p := s.Params
+func Setting(file results.File, group []results.Summary) []Entry {
+	summary := &group[0]
+	params := summary.Params
 	var out []Entry
 	entry := adder(&out)
 	workload := ""
-	if s.Workload != f.Workload.Name {
-		workload = "workload " + s.Workload
+	if summary.Workload != file.Workload.Name {
+		workload = "workload " + summary.Workload
 	}
-	entry("policy", format.Join(" · ", Policy(s), workload))
-	entry("asked for", streamText(p))
-	entry("each request also", p.Second)
-	for _, text := range troubleTexts(&p) {
+	entry("policy", format.Join(" · ", Policy(summary), workload))
+	entry("asked for", streamText(params))
+	entry("each request also", params.Second)
+	for _, text := range troubleTexts(&params) {
 		entry("trouble", text)
 	}
 	loop := "closed loop"
-	if p.Loop == results.OpenLoop {
-		loop = openLoop(&p)
+	if params.Loop == results.OpenLoop {
+		loop = openLoop(&params)
 	}
 	speed := ""
-	if p.Speed != 0 && p.Speed != 1 {
-		speed = fmt.Sprintf("at %g x speed", p.Speed)
+	if params.Speed != 0 && params.Speed != 1 {
+		speed = fmt.Sprintf("at %g x speed", params.Speed)
 	}
-	entry("load", format.Join(" · ", loop, fixed(&p, "workers", format.Number(p.Workers, "worker")),
-		fixed(&p, "instances", format.Number(p.Instances, "instance")),
-		fixed(&p, "retries", format.Plural(int64(p.Retries), "client retry", "client retries")), speed, boundText(p),
-		some(int64(p.Sources), "process", "processes")))
-	if p.DecisionTimeoutNS > 0 {
-		entry("decision timeout", fixed(&p, "decision-timeout", time.Duration(p.DecisionTimeoutNS).String()))
+	entry("load", format.Join(" · ", loop, fixed(&params, "workers", format.Number(params.Workers, "worker")),
+		fixed(&params, "instances", format.Number(params.Instances, "instance")),
+		fixed(&params, "retries", format.Plural(int64(params.Retries), "client retry", "client retries")), speed, boundText(params),
+		some(int64(params.Sources), "process", "processes")))
+	if params.DecisionTimeoutNS > 0 {
+		entry("decision timeout", fixed(&params, "decision-timeout", time.Duration(params.DecisionTimeoutNS).String()))
 	}
-	entry("connections", fixed(&p, "pool", poolText(p)))
+	entry("connections", fixed(&params, "pool", poolText(params)))
 	entry("clients", clientsText(group))
 	for _, text := range placementTexts(group) {
 		entry("cores", text)
@@ -55,59 +55,59 @@ func Setting(f results.File, group []results.Summary) []Entry {
 }
 
 // Policy says which policy was tried, and with which limit if that is not its own.
-func Policy(s *results.Summary) string {
-	p := &s.Params
-	limit := fixed(p, "limit", format.Units(p.Limit, p.Unit))
+func Policy(summary *results.Summary) string {
+	params := &summary.Params
+	limit := fixed(params, "limit", format.Units(params.Limit, params.Unit))
 	tried := ""
-	if p.PolicyLimit > 0 {
-		limit = format.Units(p.PolicyLimit, p.Unit)
-		tried = fixed(p, "limit", "tried with "+format.Count(p.Limit))
+	if params.PolicyLimit > 0 {
+		limit = format.Units(params.PolicyLimit, params.Unit)
+		tried = fixed(params, "limit", "tried with "+format.Count(params.Limit))
 	}
-	if unicode.IsDigit(rune((s.Policy + " ")[0])) { // its name is a text
-		return format.Join(", ", s.Policy, tried)
+	if unicode.IsDigit(rune((summary.Policy + " ")[0])) { // its name is a text
+		return format.Join(", ", summary.Policy, tried)
 	}
-	return s.Policy + ": " + format.Join(", ", limit, p.WindowText(), tried)
+	return summary.Policy + ": " + format.Join(", ", limit, params.WindowText(), tried)
 }
 
 // streamText says which parameters of the request stream were asked for.
-func streamText(p results.Params) string {
+func streamText(params results.Params) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
-		parts = append(parts, fixed(&p, name, name+" "+p.Workload[name]))
+	for _, name := range slices.Sorted(maps.Keys(params.Workload)) {
+		parts = append(parts, fixed(&params, name, name+" "+params.Workload[name]))
 	}
 	return format.Join(" · ", parts...)
 }
 
 // troubleTexts are the events that go wrong, except those that a sweep varies.
-func troubleTexts(p *results.Params) (out []string) {
-	_, latency := p.Point["latency"]
-	for _, e := range p.Trouble {
-		_, varies := p.Point[string(e.What.Word)]
-		if varies || latency && e.Kind() == trouble.Network {
+func troubleTexts(params *results.Params) (out []string) {
+	_, latency := params.Point["latency"]
+	for _, event := range params.Trouble {
+		_, varies := params.Point[string(event.What.Word)]
+		if varies || latency && event.Kind() == trouble.Network {
 			continue
 		}
-		out = append(out, e.String())
+		out = append(out, event.String())
 	}
 	return out
 }
 
 // poolText: 0 is how the command line leaves the size to the harness.
-func poolText(p results.Params) string {
+func poolText(params results.Params) string {
 	switch {
-	case p.Cold:
+	case params.Cold:
 		return "cold: one for each command, pipeline or transaction, opened for it and closed after it; reference loops keep theirs"
-	case p.Pool == 0:
+	case params.Pool == 0:
 		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
 	}
-	return format.Plural(int64(p.Pool), "connection", "connections") + " per instance and store"
+	return format.Plural(int64(params.Pool), "connection", "connections") + " per instance and store"
 }
 
 // clientsText says what kinds of Redis clients there are other than the plain one.
 func clientsText(group []results.Summary) string {
 	var parts []string
 	for i := range group {
-		if c := group[i].Params.Client; c != "" && !slices.Contains(parts, c) {
-			parts = append(parts, c)
+		if text := group[i].Params.Client; text != "" && !slices.Contains(parts, text) {
+			parts = append(parts, text)
 		}
 	}
 	return surrounded("strategy@KIND has a Redis client of that kind: ", strings.Join(parts, ", "),
@@ -115,23 +115,23 @@ func clientsText(group []results.Summary) string {
 }
 
 // boundText says how long a round is. At a rate that varies, requests follow from the duration.
-func boundText(p results.Params) string {
-	requests := fixed(&p, "requests", some(p.Requests, "request", "requests"))
+func boundText(params results.Params) string {
+	requests := fixed(&params, "requests", some(params.Requests, "request", "requests"))
 	duration := ""
-	if p.DurationNS > 0 {
-		requests = fixed(&p, "rate", requests)
-		duration = fixed(&p, "duration", time.Duration(p.DurationNS).String())
+	if params.DurationNS > 0 {
+		requests = fixed(&params, "rate", requests)
+		duration = fixed(&params, "duration", time.Duration(params.DurationNS).String())
 	}
 	return surrounded("", format.Join(" or ", requests, duration), " per round")
 }
 
 // openLoop says how requests arrive. A trace's have no rate of their own.
-func openLoop(p *results.Params) string {
-	text := "open loop, " + p.Arrivals
-	if p.RatePerS == 0 {
+func openLoop(params *results.Params) string {
+	text := "open loop, " + params.Arrivals
+	if params.RatePerS == 0 {
 		return text
 	}
-	return text + fixed(p, "rate", " at "+format.Digits(p.RatePerS)+" requests/s"+surrounded(" (", format.Plain(p.RateFrom), ")"))
+	return text + fixed(params, "rate", " at "+format.Digits(params.RatePerS)+" requests/s"+surrounded(" (", format.Plain(params.RateFrom), ")"))
 }
 
 // placementTexts say on which cores the strategies of one table ran, and why, and on
@@ -139,8 +139,8 @@ func openLoop(p *results.Params) string {
 func placementTexts(group []results.Summary) []string {
 	var paced []results.Summary
 	for i := range group {
-		if p := group[i].Paced; p != nil {
-			paced = append(paced, *p)
+		if summary := group[i].Paced; summary != nil {
+			paced = append(paced, *summary)
 		}
 	}
 	out := placements(group)
@@ -155,8 +155,8 @@ func placementTexts(group []results.Summary) []string {
 func placements(group []results.Summary) []string {
 	var names collect.By[string, string]
 	for i := range group {
-		if p := group[i].Placement; p != nil {
-			names.Add(placementText(p), group[i].Label)
+		if placement := group[i].Placement; placement != nil {
+			names.Add(placementText(placement), group[i].Label)
 		}
 	}
 	return commonFirst(&names, ": ")
@@ -174,16 +174,16 @@ func commonFirst(names *collect.By[string, string], between string) (out []strin
 	return out
 }
 
-func placementText(p *results.Placement) string {
+func placementText(placement *results.Placement) string {
 	var parts []string
-	if p.Harness != "" {
-		parts = append(parts, "harness on "+p.Harness)
+	if placement.Harness != "" {
+		parts = append(parts, "harness on "+placement.Harness)
 	}
-	if p.Stores != "" {
-		parts = append(parts, "stores on "+p.Stores)
+	if placement.Stores != "" {
+		parts = append(parts, "stores on "+placement.Stores)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "shared by harness and stores")
 	}
-	return fmt.Sprintf("%s, GOMAXPROCS %d (%s: %s)", strings.Join(parts, ", "), p.Procs, p.Mode, p.Reason)
+	return fmt.Sprintf("%s, GOMAXPROCS %d (%s: %s)", strings.Join(parts, ", "), placement.Procs, placement.Mode, placement.Reason)
 }

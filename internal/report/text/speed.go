@@ -12,10 +12,10 @@ import (
 
 // speedLines renders latency and throughput. Latency comes from an open loop if
 // there is one, with what a bare client saw in the same rounds.
-func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
+func speedLines(page layout.Page, file results.File, group []results.Summary) []string {
 	paced := group[0].Paced != nil
-	simulated := f.Kind == results.Simulated
-	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
+	simulated := file.Kind == results.Simulated
+	bare := slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.AtRate().Reference != nil })
 	always := KeptRounds(group)
 	if bare {
 		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
@@ -27,18 +27,18 @@ func speedLines(page layout.Page, f results.File, group []results.Summary) []str
 	return figureTable(page, speedTitle(&group[0], simulated), group, speedColumns(&group[0], bare, simulated), always)
 }
 
-func speedTitle(s *results.Summary, simulated bool) string {
-	loop := openLoop(&s.AtRate().Params)
+func speedTitle(summary *results.Summary, simulated bool) string {
+	loop := openLoop(&summary.AtRate().Params)
 	switch {
 	case simulated:
 		return "MODELLED LATENCY  virtual time; no statement about real stores"
-	case s.Paced != nil:
+	case summary.Paced != nil:
 		return fmt.Sprintf("SPEED  response time from the intended start in %s; "+
-			"saturated: service time and throughput of %d callers that never pause", loop, s.Params.Workers)
-	case s.Params.Loop == results.OpenLoop:
+			"saturated: service time and throughput of %d callers that never pause", loop, summary.Params.Workers)
+	case summary.Params.Loop == results.OpenLoop:
 		return "SPEED  response time from the intended start, service time from the actual one; " + loop
 	}
-	return fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", s.Params.Workers)
+	return fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", summary.Params.Workers)
 }
 
 // speedColumns are those of strategies that were measured as the first one was.
@@ -76,7 +76,7 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 
 // plainOne says which kind the bare client is, if strategies have another.
 func plainOne(group []results.Summary) string {
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Params.Client != "" }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Params.Client != "" }) {
 		return " (the plain client, next to every strategy)"
 	}
 	return ""
@@ -88,7 +88,7 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	all := columns(figures.Table("delay")...)
 	all[len(all)-1].Left = true
 	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.AtRate().Saturated > 0 }) {
 		note += "; saturated: the backlog kept growing, so response times measure the queue, and grow with the duration"
 	}
 	const title = "SCHEDULING DELAY  how late requests started, medians over kept rounds; " +
@@ -96,6 +96,6 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	return figureTable(page, title, group, all, note)
 }
 
-func p99Interval(s *results.Summary, _ *figures.Notes) string {
-	return figures.Of("p99").Timing(s).Interval
+func p99Interval(summary *results.Summary, _ *figures.Notes) string {
+	return figures.Of("p99").Timing(summary).Interval
 }

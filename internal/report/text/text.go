@@ -26,12 +26,12 @@ type Entry struct {
 
 // entryLines lays entries out next to their labels.
 func entryLines(page layout.Page, entries []Entry) (out []string) {
-	for _, e := range entries {
-		label := e.Label
+	for _, entry := range entries {
+		label := entry.Label
 		if len(label) >= headLabel {
 			label += " "
 		}
-		out = append(out, page.Paragraph(layout.Pad(label, headLabel), e.Text)...)
+		out = append(out, page.Paragraph(layout.Pad(label, headLabel), entry.Text)...)
 	}
 	return out
 }
@@ -54,34 +54,34 @@ func surrounded(before, text, after string) string {
 }
 
 // Head says what was measured, on what and with which stores.
-func Head(f results.File) []Entry {
+func Head(file results.File) []Entry {
 	var out []Entry
 	entry := adder(&out)
-	entry("quotabench", format.Join(" · ", f.Kind, surrounded("workload ", f.Workload.Name, ""), fmt.Sprintf("seed %d", f.Seed)))
-	if f.Kind == results.Simulated {
+	entry("quotabench", format.Join(" · ", file.Kind, surrounded("workload ", file.Workload.Name, ""), fmt.Sprintf("seed %d", file.Seed)))
+	if file.Kind == results.Simulated {
 		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
 	}
-	if t := f.Workload.Trace; t != nil {
-		entry("trace", format.Join(" · ", t.File, t.Format, format.Plural(int64(t.Rows), "row", "rows"),
-			fmt.Sprintf("%s used", format.Count(int64(t.Used))),
-			format.Count(int64(t.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(t.Damaged))), damagedText(t.Damaged))))
+	if trace := file.Workload.Trace; trace != nil {
+		entry("trace", format.Join(" · ", trace.File, trace.Format, format.Plural(int64(trace.Rows), "row", "rows"),
+			fmt.Sprintf("%s used", format.Count(int64(trace.Used))),
+			format.Count(int64(trace.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(trace.Damaged))), damagedText(trace.Damaged))))
 	}
-	for _, n := range f.Workload.Notes {
+	for _, n := range file.Workload.Notes {
 		entry("", n)
 	}
-	for _, name := range f.StoreNames() {
-		entry(name, storeText(f.Stores[name]))
+	for _, name := range file.StoreNames() {
+		entry(name, storeText(file.Stores[name]))
 	}
-	p := f.Provenance
+	provenance := file.Provenance
 	host := ""
-	if p.Host.OS != "" {
-		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
+	if provenance.Host.OS != "" {
+		host = format.Join(", ", provenance.Host.OS+"/"+provenance.Host.Arch, format.Plural(int64(provenance.Host.CPUs), "CPU", "CPUs"), provenance.Host.Model)
 	}
-	entry("host", format.Join(" · ", p.Host.Name, host))
-	entry("built from", format.Join(" · ", surrounded("commit ", p.Commit, ""), versionText(p.Versions)))
-	entry("time", When(p.Time))
-	entry("rounds", f.Ended)
-	if f.Interrupted {
+	entry("host", format.Join(" · ", provenance.Host.Name, host))
+	entry("built from", format.Join(" · ", surrounded("commit ", provenance.Commit, ""), versionText(provenance.Versions)))
+	entry("time", When(provenance.Time))
+	entry("rounds", file.Ended)
+	if file.Interrupted {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
@@ -96,23 +96,23 @@ func When(t time.Time) string {
 }
 
 // briefHead is what a reader of the answer must know of how it came about.
-func briefHead(f results.File) []Entry {
+func briefHead(file results.File) []Entry {
 	var out []Entry
 	entry := adder(&out)
-	if f.Kind == results.Simulated {
+	if file.Kind == results.Simulated {
 		entry("NOTE", "simulated in virtual time: latencies are modelled")
 	}
-	if f.Interrupted {
+	if file.Interrupted {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
 }
 
 // rounds counts those of the strategy that has most.
-func rounds(f *results.File) string {
+func rounds(file *results.File) string {
 	most := 0
-	for _, s := range f.Summarised() {
-		most = max(most, s.Rounds)
+	for _, summary := range file.Summarised() {
+		most = max(most, summary.Rounds)
 	}
 	return some(int64(most), "round", "rounds")
 }
@@ -121,25 +121,25 @@ func rounds(f *results.File) string {
 func damagedText(rows []results.DamagedRow) string {
 	const most = 3
 	var parts []string
-	for i, r := range rows {
+	for i, damagedRow := range rows {
 		if i == most {
 			parts = append(parts, "…")
 			break
 		}
 		fate := "dropped"
-		if r.Used {
+		if damagedRow.Used {
 			fate = "used"
 		}
-		parts = append(parts, fmt.Sprintf("line %d: %s, %s", r.Line, r.Reason, fate))
+		parts = append(parts, fmt.Sprintf("line %d: %s, %s", damagedRow.Line, damagedRow.Reason, fate))
 	}
 	return surrounded(" (", strings.Join(parts, "; "), ")")
 }
 
-func storeText(s results.Store) string {
-	if s.Kind == "" {
+func storeText(store results.Store) string {
+	if store.Kind == "" {
 		return ""
 	}
-	return format.Join(" · ", format.Join(" ", s.Kind, s.Version), s.Durability, s.Detail)
+	return format.Join(" · ", format.Join(" ", store.Kind, store.Version), store.Durability, store.Detail)
 }
 
 func versionText(v map[string]string) string {
@@ -155,19 +155,19 @@ func versionText(v map[string]string) string {
 // roundsText says how many rounds there are, what figures over them are, and what the
 // brackets of the tables below stand on.
 func roundsText(group []results.Summary) string {
-	run := spread(group, func(s *results.Summary) int { return s.Rounds })
+	run := spread(group, func(summary *results.Summary) int { return summary.Rounds })
 	text := run + " of each strategy; "
 	brackets := bracketsText(group)
 	if group[0].Params.Point != nil {
 		text = run + " of each point, the points in random order within a round; "
-		kept := spread(group, func(s *results.Summary) int { return s.AtRate().Timed })
+		kept := spread(group, func(summary *results.Summary) int { return summary.AtRate().Timed })
 		brackets = fmt.Sprintf("%s; rounds kept: %s of %s", intervalsText(group), kept, run)
 	}
 	if run == "1" {
 		return text + "one round says nothing about how much figures vary"
 	}
 	percentiles := "percentiles are those of all kept rounds together"
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Latency().P99.Status == results.PerRound }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Latency().P99.Status == results.PerRound }) {
 		percentiles = "percentiles are medians, since histograms were not stored"
 	}
 	return text + percentiles + ", decisions per second their mean, other figures medians; " + brackets
@@ -189,7 +189,9 @@ func spread(group []results.Summary, of func(*results.Summary) int) string {
 
 // intervalsText says what the intervals of a sweep's decisions per second are.
 func intervalsText(group []results.Summary) string {
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Throughput.Rounds > 1 && s.Throughput.Coverage == 0 }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool {
+		return summary.Throughput.Rounds > 1 && summary.Throughput.Coverage == 0
+	}) {
 		return "intervals are the range of the rounds"
 	}
 	return "intervals have about 95 % confidence"
@@ -200,9 +202,9 @@ func bracketsText(group []results.Summary) string {
 	figures := false
 	intervals := false
 	for i := range group {
-		p := group[i].Latency().P99
-		figures = figures || p.Shown()
-		intervals = intervals || p.Coverage > 0
+		percentile := group[i].Latency().P99
+		figures = figures || percentile.Shown()
+		intervals = intervals || percentile.Coverage > 0
 	}
 	switch {
 	case intervals:
@@ -215,34 +217,36 @@ func bracketsText(group []results.Summary) string {
 }
 
 // skippedLines names who did not take part, and why.
-func skippedLines(page layout.Page, f results.File) []string {
-	if len(f.Skipped) == 0 {
+func skippedLines(page layout.Page, file results.File) []string {
+	if len(file.Skipped) == 0 {
 		return nil
 	}
 	var all grouped
-	for _, s := range f.Skipped {
-		all.Add(s.Reason, s.Strategy)
+	for _, skipped := range file.Skipped {
+		all.Add(skipped.Reason, skipped.Strategy)
 	}
 	return append([]string{"SKIPPED"}, all.lines(page)...)
 }
 
 // briefSkipped is the same without long reasons.
-func briefSkipped(page layout.Page, f results.File) []string {
-	lines := skippedLines(page, f)
+func briefSkipped(page layout.Page, file results.File) []string {
+	lines := skippedLines(page, file)
 	const most = 4
 	if len(lines) <= most {
 		return lines
 	}
 	var names []string
-	for _, s := range f.Skipped {
-		names = append(names, s.Strategy)
+	for _, skipped := range file.Skipped {
+		names = append(names, skipped.Strategy)
 	}
 	return page.Paragraph("SKIPPED  ", format.Plain(strings.Join(names, ", ")+": why is in report.txt, or --verbose"))
 }
 
 // Kept says how many rounds are behind the timings of a strategy in one loop, of those that
 // were run.
-func Kept(s *results.Summary) string { return fmt.Sprintf("%d of %d", s.Timed, s.Rounds) }
+func Kept(summary *results.Summary) string {
+	return fmt.Sprintf("%d of %d", summary.Timed, summary.Rounds)
+}
 
 // KeptRounds says the same of all strategies of one table, in both loops if there are two.
 func KeptRounds(group []results.Summary) string {
@@ -254,7 +258,7 @@ func KeptRounds(group []results.Summary) string {
 	return "rounds kept: " + rate + " in open loop, " + first + " in closed loop"
 }
 
-func itself(s *results.Summary) *results.Summary { return s }
+func itself(summary *results.Summary) *results.Summary { return summary }
 
 // keptOf is what most strategies have in common, and the others by name.
 func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {

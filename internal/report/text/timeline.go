@@ -17,11 +17,11 @@ const (
 )
 
 // timelineLines are the rows of a finding.
-func timelineLines(page layout.Page, f *results.Finding) (out []string) {
-	cols := f.ActorColumns()
+func timelineLines(page layout.Page, finding *results.Finding) (out []string) {
+	cols := finding.ActorColumns()
 	truth := len("in use")
-	for _, s := range f.Steps {
-		truth = max(truth, len(truthText(&s)))
+	for _, step := range finding.Steps {
+		truth = max(truth, len(truthText(&step)))
 	}
 	room := page.Cells() - stepWidth - truth - columnGap*(len(cols)+1)
 	// Too many actors for a column each share one, with their names in it.
@@ -34,18 +34,18 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 		names = nil
 		columns = len(cols)
 		for _, c := range cols {
-			names = append(names, f.Columns[c].Name)
+			names = append(names, finding.Columns[c].Name)
 		}
 	}
 	natural := make([]int, columns)
 	for i, n := range names {
 		natural[i] = layout.TextWidth(n)
 	}
-	for _, s := range f.Steps {
-		if at := slices.Index(cols, s.Column); shared {
-			natural[0] = max(natural[0], layout.TextWidth(s.Actor+": "+stepText(&s)))
+	for _, step := range finding.Steps {
+		if at := slices.Index(cols, step.Column); shared {
+			natural[0] = max(natural[0], layout.TextWidth(step.Actor+": "+stepText(&step)))
 		} else if at >= 0 {
-			natural[at] = max(natural[at], layout.TextWidth(stepText(&s)))
+			natural[at] = max(natural[at], layout.TextWidth(stepText(&step)))
 		}
 	}
 	middle := shareRoom(natural, room)
@@ -53,9 +53,9 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 	for _, n := range middle {
 		span += n
 	}
-	for _, s := range f.Steps { // what belongs to no column goes across all of them
-		if s.Column < 0 && !shared {
-			need := min(layout.TextWidth(acrossText(&s)), room+columnGap*(columns-1))
+	for _, step := range finding.Steps { // what belongs to no column goes across all of them
+		if step.Column < 0 && !shared {
+			need := min(layout.TextWidth(acrossText(&step)), room+columnGap*(columns-1))
 			middle[columns-1] += max(0, need-span)
 			span = max(span, need)
 		}
@@ -67,20 +67,20 @@ func timelineLines(page layout.Page, f *results.Finding) (out []string) {
 		rules[i] = strings.Repeat("-", n)
 	}
 	out = append(out, rowLines(widths, rules)...)
-	for _, s := range f.Steps {
-		at := slices.Index(cols, s.Column)
-		text := stepText(&s)
-		number := fmt.Sprintf("T%d", s.Number)
+	for _, step := range finding.Steps {
+		at := slices.Index(cols, step.Column)
+		text := stepText(&step)
+		number := fmt.Sprintf("T%d", step.Number)
 		switch {
 		case shared:
 			at = 0
-			text = s.Actor + ": " + text
+			text = step.Actor + ": " + text
 		case at < 0:
-			out = append(out, rowLines([]int{stepWidth, span, truth}, []string{number, acrossText(&s), truthText(&s)})...)
+			out = append(out, rowLines([]int{stepWidth, span, truth}, []string{number, acrossText(&step), truthText(&step)})...)
 			continue
 		}
 		cells := make([]string, len(widths))
-		cells[0], cells[at+1], cells[len(cells)-1] = number, text, truthText(&s)
+		cells[0], cells[at+1], cells[len(cells)-1] = number, text, truthText(&step)
 		out = append(out, rowLines(widths, cells)...)
 	}
 	return out
@@ -107,35 +107,35 @@ func shareRoom(wanted []int, room int) []int {
 const glue = "\u00a0"
 
 // stepText is a step in one cell.
-func stepText(s *results.Step) string {
+func stepText(step *results.Step) string {
 	var parts []string
-	if fault := s.Event.Fault(); fault != "" {
+	if fault := step.Event.Fault(); fault != "" {
 		parts = append(parts, "!! "+fault)
 	}
 	switch {
-	case s.Kind == "sql" && s.Command != "" && s.Reply != "": // SQL is full of equals signs
-		parts = append(parts, s.Command+glue+s.Reply)
-	case s.Command != "" && s.Reply != "":
-		parts = append(parts, s.Command+" ="+glue+s.Reply)
-	case s.Command != "" || s.Reply != "":
-		parts = append(parts, s.Command+s.Reply)
+	case step.Kind == "sql" && step.Command != "" && step.Reply != "": // SQL is full of equals signs
+		parts = append(parts, step.Command+glue+step.Reply)
+	case step.Command != "" && step.Reply != "":
+		parts = append(parts, step.Command+" ="+glue+step.Reply)
+	case step.Command != "" || step.Reply != "":
+		parts = append(parts, step.Command+step.Reply)
 	}
-	if s.Outcome != "" {
-		parts = append(parts, "->"+glue+s.Outcome)
+	if step.Outcome != "" {
+		parts = append(parts, "->"+glue+step.Outcome)
 	}
 	return strings.Join(parts, " ")
 }
 
 // acrossText is a step of an actor that has no column.
-func acrossText(s *results.Step) string { return "** " + s.Actor + ": " + stepText(s) }
+func acrossText(step *results.Step) string { return "** " + step.Actor + ": " + stepText(step) }
 
 // truthText is what is in use after the step, with a mark if that is too much.
-func truthText(s *results.Step) string {
+func truthText(step *results.Step) string {
 	mark := ""
-	if s.InUse > s.Limit {
+	if step.InUse > step.Limit {
 		mark = " !"
 	}
-	return fmt.Sprintf("%d of %d%s", s.InUse, s.Limit, mark)
+	return fmt.Sprintf("%d of %d%s", step.InUse, step.Limit, mark)
 }
 
 // rowLines are those of one row, with cells wrapped over several.

@@ -15,12 +15,12 @@ type Parser[T any] struct {
 }
 
 // Parse reads the next piece of what the client writes.
-func (r *Parser[T]) Parse(p []byte) (out T, ok bool) {
-	for len(p) > 0 {
+func (r *Parser[T]) Parse(data []byte) (out T, ok bool) {
+	for len(data) > 0 {
 		if r.Have < len(r.Header) {
-			n := copy(r.Header[r.Have:], p)
+			n := copy(r.Header[r.Have:], data)
 			r.Have = r.Have + n
-			p = p[n:]
+			data = data[n:]
 			if r.Have < len(r.Header) {
 				break
 			}
@@ -29,9 +29,9 @@ func (r *Parser[T]) Parse(p []byte) (out T, ok bool) {
 				return out, false
 			}
 		}
-		n := min(r.left, len(p))
+		n := min(r.left, len(data))
 		r.left = r.left - n
-		p = p[n:]
+		data = data[n:]
 		if r.left == 0 {
 			r.Count(r.Header, &out)
 			r.Have = 0

@@ -17,30 +17,30 @@ const dialTimeout = 5 * time.Second
 
 // Reach opens a connection to a service, and sends nothing.
 func Reach(ctx context.Context, addr string) error {
-	c, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", addr)
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	return c.Close()
+	return conn.Close()
 }
 
-// NewClient makes a client whose connections are as o says. They are opened by the
+// NewClient makes a client whose connections are as options says. They are opened by the
 // first requests: opening one beforehand would be a request that the service counts.
 // It follows no redirects, takes no proxy from the environment, and speaks HTTP/1.1.
-func NewClient(o stores.ConnOptions, encrypted bool) *http.Client {
-	dialer := net.Dialer{Timeout: cmp.Or(o.Timeout, dialTimeout)}
+func NewClient(options stores.ConnOptions, encrypted bool) *http.Client {
+	dialer := net.Dialer{Timeout: cmp.Or(options.Timeout, dialTimeout)}
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dialer.DialContext(ctx, network, addr)
+		conn, err := dialer.DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return o.Around(c, parserOf(encrypted)), nil
+		return options.Around(conn, parserOf(encrypted)), nil
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext: dial, DisableKeepAlives: o.Cold, DisableCompression: true,
-			MaxConnsPerHost: o.Pool, MaxIdleConnsPerHost: max(o.Pool, 1),
+			DialContext: dial, DisableKeepAlives: options.Cold, DisableCompression: true,
+			MaxConnsPerHost: options.Pool, MaxIdleConnsPerHost: max(options.Pool, 1),
 		},
 	}
 }
@@ -87,8 +87,8 @@ type parser struct {
 }
 
 // Parse implements [stores.Parser].
-func (p *parser) Parse(b []byte) (out stores.Parsed, ok bool) {
-	for _, c := range b {
+func (p *parser) Parse(data []byte) (out stores.Parsed, ok bool) {
+	for _, c := range data {
 		switch c {
 		case end[p.matched]:
 			p.matched++
@@ -102,7 +102,7 @@ func (p *parser) Parse(b []byte) (out stores.Parsed, ok bool) {
 			p.matched = 0
 		}
 	}
-	return out, !bytes.HasPrefix(b, preface)
+	return out, !bytes.HasPrefix(data, preface)
 }
 
 // preface begins a connection of HTTP/2, which this parser does not read.

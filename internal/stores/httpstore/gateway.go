@@ -38,23 +38,23 @@ var (
 )
 
 // open starts one server of the program without a limit.
-func open(ctx context.Context, p *Program, bin string, o stores.Options) (*Gateway, error) {
-	server.RemoveLeftovers(ctx, o.Dir)
-	g := &Gateway{program: p, bin: bin, options: o}
-	g.Kind = p.Name
-	version, err := p.version(ctx, bin)
+func open(ctx context.Context, program *Program, bin string, options stores.Options) (*Gateway, error) {
+	server.RemoveLeftovers(ctx, options.Dir)
+	gateway := &Gateway{program: program, bin: bin, options: options}
+	gateway.Kind = program.Name
+	version, err := program.version(ctx, bin)
 	if err != nil {
 		return nil, err
 	}
-	first, err := g.serve(ctx, nil)
+	first, err := gateway.serve(ctx, nil)
 	if err != nil {
-		return nil, errors.Join(err, g.Close())
+		return nil, errors.Join(err, gateway.Close())
 	}
-	g.info = stores.Info{
+	gateway.info = stores.Info{
 		Kind: stores.KindProcess, Detail: "a server for each configuration, child processes of " + bin + first.as,
 		Version: version, Durability: "counts in memory", Addr: first.addr,
 	}
-	return g, nil
+	return gateway, nil
 }
 
 // serve returns the server with these settings, and starts it if there is none.
@@ -77,9 +77,9 @@ func (g *Gateway) Owned() bool { return true }
 func (g *Gateway) Place() stores.Place { return stores.StartedHere }
 
 // Connect makes a client. [stores.Conn.Client] is a [*Client].
-func (g *Gateway) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	c := &Client{gateway: g, http: NewClient(o, false)}
-	return NewConn(c, c.http), nil
+func (g *Gateway) Connect(_ context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
+	client := &Client{gateway: g, http: NewClient(options, false)}
+	return NewConn(client, client.http), nil
 }
 
 // Client asks the servers of a [Gateway].
@@ -94,11 +94,11 @@ func (c *Client) HTTP() *http.Client { return c.http }
 // Locate returns the URL that a server with these settings answers at, with {subject}
 // where the subject belongs, and starts the server if need be. No settings: no limit.
 func (c *Client) Locate(ctx context.Context, settings map[string]string) (string, error) {
-	s, err := c.gateway.serve(ctx, settings)
+	running, err := c.gateway.serve(ctx, settings)
 	if err != nil {
 		return "", err
 	}
-	return s.url(settings), nil
+	return running.url(settings), nil
 }
 
 // Driver is the driver of the program.
@@ -115,13 +115,13 @@ func (p *Program) Driver() stores.Driver {
 
 // Open opens what spec names: "auto" or "process". auto is process if the program is
 // found on this machine, and otherwise an [stores.AbsentError].
-func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gateway, error) {
+func (p *Program) Open(ctx context.Context, spec string, options stores.Options) (*Gateway, error) {
 	if spec != "auto" && spec != "process" {
 		return nil, stores.Refuse(p.Name, spec)
 	}
 	bin, err := programs.Named(p.Name).Path()
 	if err == nil {
-		return open(ctx, p, bin, o)
+		return open(ctx, p, bin, options)
 	}
 	if spec == "auto" {
 		err = &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
@@ -162,20 +162,20 @@ type Site struct {
 }
 
 // config writes the configuration of a server.
-func (p *Program) config(s Site) (string, error) {
-	if s.Settings != nil {
+func (p *Program) config(site Site) (string, error) {
+	if site.Settings != nil {
 		for name, form := range p.Valid {
-			if !form.MatchString(s.Settings[name]) {
-				return "", fmt.Errorf("the setting %s of %s is %q", name, p.Title, s.Settings[name])
+			if !form.MatchString(site.Settings[name]) {
+				return "", fmt.Errorf("the setting %s of %s is %q", name, p.Title, site.Settings[name])
 			}
 		}
-		if len(s.Settings) != len(p.Valid) {
+		if len(site.Settings) != len(p.Valid) {
 			return "", fmt.Errorf("%s is given settings that it does not have", p.Title)
 		}
 	}
-	var b strings.Builder
-	err := p.Template.Execute(&b, s)
-	return b.String(), err
+	var builder strings.Builder
+	err := p.Template.Execute(&builder, site)
+	return builder.String(), err
 }
 
 // running is one server.
@@ -204,8 +204,8 @@ func (p *Program) version(ctx context.Context, bin string) (string, error) {
 }
 
 // start starts a server, and waits until it answers at a path that no other knows.
-func (p *Program) start(ctx context.Context, bin string, port int, settings map[string]string, o stores.Options) (*running, error) {
-	home, err := server.NewHome(o.Dir, p.Name, "nobody")
+func (p *Program) start(ctx context.Context, bin string, port int, settings map[string]string, options stores.Options) (*running, error) {
+	home, err := server.NewHome(options.Dir, p.Name, "nobody")
 	if err != nil {
 		return nil, err
 	}
@@ -229,15 +229,15 @@ func (p *Program) start(ctx context.Context, bin string, port int, settings map[
 	}
 	cmd := p.Command(bin, file)
 	cmd.Dir, cmd.Env = home.Data, server.Env()
-	c, err := home.Start(cmd)
+	child, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
 	at := "http://" + site.Addr
-	s := &running{Child: c, addr: site.Addr, as: home.As, bare: at + site.Bare + query, limit: at + site.Limited + query}
+	s := &running{Child: child, addr: site.Addr, as: home.As, bare: at + site.Bare + query, limit: at + site.Limited + query}
 	taken := func(words string) bool { return strings.Contains(strings.ToLower(words), "address already in use") }
-	if err := server.Await(ctx, c, taken, s.ours); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err := server.Await(ctx, child, taken, s.ours); err != nil {
+		return nil, errors.Join(err, child.Close())
 	}
 	return s, nil
 }
@@ -252,15 +252,15 @@ func (s *running) ours(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := client.Do(req)
+	response, err := client.Do(req)
 	if err != nil {
 		return err
 	}
-	if err := r.Body.Close(); err != nil {
+	if err := response.Body.Close(); err != nil {
 		return err
 	}
-	if r.StatusCode/100 != 2 {
-		return fmt.Errorf("%w: it answers with status %d", server.ErrPortTaken, r.StatusCode)
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("%w: it answers with status %d", server.ErrPortTaken, response.StatusCode)
 	}
 	return nil
 }

@@ -153,8 +153,8 @@ func (c Common) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 	if err := c.self.Enter(ctx, scope); err != nil {
 		return 0, err
 	}
-	u, err := c.self.Usage(ctx, scope)
-	return u.Keys, err
+	usage, err := c.self.Usage(ctx, scope)
+	return usage.Keys, err
 }
 
 // Follows reports whether the server is a replica of another one: all that it holds comes

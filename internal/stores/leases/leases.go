@@ -54,8 +54,8 @@ type Board interface {
 }
 
 // Share keeps leases on the board, which outlives this process, from now on.
-func (s *Self) Share(on Board) {
-	s.board = on
+func (s *Self) Share(board Board) {
+	s.board = board
 	s.held = map[stores.Scope]bool{}
 }
 
@@ -65,21 +65,21 @@ func (s *Self) Shared() bool { return s.board != nil }
 // Lease implements [stores.Keeper]. What may be there although no answer came is owed from
 // then on.
 func (c Common) Lease(ctx context.Context, scope stores.Scope) error {
-	s := c.self
-	if !s.Shared() {
+	self := c.self
+	if !self.Shared() {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.enter(ctx, scope)
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	err := self.enter(ctx, scope)
 	if errors.Is(err, errInUse) {
-		return fmt.Errorf("take a lease on %s: %w", s.board.Name(scope), err)
+		return fmt.Errorf("take a lease on %s: %w", self.board.Name(scope), err)
 	}
-	s.held[scope] = true
+	self.held[scope] = true
 	if err != nil {
-		return s.owed.note(string(scope), fmt.Errorf("take a lease on %s: %w", s.board.Name(scope), err))
+		return self.owed.note(string(scope), fmt.Errorf("take a lease on %s: %w", self.board.Name(scope), err))
 	}
-	s.start()
+	self.start()
 	return nil
 }
 
@@ -95,15 +95,15 @@ func (s *Self) enter(ctx context.Context, scope stores.Scope) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(e Entry) bool { return e.Scope == scope })
+	i := slices.IndexFunc(all, func(entry Entry) bool { return entry.Scope == scope })
 	if i < 0 { // it has gone, or it is no run's
 		return errInUse
 	}
-	switch o, _ := server.ParseOwner(all[i].Text); {
-	case o.Ours():
+	switch owner, _ := server.ParseOwner(all[i].Text); {
+	case owner.Ours():
 		return nil
 	case s.judge(all[i]).State == stores.HeldLive:
-		return fmt.Errorf("%w (%s)", errInUse, o)
+		return fmt.Errorf("%w (%s)", errInUse, owner)
 	}
 	done, err := s.board.Enter(ctx, all[i], us)
 	if err == nil && !done {
@@ -184,25 +184,25 @@ func (s *Self) stopRenewals() {
 
 // Holdings implements [stores.Keeper].
 func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, error) {
-	s := c.self
-	if !s.Shared() {
+	self := c.self
+	if !self.Shared() {
 		return nil, nil
 	}
-	all, err := s.board.Entries(ctx)
+	all, err := self.board.Entries(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for what runs left: %w", err)
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(string(a.Scope), string(b.Scope)) })
 	var out []stores.Holding
 	var entered []stores.Scope
-	for _, e := range all {
-		out = append(out, s.judge(e))
-		entered = append(entered, e.Scope)
+	for _, entry := range all {
+		out = append(out, self.judge(entry))
+		entered = append(entered, entry.Scope)
 	}
 	if !thorough {
 		return out, nil
 	}
-	counts, err := s.board.Count(ctx, entered)
+	counts, err := self.board.Count(ctx, entered)
 	if err != nil {
 		return nil, fmt.Errorf("look for what has no lease: %w", err)
 	}
@@ -211,51 +211,51 @@ func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, 
 		delete(counts, out[i].Scope)
 	}
 	for _, scope := range slices.Sorted(maps.Keys(counts)) {
-		out = append(out, stores.Holding{Scope: scope, Name: s.board.Name(scope), State: stores.HeldUnknown, Keys: counts[scope]})
+		out = append(out, stores.Holding{Scope: scope, Name: self.board.Name(scope), State: stores.HeldUnknown, Keys: counts[scope]})
 	}
 	return out, nil
 }
 
 // judge says whose an entry is, and whether that process lives.
-func (s *Self) judge(e Entry) stores.Holding {
-	h := stores.Holding{Scope: e.Scope, Name: s.board.Name(e.Scope), State: stores.HeldUnknown, Entry: e.Text}
-	if o, ok := server.ParseOwner(e.Text); ok {
-		h.Owner = o.String()
-		h.State = stores.HeldDead
-		if o.Lives(e.Renewed) {
-			h.State = stores.HeldLive
+func (s *Self) judge(entry Entry) stores.Holding {
+	holding := stores.Holding{Scope: entry.Scope, Name: s.board.Name(entry.Scope), State: stores.HeldUnknown, Entry: entry.Text}
+	if owner, ok := server.ParseOwner(entry.Text); ok {
+		holding.Owner = owner.String()
+		holding.State = stores.HeldDead
+		if owner.Lives(entry.Renewed) {
+			holding.State = stores.HeldLive
 		}
 	}
-	return h
+	return holding
 }
 
 // Discard implements [stores.Keeper].
-func (c Common) Discard(ctx context.Context, h stores.Holding) (removed int64, err error) {
-	s := c.self
-	if !s.Shared() || h.State == stores.HeldLive {
+func (c Common) Discard(ctx context.Context, holding stores.Holding) (removed int64, err error) {
+	self := c.self
+	if !self.Shared() || holding.State == stores.HeldLive {
 		return 0, nil
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("remove %s: %w", h.Name, err)
+			err = fmt.Errorf("remove %s: %w", holding.Name, err)
 		}
 	}()
-	if h.Entry != "" {
-		all, err := s.board.Entries(ctx)
+	if holding.Entry != "" {
+		all, err := self.board.Entries(ctx)
 		if err != nil {
 			return 0, err
 		}
-		i := slices.IndexFunc(all, func(e Entry) bool { return e.Scope == h.Scope && e.Text == h.Entry })
-		if i < 0 || s.judge(all[i]).State == stores.HeldLive {
+		i := slices.IndexFunc(all, func(entry Entry) bool { return entry.Scope == holding.Scope && entry.Text == holding.Entry })
+		if i < 0 || self.judge(all[i]).State == stores.HeldLive {
 			return 0, nil
 		}
-		if done, err := s.board.Enter(ctx, all[i], server.Us().Encode()); err != nil || !done {
+		if done, err := self.board.Enter(ctx, all[i], server.Us().Encode()); err != nil || !done {
 			return 0, err
 		}
 	}
-	removed, err = s.board.Clear(ctx, h.Scope)
-	if err == nil && h.Entry != "" {
-		err = s.board.Leave(ctx, h.Scope, false)
+	removed, err = self.board.Clear(ctx, holding.Scope)
+	if err == nil && holding.Entry != "" {
+		err = self.board.Leave(ctx, holding.Scope, false)
 	}
 	return removed, err
 }

@@ -17,17 +17,17 @@ type Traffic struct {
 }
 
 // feed parses in pieces of n bytes.
-func feed(p stores.Parser, b []byte, n int) (total stores.Parsed, ok bool) {
-	for len(b) > 0 {
-		k := min(n, len(b))
-		got, ok := p.Parse(b[:k])
+func feed(parser stores.Parser, data []byte, n int) (total stores.Parsed, ok bool) {
+	for len(data) > 0 {
+		k := min(n, len(data))
+		got, ok := parser.Parse(data[:k])
 		total.Commands += got.Commands
 		total.Setup += got.Setup
 		total.Asks = total.Asks || got.Asks
 		if !ok {
 			return total, false
 		}
-		b = b[k:]
+		data = data[k:]
 	}
 	return total, true
 }
@@ -52,8 +52,8 @@ func Pieces(t *testing.T, parser func() stores.Parser, all []Traffic) {
 
 // GivesUp requires that none of the inputs is taken for traffic.
 func GivesUp(t *testing.T, parser func() stores.Parser, inputs map[string][]byte) {
-	for name, b := range inputs {
-		if _, ok := feed(parser(), b, len(b)); ok {
+	for name, data := range inputs {
+		if _, ok := feed(parser(), data, len(data)); ok {
 			t.Errorf("%s: parsed", name)
 		}
 	}
@@ -64,14 +64,14 @@ func Fuzz(f *testing.F, parser func() stores.Parser, seeds []Traffic) {
 	for _, tc := range seeds {
 		f.Add(tc.Bytes, uint8(3))
 	}
-	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
-		whole, ok1 := feed(parser(), b, len(b)+1)
-		cut, ok2 := feed(parser(), b, int(n)+1)
+	f.Fuzz(func(t *testing.T, data []byte, n uint8) {
+		whole, ok1 := feed(parser(), data, len(data)+1)
+		cut, ok2 := feed(parser(), data, int(n)+1)
 		if whole != cut || ok1 != ok2 {
 			t.Fatalf("whole %+v %v, in pieces of %d %+v %v", whole, ok1, int(n)+1, cut, ok2)
 		}
-		if whole.Commands < 0 || whole.Commands+whole.Setup > int64(len(b)) {
-			t.Fatalf("impossible counts %+v from %d bytes", whole, len(b))
+		if whole.Commands < 0 || whole.Commands+whole.Setup > int64(len(data)) {
+			t.Fatalf("impossible counts %+v from %d bytes", whole, len(data))
 		}
 	})
 }

@@ -48,9 +48,9 @@ func Hidden(t testing.TB, password string, i stores.Info, args []string) {
 		t.Fatal(err)
 	}
 	for _, name := range lines {
-		b, err := os.ReadFile(name)
-		if err == nil && strings.Contains(string(b), password) {
-			t.Errorf("shown in %s: %q", name, strings.ReplaceAll(string(b), password, "***"))
+		data, err := os.ReadFile(name)
+		if err == nil && strings.Contains(string(data), password) {
+			t.Errorf("shown in %s: %q", name, strings.ReplaceAll(string(data), password, "***"))
 		}
 	}
 }
@@ -73,7 +73,7 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 // LostRace starts servers by start on ports that another program has: one that
 // does not answer, and those in also. Each must fail because its port is taken,
 // and leave nothing in its directory.
-func LostRace(t testing.TB, start func(port int, o stores.Options) error, also ...int) {
+func LostRace(t testing.TB, start func(port int, options stores.Options) error, also ...int) {
 	t.Helper()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -108,8 +108,8 @@ func Refused[S stores.Store](t testing.TB, open func(context.Context, string, st
 func Enterable(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
+	for _, text := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(text, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,10 +54,10 @@ func (c *conn) carry(way int, from, to net.Conn) {
 	sent := make(chan packet, queue)
 	go func() {
 		defer close(sent)
-		b := make([]byte, 32<<10)
+		data := make([]byte, 32<<10)
 		for {
-			n, err := from.Read(b)
-			p := packet{at: c.link.due(way, n), data: slices.Clone(b[:n])}
+			n, err := from.Read(data)
+			p := packet{at: c.link.due(way, n), data: slices.Clone(data[:n])}
 			if way == there {
 				p.at = max(p.at, c.ready)
 			}
@@ -76,11 +76,11 @@ func (c *conn) carry(way int, from, to net.Conn) {
 		}
 	}()
 	go func() {
-		for p := range sent {
-			c.link.wait(p.at)
+		for packet := range sent {
+			c.link.wait(packet.at)
 			// What a client has given up does not reach the store after the run.
-			if len(p.data) > 0 && (!c.closed.Load() || !c.link.over()) {
-				if _, err := to.Write(p.data); err == nil {
+			if len(packet.data) > 0 && (!c.closed.Load() || !c.link.over()) {
+				if _, err := to.Write(packet.data); err == nil {
 					continue
 				}
 			}
@@ -96,7 +96,7 @@ func (c *conn) carry(way int, from, to net.Conn) {
 }
 
 // Write implements [net.Conn]. What becomes of a request is decided here.
-func (c *conn) Write(b []byte) (int, error) {
+func (c *conn) Write(data []byte) (int, error) {
 	if c.lost.Load() {
 		return 0, errReset
 	}
@@ -108,18 +108,18 @@ func (c *conn) Write(b []byte) (int, error) {
 			c.lost.Store(true)
 			_ = c.far.Close()
 			_ = c.store.Close()
-			return len(b), nil
+			return len(data), nil
 		case reply:
 			c.losing.Store(true)
 		}
 	}
-	n, err := c.Conn.Write(b)
+	n, err := c.Conn.Write(data)
 	return n, c.seen(err)
 }
 
 // Read implements [net.Conn].
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+func (c *conn) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
 	return n, c.seen(err)
 }
 
@@ -161,7 +161,7 @@ type Switch struct{ off atomic.Bool }
 func (s *Switch) Set(off bool) { s.off.Store(off) }
 
 // Wrap puts the switch into a connection.
-func (s *Switch) Wrap(c net.Conn) net.Conn { return &switched{c, s} }
+func (s *Switch) Wrap(conn net.Conn) net.Conn { return &switched{conn, s} }
 
 type switched struct {
 	net.Conn
@@ -171,11 +171,11 @@ type switched struct {
 var errOff = Reset("planned outage")
 
 // Read implements [net.Conn]. What arrives while the switch is off is lost.
-func (c *switched) Read(b []byte) (int, error) {
+func (c *switched) Read(data []byte) (int, error) {
 	if c.s.off.Load() {
 		return 0, errOff
 	}
-	n, err := c.Conn.Read(b)
+	n, err := c.Conn.Read(data)
 	if c.s.off.Load() {
 		return 0, errOff
 	}
@@ -183,11 +183,11 @@ func (c *switched) Read(b []byte) (int, error) {
 }
 
 // Write implements [net.Conn].
-func (c *switched) Write(b []byte) (int, error) {
+func (c *switched) Write(data []byte) (int, error) {
 	if c.s.off.Load() {
 		return 0, errOff
 	}
-	return c.Conn.Write(b)
+	return c.Conn.Write(data)
 }
 
 // Relay is an address on this machine whose connections lead to another one over a link.
@@ -199,14 +199,14 @@ type Relay struct {
 
 // NewRelay listens, and leads each connection to the address over the link.
 func NewRelay(to string, link *Link) (*Relay, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{Listener: l}
+	relay := &Relay{Listener: listener}
 	go func() {
 		for {
-			near, err := l.Accept()
+			near, err := listener.Accept()
 			if err != nil {
 				return
 			}
@@ -216,14 +216,14 @@ func NewRelay(to string, link *Link) (*Relay, error) {
 				continue
 			}
 			far = link.Wrap(far)
-			r.mu.Lock()
-			r.conns = append(r.conns, near, far)
-			r.mu.Unlock()
+			relay.mu.Lock()
+			relay.conns = append(relay.conns, near, far)
+			relay.mu.Unlock()
 			go pump(near, far)
 			go pump(far, near)
 		}
 	}()
-	return r, nil
+	return relay, nil
 }
 
 // pump carries what comes from one side to the other one, and ends both.
@@ -237,8 +237,8 @@ func pump(to, from net.Conn) {
 func (r *Relay) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.conns {
-		_ = c.Close()
+	for _, conn := range r.conns {
+		_ = conn.Close()
 	}
 	return r.Listener.Close()
 }

@@ -50,14 +50,14 @@ func (l *Link) Begin() { l.begun.Store(l.now()) }
 func (l *Link) End() { close(l.ended) }
 
 // in passes the conditions that hold at a time.
-func (l *Link) in(at int64, yield func(e *trouble.Event)) {
+func (l *Link) in(at int64, yield func(event *trouble.Event)) {
 	begun := l.begun.Load()
 	if begun == 0 || l.over() {
 		return
 	}
 	for i := range l.all {
-		if e := &l.all[i]; e.When.In(time.Duration(at-begun), l.length) {
-			yield(e)
+		if event := &l.all[i]; event.When.In(time.Duration(at-begun), l.length) {
+			yield(event)
 		}
 	}
 }
@@ -81,24 +81,24 @@ const (
 func (l *Link) due(way, n int) int64 {
 	now := l.now()
 	at := now
-	l.in(now, func(e *trouble.Event) {
-		if e.What.Bandwidth > 0 {
+	l.in(now, func(event *trouble.Event) {
+		if event.What.Bandwidth > 0 {
 			l.mu.Lock()
-			l.free[way] = max(l.free[way], now) + int64(float64(n)/e.What.Bandwidth*1e9)
+			l.free[way] = max(l.free[way], now) + int64(float64(n)/event.What.Bandwidth*1e9)
 			at = max(at, l.free[way])
 			l.mu.Unlock()
 		}
 	})
-	l.in(now, func(e *trouble.Event) {
-		if way == back && e.What.Latency > 0 {
-			at += int64(e.What.Delay(l.random.Float64()))
+	l.in(now, func(event *trouble.Event) {
+		if way == back && event.What.Latency > 0 {
+			at += int64(event.What.Delay(l.random.Float64()))
 		}
 	})
-	l.in(now, func(e *trouble.Event) {
-		switch _, to := e.When.Within(l.length); {
-		case !e.What.Cut:
+	l.in(now, func(event *trouble.Event) {
+		switch _, duration := event.When.Within(l.length); {
+		case !event.What.Cut:
 		case l.length > 0: // or a run would wait for its last requests, and they for its end
-			at = max(at, l.begun.Load()+int64(to))
+			at = max(at, l.begun.Load()+int64(duration))
 		default:
 			at = 1 << 62
 		}
@@ -108,9 +108,9 @@ func (l *Link) due(way, n int) int64 {
 
 // loses draws what becomes of a request that is sent now.
 func (l *Link) loses() (request, reply bool) {
-	l.in(l.now(), func(e *trouble.Event) {
-		request = request || l.random.Float64() < e.What.Loss
-		reply = reply || l.random.Float64() < e.What.ReplyLoss
+	l.in(l.now(), func(event *trouble.Event) {
+		request = request || l.random.Float64() < event.What.Loss
+		reply = reply || l.random.Float64() < event.What.ReplyLoss
 	})
 	return request, reply && !request
 }

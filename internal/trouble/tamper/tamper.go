@@ -22,23 +22,23 @@ func flat(name string) string { return strings.ReplaceAll(name, "/", "\x01") }
 
 // Apply adds to each whole number that is a string, or a field of a hash, at those of the keys that match the event's pattern
 // after the prefix, and counts the values that it changed.
-func Apply(ctx context.Context, e *trouble.Event, r redis.Cmdable, prefix string, keys []string) (changed int64, err error) {
+func Apply(ctx context.Context, event *trouble.Event, client redis.Cmdable, prefix string, keys []string) (changed int64, err error) {
 	for _, key := range keys {
 		name, own := strings.CutPrefix(key, prefix)
-		if match, _ := path.Match(flat(e.Where.Pattern), flat(name)); !match || !own {
+		if match, _ := path.Match(flat(event.Where.Pattern), flat(name)); !match || !own {
 			continue
 		}
-		kind, err := r.Type(ctx, key).Result()
+		kind, err := client.Type(ctx, key).Result()
 		switch {
 		case err != nil:
-		case kind == "string" && whole(r.Get(ctx, key).Val()):
-			err = r.IncrBy(ctx, key, e.What.Units).Err()
+		case kind == "string" && whole(client.Get(ctx, key).Val()):
+			err = client.IncrBy(ctx, key, event.What.Units).Err()
 			changed++
 		case kind == "hash":
-			fields := r.HGetAll(ctx, key).Val()
-			for _, f := range slices.Sorted(maps.Keys(fields)) {
-				if whole(fields[f]) {
-					err = errors.Join(err, r.HIncrBy(ctx, key, f, e.What.Units).Err())
+			fields := client.HGetAll(ctx, key).Val()
+			for _, text := range slices.Sorted(maps.Keys(fields)) {
+				if whole(fields[text]) {
+					err = errors.Join(err, client.HIncrBy(ctx, key, text, event.What.Units).Err())
 					changed++
 				}
 			}
@@ -56,21 +56,21 @@ func whole(text string) bool {
 }
 
 // Keys are those with the prefix on all nodes that take writes.
-func Keys(ctx context.Context, r redis.UniversalClient, prefix string) (keys []string, err error) {
-	var mu sync.Mutex // masters are asked at once
+func Keys(ctx context.Context, client redis.UniversalClient, prefix string) (keys []string, err error) {
+	var mutex sync.Mutex // masters are asked at once
 	scan := func(ctx context.Context, c redis.Cmdable) error {
 		i := c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 		for i.Next(ctx) {
-			mu.Lock()
+			mutex.Lock()
 			keys = append(keys, i.Val())
-			mu.Unlock()
+			mutex.Unlock()
 		}
 		return i.Err()
 	}
-	if cluster, ok := r.(*redis.ClusterClient); ok {
+	if cluster, ok := client.(*redis.ClusterClient); ok {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return scan(ctx, c) })
 	} else {
-		err = scan(ctx, r)
+		err = scan(ctx, client)
 	}
 	return keys, err
 }

@@ -43,9 +43,9 @@ func Mark() string {
 
 // Members are the goroutines of the bubble with that mark.
 func Members(mark string) (out []stacks.Goroutine) {
-	for _, g := range stacks.All() {
-		if head, _, _ := strings.Cut(g.Text, "\n"); strings.Contains(head, mark) {
-			out = append(out, g)
+	for _, goroutine := range stacks.All() {
+		if head, _, _ := strings.Cut(goroutine.Text, "\n"); strings.Contains(head, mark) {
+			out = append(out, goroutine)
 		}
 	}
 	return out
@@ -55,8 +55,8 @@ func Members(mark string) (out []stacks.Goroutine) {
 // which works in it, and those from which it descends, which are the bubble's own.
 func Left(mark string, root uint64) int {
 	members := map[uint64]uint64{} // each with the one that started it
-	for _, g := range Members(mark) {
-		members[g.ID] = g.Parent
+	for _, goroutine := range Members(mark) {
+		members[goroutine.ID] = goroutine.Parent
 	}
 	for id, in := root, true; in; {
 		parent, member := members[id]
@@ -82,8 +82,8 @@ func Run(f func()) (left int) {
 	go func() {
 		defer close(end)
 		defer func() {
-			if p := recover(); p != nil { // everything in the bubble waits for what cannot come
-				done <- result{panics: p}
+			if value := recover(); value != nil { // everything in the bubble waits for what cannot come
+				done <- result{panics: value}
 			}
 		}()
 		Enter(func() {
@@ -92,8 +92,8 @@ func Run(f func()) (left int) {
 			go func() { // the bubble's own does not survive runtime.Goexit
 				defer close(ended)
 				defer func() {
-					if p := recover(); p != nil {
-						r.panics = p
+					if value := recover(); value != nil {
+						r.panics = value
 					}
 				}()
 				f()

@@ -60,28 +60,28 @@ func From(ctx context.Context) *Actor {
 	if c, ok := ctx.(*actorContext); ok {
 		return c.a
 	}
-	a, _ := ctx.Value(actorKey{}).(*Actor)
-	return a
+	actor, _ := ctx.Value(actorKey{}).(*Actor)
+	return actor
 }
 
-func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor {
-	var a *Actor
-	if n := len(s.spare); n > 0 {
-		a = s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		past := a.past
-		if a.job != nil {
-			past = a.job
+func newActor(scheduler *Scheduler, name string, body func(ctx context.Context)) *Actor {
+	var actor *Actor
+	if n := len(scheduler.spare); n > 0 {
+		actor = scheduler.spare[n-1]
+		scheduler.spare = scheduler.spare[:n-1]
+		past := actor.past
+		if actor.job != nil {
+			past = actor.job
 		}
-		*a = Actor{ctx: a.ctx, past: past}
+		*actor = Actor{ctx: actor.ctx, past: past}
 	} else {
-		a = &Actor{}
-		a.ctx = &actorContext{context.Background(), a}
+		actor = &Actor{}
+		actor.ctx = &actorContext{context.Background(), actor}
 	}
-	a.Name = name
-	a.s = s
-	a.body = body // and it is parked at its start
-	return a
+	actor.Name = name
+	actor.s = scheduler
+	actor.body = body // and it is parked at its start
+	return actor
 }
 
 // Kind is that of the operation that the actor is parked at.

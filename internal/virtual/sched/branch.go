@@ -22,10 +22,10 @@ type savedActor struct {
 func (s *Scheduler) Save(into *Saved) {
 	into.alive = append(into.alive[:0], s.actors...)
 	into.actors = into.actors[:0]
-	for _, a := range s.members {
-		x := savedActor{op: a.op, parks: a.parks, ready: a.Ready(), done: a.done}
-		if a.job != nil {
-			x.job = *a.job
+	for _, actor := range s.members {
+		x := savedActor{op: actor.op, parks: actor.parks, ready: actor.Ready(), done: actor.done}
+		if actor.job != nil {
+			x.job = *actor.job
 		}
 		into.actors = append(into.actors, x)
 	}
@@ -44,17 +44,17 @@ func (s *Scheduler) Moved(since *Saved) bool {
 // more, and are ready or not as they were.
 func (s *Scheduler) Restore(from *Saved, frozen func(*Actor) bool) {
 	s.actors = append(s.actors[:0], from.alive...)
-	for i, a := range s.members {
-		x := &from.actors[i]
-		a.op = x.op
-		a.parks = x.parks
-		a.done = x.done
-		if a.job != nil {
-			*a.job = x.job
+	for i, actor := range s.members {
+		savedActor := &from.actors[i]
+		actor.op = savedActor.op
+		actor.parks = savedActor.parks
+		actor.done = savedActor.done
+		if actor.job != nil {
+			*actor.job = savedActor.job
 		}
-		if frozen(a) {
-			a.frozen = true
-			a.wasReady = x.ready
+		if frozen(actor) {
+			actor.frozen = true
+			actor.wasReady = savedActor.ready
 		}
 	}
 }

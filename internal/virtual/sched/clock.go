@@ -30,16 +30,16 @@ func (c clock) Now() time.Time {
 	return now.Add(c.skew)
 }
 
-func (c clock) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+func (c clock) Sleep(ctx context.Context, duration time.Duration) error {
+	if duration <= 0 {
 		return ctx.Err()
 	}
-	a := From(ctx)
-	if a == nil {
+	actor := From(ctx)
+	if actor == nil {
 		return errOutside
 	}
-	op := Op{Kind: Sleep, Until: c.s.Now().Add(d), ctx: ctx}
-	if err := a.park(&op); err != nil {
+	op := Op{Kind: Sleep, Until: c.s.Now().Add(duration), ctx: ctx}
+	if err := actor.park(&op); err != nil {
 		return err
 	}
 	if c.s.Now().Before(op.Until) {
@@ -70,8 +70,8 @@ type mutex struct {
 // Lock parks even if the mutex is free: who gets it first is a choice of its
 // own, apart from who spoke to a store first.
 func (m *mutex) Lock(ctx context.Context) error {
-	a := From(ctx)
-	if a == nil {
+	actor := From(ctx)
+	if actor == nil {
 		m.s.touch(m.made, m.number)
 		if m.holder != nil {
 			return errOutside
@@ -79,15 +79,15 @@ func (m *mutex) Lock(ctx context.Context) error {
 		m.holder = outsider
 		return nil
 	}
-	if err := a.park(&Op{Kind: Lock, ctx: ctx, mutex: m}); err != nil {
+	if err := actor.park(&Op{Kind: Lock, ctx: ctx, mutex: m}); err != nil {
 		return err
 	}
-	a.op.mutex = nil
+	actor.op.mutex = nil
 	m.s.touch(m.made, m.number)
 	if m.holder != nil {
 		return ctx.Err()
 	}
-	m.holder = a
+	m.holder = actor
 	return nil
 }
 
@@ -104,10 +104,10 @@ func (m *mutex) Unlock() {
 // which no search looks for actors that have become ready.
 func (m *mutex) promote() {
 	for m.holder == nil && len(m.waiters) > 0 {
-		a := m.waiters[0]
+		actor := m.waiters[0]
 		m.waiters = m.waiters[1:]
-		if !a.done && a.op.mutex == m {
-			m.s.queue.enter(m.s.queue.now(), a, false)
+		if !actor.done && actor.op.mutex == m {
+			m.s.queue.enter(m.s.queue.now(), actor, false)
 			return
 		}
 	}
@@ -135,24 +135,24 @@ func (e *event) Set() {
 		e.s.touch(e.made, e.number)
 	}
 	e.set = true
-	for _, a := range e.waiters {
-		if !a.done && a.op.event == e {
-			e.s.queue.enter(e.s.queue.now(), a, false)
+	for _, actor := range e.waiters {
+		if !actor.done && actor.op.event == e {
+			e.s.queue.enter(e.s.queue.now(), actor, false)
 		}
 	}
 	e.waiters = nil
 }
 
 func (e *event) Wait(ctx context.Context) error {
-	a := From(ctx)
-	if a == nil {
+	actor := From(ctx)
+	if actor == nil {
 		e.s.touch(e.made, e.number)
 		if !e.set {
 			return errOutside
 		}
 		return nil
 	}
-	if err := a.park(&Op{Kind: Wait, ctx: ctx, event: e}); err != nil {
+	if err := actor.park(&Op{Kind: Wait, ctx: ctx, event: e}); err != nil {
 		return err
 	}
 	if !e.set {

@@ -17,7 +17,7 @@ import (
 type Hook struct {
 	// Pass, if not nil, is shown every command first, with the actor found in its
 	// context, or nil. One that it does not let pass answers [ErrForeign].
-	Pass func(ctx context.Context, a *Actor, cmd redis.Cmder) bool
+	Pass func(ctx context.Context, actor *Actor, cmd redis.Cmder) bool
 	// Checked is set if Pass keeps what comes from goroutines that run no actor.
 	Checked bool
 	// Answer, if not nil, is asked first to carry out a lone command under Simulate.
@@ -37,22 +37,22 @@ func (Hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook parks before one command.
 func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		a := From(ctx)
-		if h.Pass != nil && !h.Pass(ctx, a, cmd) {
+		actor := From(ctx)
+		if h.Pass != nil && !h.Pass(ctx, actor, cmd) {
 			cmd.SetErr(ErrForeign)
 			return ErrForeign
 		}
-		if a == nil {
+		if actor == nil {
 			return next(ctx, cmd)
 		}
-		if a.astray(h.Checked) {
+		if actor.astray(h.Checked) {
 			return ErrForeign
 		}
-		if a.inside {
+		if actor.inside {
 			return next(ctx, cmd)
 		}
 		effect := func() error { return next(ctx, cmd) }
-		err, _ := a.perform(&Op{Kind: Command, Cmd: cmd, Of: 1}, h.Answer, effect, effect)
+		err, _ := actor.perform(&Op{Kind: Command, Cmd: cmd, Of: 1}, h.Answer, effect, effect)
 		return err // which the client puts into cmd
 	}
 }
@@ -61,24 +61,24 @@ func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // plain pipeline, whose replies arrive together.
 func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		a := From(ctx)
-		if h.Pass != nil && slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return !h.Pass(ctx, a, c) }) {
+		actor := From(ctx)
+		if h.Pass != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return !h.Pass(ctx, actor, cmd) }) {
 			setErrors(cmds, ErrForeign)
 			return ErrForeign
 		}
-		if a == nil || len(cmds) == 0 {
+		if actor == nil || len(cmds) == 0 {
 			return next(ctx, cmds)
 		}
-		if a.astray(h.Checked) {
+		if actor.astray(h.Checked) {
 			setErrors(cmds, ErrForeign)
 			return ErrForeign
 		}
-		if a.inside {
+		if actor.inside {
 			return next(ctx, cmds)
 		}
 		each := func(part []redis.Cmder) error { return next(ctx, part) }
 		return Pipelined(cmds, each, func(op Op, effect, repeat func() error) (error, bool) {
-			return a.perform(&op, nil, effect, repeat)
+			return actor.perform(&op, nil, effect, repeat)
 		})
 	}
 }
@@ -118,24 +118,24 @@ func Pipelined(
 }
 
 func setErrors(cmds []redis.Cmder, err error) {
-	for _, c := range cmds {
-		c.SetErr(err)
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
 	}
 }
 
 // Statement parks the actor found in ctx before a statement of a
 // [strategies.Model].
 func Statement(ctx context.Context, sql string, run func() error) error {
-	a := From(ctx)
-	if a == nil {
+	actor := From(ctx)
+	if actor == nil {
 		return run()
 	}
-	if a.astray(false) {
+	if actor.astray(false) {
 		return ErrForeign
 	}
-	if a.inside {
+	if actor.inside {
 		return run()
 	}
-	err, _ := a.perform(&Op{Kind: SQL, SQL: sql, Of: 1}, nil, run, run)
+	err, _ := actor.perform(&Op{Kind: SQL, SQL: sql, Of: 1}, nil, run, run)
 	return err
 }

@@ -67,7 +67,7 @@ func (j *JobState) ready(now time.Time) bool {
 // [strategies.Env.Wake], and starts a periodic job's round on demand; the
 // period goes on as it was.
 func (j *Jobs) Wake(name string) {
-	a, ok := j.actors[name]
+	actor, ok := j.actors[name]
 	if !ok {
 		if j.early == nil {
 			j.early = map[string]bool{}
@@ -75,15 +75,15 @@ func (j *Jobs) Wake(name string) {
 		j.early[name] = true
 		return
 	}
-	if a.frozen {
+	if actor.frozen {
 		j.s.touched++
 	}
 	if j.s.counts() {
-		j.s.woken = append(j.s.woken, a.ID)
+		j.s.woken = append(j.s.woken, actor.ID)
 	}
-	a.job.woken = true
-	if q := j.s.queue; q != nil && !a.done && a.op.Kind == Idle && a.Ready() {
-		q.enter(q.now(), a, false)
+	actor.job.woken = true
+	if queue := j.s.queue; queue != nil && !actor.done && actor.op.Kind == Idle && actor.Ready() {
+		queue.enter(queue.now(), actor, false)
 	}
 }
 
@@ -96,18 +96,18 @@ func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
 	}
 	j.begun = j.begun[:0]
 	for _, job := range jobs {
-		st := JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
+		jobState := JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
 		if job.Every > 0 {
-			st.due = j.s.Now().Add(job.Every)
+			jobState.due = j.s.Now().Add(job.Every)
 		}
-		a := newActor(j.s, j.name(job.Name), func(ctx context.Context) { runJob(ctx, From(ctx)) })
-		a.begins(st)
-		a.process = j.Process
+		actor := newActor(j.s, j.name(job.Name), func(ctx context.Context) { runJob(ctx, From(ctx)) })
+		actor.begins(jobState)
+		actor.process = j.Process
 		// It idles from the start: a job that is not due is not ready either.
-		a.op = Op{Kind: Idle, Until: st.due}
-		j.s.add(a)
-		j.actors[job.Name] = a
-		j.begun = append(j.begun, a)
+		actor.op = Op{Kind: Idle, Until: jobState.due}
+		j.s.add(actor)
+		j.actors[job.Name] = actor
+		j.begun = append(j.begun, actor)
 	}
 	return j.begun
 }
@@ -129,34 +129,34 @@ func (j *Jobs) name(job string) string {
 }
 
 // begins gives an actor a job, in the place of one that it had in an earlier run.
-func (a *Actor) begins(st JobState) {
+func (a *Actor) begins(jobState JobState) {
 	a.job = a.past
 	if a.job == nil {
 		a.job = new(JobState)
 	}
-	*a.job = st
+	*a.job = jobState
 }
 
 // runJob is the body of an actor with a job.
-func runJob(ctx context.Context, a *Actor) {
-	st := a.job
+func runJob(ctx context.Context, actor *Actor) {
+	jobState := actor.job
 	for {
-		st.woken = false
-		st.prompted = false
-		st.Changed, st.Err = st.job.Run(ctx)
-		st.Rounds++
+		jobState.woken = false
+		jobState.prompted = false
+		jobState.Changed, jobState.Err = jobState.job.Run(ctx)
+		jobState.Rounds++
 		// One wake may stand for more work than fits into a round. A round that
 		// got nothing done is not repeated at once, or an outage would spin.
-		if st.Changed && st.job.Pending != nil && st.job.Pending() {
-			st.woken = true
+		if jobState.Changed && jobState.job.Pending != nil && jobState.job.Pending() {
+			jobState.woken = true
 		}
 		// What fell due while the round took its time is not made up for: a job
 		// slower than its period would never be idle.
-		if late := a.s.Now().Sub(st.due); !st.due.IsZero() && late >= 0 {
-			st.due = st.due.Add((late/st.job.Every + 1) * st.job.Every)
+		if late := actor.s.Now().Sub(jobState.due); !jobState.due.IsZero() && late >= 0 {
+			jobState.due = jobState.due.Add((late/jobState.job.Every + 1) * jobState.job.Every)
 		}
-		_ = a.park(&Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
-		if a.dying {
+		_ = actor.park(&Op{Kind: Idle, Until: jobState.due}) // an idle job cannot be failed
+		if actor.dying {
 			return
 		}
 	}

@@ -99,14 +99,14 @@ func (o Op) String() string {
 // sources are not, keys are.
 const longestArg = 160
 
-func commandText(c redis.Cmder) string {
-	var b strings.Builder
-	for i, arg := range c.Args() {
+func commandText(cmd redis.Cmder) string {
+	var builder strings.Builder
+	for i, arg := range cmd.Args() {
 		text := fmt.Sprint(arg)
 		if raw, ok := arg.([]byte); ok {
 			text = string(raw)
 		}
-		switch name := strings.ToLower(c.Name()); {
+		switch name := strings.ToLower(cmd.Name()); {
 		case i == 0:
 			text = strings.ToUpper(text)
 		case i == 1 && strings.HasPrefix(name, "evalsha"):
@@ -118,9 +118,9 @@ func commandText(c redis.Cmder) string {
 			text = text[:longestArg] + "..."
 		}
 		if i > 0 {
-			b.WriteByte(' ')
+			builder.WriteByte(' ')
 		}
-		b.WriteString(text)
+		builder.WriteString(text)
 	}
-	return b.String()
+	return builder.String()
 }

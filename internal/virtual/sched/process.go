@@ -20,14 +20,14 @@ type Process struct {
 // NewProcess makes one that goes on.
 func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
 
-// Pause has the process stand still for d from now on, and returns how long it then does so
+// Pause has the process stand still for duration from now on, and returns how long it then does so
 // without a break. What its actors have sent to a store happens all the same, and they go on
 // with the replies afterwards.
-func (p *Process) Pause(d time.Duration) time.Duration {
+func (p *Process) Pause(duration time.Duration) time.Duration {
 	if p.until <= p.s.since {
 		p.from = p.s.since
 	}
-	p.until = max(p.until, p.s.since+d)
+	p.until = max(p.until, p.s.since+duration)
 	return p.until - p.from
 }
 
@@ -35,9 +35,9 @@ func (p *Process) Pause(d time.Duration) time.Duration {
 // actors are parked at does not happen.
 func (p *Process) Crash(err error) {
 	p.ended = err
-	for _, a := range slices.Clone(p.s.actors) {
-		if a.process == p {
-			p.s.Kill(a)
+	for _, actor := range slices.Clone(p.s.actors) {
+		if actor.process == p {
+			p.s.Kill(actor)
 		}
 	}
 	p.ended = nil
@@ -53,21 +53,21 @@ func (a *Actor) Die(err error) {
 
 // Do has an actor make a call within the process, as soon as that does not stand still.
 func (p *Process) Do(ctx context.Context, call func() error) (err error) {
-	a := From(ctx)
-	a.process = p
+	actor := From(ctx)
+	actor.process = p
 	defer func() {
-		a.process = nil
-		ended := cmp.Or(a.ended, p.ended)
+		actor.process = nil
+		ended := cmp.Or(actor.ended, p.ended)
 		if ended == nil {
 			return
 		}
-		if r := recover(); r != nil && r != any(unwind{}) {
-			panic(r)
+		if value := recover(); value != nil && value != any(unwind{}) {
+			panic(value)
 		}
-		a.dying = false
-		a.cleanups = 0
+		actor.dying = false
+		actor.cleanups = 0
 		err = ended
-		a.ended = nil
+		actor.ended = nil
 	}()
 	if err := p.s.Clock(0).Sleep(ctx, p.until-p.s.since); err != nil {
 		return err
@@ -78,10 +78,10 @@ func (p *Process) Do(ctx context.Context, call func() error) (err error) {
 // stands reports whether the process of the first entry's actor stands still, and has the actor
 // go on afterwards.
 func (q *queue) stands(e *entry) bool {
-	a := e.actor
-	if a.process == nil || a.process.until <= e.at || a.op.Store() && a.op.Kind != Reply {
+	actor := e.actor
+	if actor.process == nil || actor.process.until <= e.at || actor.op.Store() && actor.op.Kind != Reply {
 		return false
 	}
-	q.replace(q.entry(a.process.until, a, false))
+	q.replace(q.entry(actor.process.until, actor, false))
 	return true
 }

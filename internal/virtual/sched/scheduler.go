@@ -44,8 +44,8 @@ func (b *Beat) Count() uint64 { return b.n.Load() }
 
 // goesOn is called on the actor's goroutine.
 func (a *Actor) goesOn() {
-	if b := a.s.cfg.Beat; b != nil {
-		b.n.Add(1)
+	if beat := a.s.cfg.Beat; beat != nil {
+		beat.n.Add(1)
 	}
 }
 
@@ -93,7 +93,7 @@ type Scheduler struct {
 	locks, woken     []int
 	opened           int
 
-	pass func(d time.Duration)
+	pass func(duration time.Duration)
 
 	// Careful has every park check that it is on the actor's own goroutine, which
 	// takes some ten microseconds.
@@ -111,9 +111,9 @@ func New(cfg Config) *Scheduler {
 // SplitReplies has [Config.SplitReplies] set from the next run on.
 func (s *Scheduler) SplitReplies() { s.cfg.SplitReplies = true }
 
-// OnPass has f called by [Scheduler.Simulate] before virtual time moves on by d, and with
+// OnPass has f called by [Scheduler.Simulate] before virtual time moves on by duration, and with
 // 0 after each step: so that goroutines which are no actors live through it.
-func (s *Scheduler) OnPass(f func(d time.Duration)) { s.pass = f }
+func (s *Scheduler) OnPass(f func(duration time.Duration)) { s.pass = f }
 
 // Now is the present moment of virtual time.
 func (s *Scheduler) Now() time.Time { return s.cfg.Start.Add(s.since) }
@@ -130,17 +130,17 @@ func (s *Scheduler) Go(name string, body func(ctx context.Context)) *Actor {
 	return s.add(newActor(s, name, body))
 }
 
-func (s *Scheduler) add(a *Actor) *Actor {
-	a.ID = s.made
+func (s *Scheduler) add(actor *Actor) *Actor {
+	actor.ID = s.made
 	s.made++
-	s.actors = append(s.actors, a)
+	s.actors = append(s.actors, actor)
 	if s.reused {
-		s.members = append(s.members, a)
+		s.members = append(s.members, actor)
 	}
 	if s.queue != nil {
-		s.queue.park(a)
+		s.queue.park(actor)
 	}
-	return a
+	return actor
 }
 
 // OnSync has f called before every store operation, and by [Scheduler.Sync], so
@@ -157,62 +157,62 @@ func (s *Scheduler) Sync() {
 
 // Step lets the operation that a is parked at happen, and runs a on to the next.
 // It panics if a is not ready.
-func (s *Scheduler) Step(a *Actor) {
-	if !a.Ready() {
-		panic("sched: stepped an actor that is not ready: " + a.String())
+func (s *Scheduler) Step(actor *Actor) {
+	if !actor.Ready() {
+		panic("sched: stepped an actor that is not ready: " + actor.String())
 	}
-	if !a.op.Store() || a.op.Kind == Reply { // the others are noted with their result
-		s.note(a, &a.op, Happened, nil)
+	if !actor.op.Store() || actor.op.Kind == Reply { // the others are noted with their result
+		s.note(actor, &actor.op, Happened, nil)
 	}
-	s.resume(a)
+	s.resume(actor)
 }
 
 // Fail makes the store operation that a is parked at answer err without
 // happening. At a Reply, the operation has happened and its reply is lost. It
 // panics at anything else.
-func (s *Scheduler) Fail(a *Actor, err error) {
-	if a.done || !a.op.Store() || err == nil {
-		panic("sched: nothing to fail: " + a.String())
+func (s *Scheduler) Fail(actor *Actor, err error) {
+	if actor.done || !actor.op.Store() || err == nil {
+		panic("sched: nothing to fail: " + actor.String())
 	}
-	s.note(a, &a.op, Failed, err)
-	a.fail = err
-	s.resume(a)
+	s.note(actor, &actor.op, Failed, err)
+	actor.fail = err
+	s.resume(actor)
 }
 
 // Repeat makes the Redis operation whose reply a is parked at happen once more,
 // as it does when a client library gets no reply and sends it again; a stays
 // parked at the reply, which is now that of the repetition. Of a plain pipeline
 // everything is repeated, in one step. It panics at anything else.
-func (s *Scheduler) Repeat(a *Actor) {
-	if a.done || a.op.Kind != Reply || a.op.of == SQL {
-		panic("sched: nothing to repeat: " + a.String())
+func (s *Scheduler) Repeat(actor *Actor) {
+	if actor.done || actor.op.Kind != Reply || actor.op.of == SQL {
+		panic("sched: nothing to repeat: " + actor.String())
 	}
-	a.again = true
-	s.resume(a)
+	actor.again = true
+	s.resume(actor)
 }
 
 // Kill ends a where it is, as if its process had died: the operation that it is
 // parked at does not happen, none of its error handling runs, and no deferred
 // function of it reaches a store. A mutex that a deferred function unlocks does
 // become free; one for which that is not true stays locked.
-func (s *Scheduler) Kill(a *Actor) {
-	if a.done {
+func (s *Scheduler) Kill(actor *Actor) {
+	if actor.done {
 		return
 	}
-	s.note(a, &a.op, Killed, nil)
-	a.dying = true
+	s.note(actor, &actor.op, Killed, nil)
+	actor.dying = true
 	s.stepped++
-	a.enter()
-	defer a.leave()
-	a.done = a.worker == nil || a.advance()
+	actor.enter()
+	defer actor.leave()
+	actor.done = actor.worker == nil || actor.advance()
 }
 
 // Close kills all actors and ends the coroutines that have run them. A scheduler must be closed.
 func (s *Scheduler) Close() {
 	s.cfg.Observe = nil
 	s.killAll()
-	for _, w := range s.idle {
-		w.stop()
+	for _, worker := range s.idle {
+		worker.stop()
 	}
 	s.idle = nil
 }
@@ -243,12 +243,12 @@ func (s *Scheduler) Reset() {
 	s.queue = nil
 }
 
-// Advance moves virtual time forward by d.
-func (s *Scheduler) Advance(d time.Duration) {
-	if d < 0 {
+// Advance moves virtual time forward by duration.
+func (s *Scheduler) Advance(duration time.Duration) {
+	if duration < 0 {
 		panic("sched: time does not run backwards")
 	}
-	s.moveTo(s.Now().Add(d))
+	s.moveTo(s.Now().Add(duration))
 }
 
 // moveTo sets the present moment.
@@ -258,9 +258,9 @@ func (s *Scheduler) moveTo(t time.Time) {
 	s.since = since
 }
 
-func (s *Scheduler) passes(d time.Duration) {
+func (s *Scheduler) passes(duration time.Duration) {
 	if s.pass != nil {
-		s.pass(d)
+		s.pass(duration)
 	}
 }
 
@@ -268,22 +268,22 @@ func (s *Scheduler) passes(d time.Duration) {
 // becomes ready by the passing of time alone.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	var first time.Time
-	for _, a := range s.actors {
-		if u := a.op.Until; !u.IsZero() && !a.Ready() && (first.IsZero() || u.Before(first)) {
+	for _, actor := range s.actors {
+		if u := actor.op.Until; !u.IsZero() && !actor.Ready() && (first.IsZero() || u.Before(first)) {
 			first = u
 		}
 	}
 	return first, !first.IsZero()
 }
 
-func (s *Scheduler) resume(a *Actor) {
-	if a.frozen {
-		panic("sched: " + a.Name + " is frozen")
+func (s *Scheduler) resume(actor *Actor) {
+	if actor.frozen {
+		panic("sched: " + actor.Name + " is frozen")
 	}
 	s.stepped++
-	a.enter()
-	defer a.leave()
-	a.done = a.advance()
+	actor.enter()
+	defer actor.leave()
+	actor.done = actor.advance()
 }
 
 func (a *Actor) enter() {
@@ -295,30 +295,30 @@ func (a *Actor) enter() {
 
 // leave is deferred, so that a panic of the strategy leaves a usable scheduler.
 func (a *Actor) leave() {
-	s := a.s
-	s.running = nil
+	scheduler := a.s
+	scheduler.running = nil
 	if a.done {
-		if i, ok := slices.BinarySearchFunc(s.actors, a.ID, func(x *Actor, id int) int { return x.ID - id }); ok {
-			s.actors = slices.Delete(s.actors, i, i+1)
+		if i, ok := slices.BinarySearchFunc(scheduler.actors, a.ID, func(actor *Actor, id int) int { return actor.ID - id }); ok {
+			scheduler.actors = slices.Delete(scheduler.actors, i, i+1)
 		}
-		if m := a.op.mutex; m != nil {
-			m.promote() // it may have been the one whose turn it was
+		if mutex := a.op.mutex; mutex != nil {
+			mutex.promote() // it may have been the one whose turn it was
 		}
 		return
 	}
 	if a.queued {
 		a.queued = false
-	} else if s.queue != nil {
-		s.queue.park(a)
+	} else if scheduler.queue != nil {
+		scheduler.queue.park(a)
 	}
 }
 
-func (s *Scheduler) note(a *Actor, op *Op, o Outcome, err error) {
+func (s *Scheduler) note(actor *Actor, op *Op, outcome Outcome, err error) {
 	if s.cfg.Observe != nil {
 		s.event.Since = s.since
-		s.event.Actor = a
+		s.event.Actor = actor
 		s.event.Op = op
-		s.event.Outcome = o
+		s.event.Outcome = outcome
 		s.event.Err = err
 		s.cfg.Observe(&s.event)
 	}
@@ -336,20 +336,20 @@ func (e *StuckError) Error() string {
 }
 
 func (s *Scheduler) stuck() error {
-	e := &StuckError{}
-	for _, a := range s.actors {
-		if a.job == nil || a.op.Kind != Idle {
-			e.Waiting = append(e.Waiting, a.String())
+	stuckError := &StuckError{}
+	for _, actor := range s.actors {
+		if actor.job == nil || actor.op.Kind != Idle {
+			stuckError.Waiting = append(stuckError.Waiting, actor.String())
 		}
 	}
-	return e
+	return stuckError
 }
 
 // settled reports whether all callers are done and all jobs are idle with
 // nothing to do.
 func (s *Scheduler) settled() bool {
-	for _, a := range s.actors {
-		if a.job == nil || a.op.Kind != Idle || a.Ready() {
+	for _, actor := range s.actors {
+		if actor.job == nil || actor.op.Kind != Idle || actor.Ready() {
 			return false
 		}
 	}
@@ -391,6 +391,6 @@ func (s *Scheduler) Marks() Marks { return Marks{len(s.locks), len(s.woken), s.m
 // of the actors whose jobs were woken, awake or not, and whether actors were made. A mutex or
 // an event that was made outside of all steps has the same number, from 1, in all runs that
 // begin the same; any other has 0.
-func (s *Scheduler) Between(m Marks) (locks, woken []int, made bool) {
-	return s.locks[m.locks:], s.woken[m.woken:], s.made != m.made
+func (s *Scheduler) Between(marks Marks) (locks, woken []int, made bool) {
+	return s.locks[marks.locks:], s.woken[marks.woken:], s.made != marks.made
 }

@@ -13,7 +13,7 @@ var ErrInterrupted = errors.New("the simulation was ended")
 // moment at which the actor parked there; for a Reply, until the reply arrives.
 // It is asked once per operation, in a fixed order, so it may draw from a seeded
 // source and keep queues of its own. A Start is asked about too.
-type Latency func(a *Actor, op *Op) time.Duration
+type Latency func(actor *Actor, op *Op) time.Duration
 
 // Simulate lets virtual time choose: every operation happens when its latency
 // has passed, every sleep ends when it is over, and every wait as soon as it
@@ -24,8 +24,8 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	makeMoreRoom()
 	if s.queue == nil {
 		s.queue = &queue{s: s, latency: latency}
-		for _, a := range s.actors {
-			s.queue.park(a)
+		for _, actor := range s.actors {
+			s.queue.park(actor)
 		}
 	}
 	q := s.queue
@@ -36,37 +36,37 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		if s.cfg.Interrupt != nil && s.cfg.Interrupt() {
 			return ErrInterrupted
 		}
-		e, ok := q.peek()
+		entry, ok := q.peek()
 		if !ok {
 			break
 		}
-		if q.stands(e) {
+		if q.stands(entry) {
 			continue
 		}
-		if e.at > q.end {
+		if entry.at > q.end {
 			if s.settled() {
 				return nil
 			}
 			s.Advance(max(q.end-s.since, 0))
 			return nil
 		}
-		if e.at > s.since {
-			if e.actor.job != nil && e.actor.op.Kind == Idle && s.settled() {
+		if entry.at > s.since {
+			if entry.actor.job != nil && entry.actor.op.Kind == Idle && s.settled() {
 				return nil // only jobs that are not due yet
 			}
-			s.passes(e.at - s.since)
-			s.since = e.at
+			s.passes(entry.at - s.since)
+			s.since = entry.at
 		}
-		if q.without(e) {
+		if q.without(entry) {
 			continue
 		}
-		a := e.actor
+		actor := entry.actor
 		q.pop()
-		if !a.Ready() {
-			q.await(a)
+		if !actor.Ready() {
+			q.await(actor)
 			continue
 		}
-		s.Step(a)
+		s.Step(actor)
 		s.passes(0)
 		q.pollContexts()
 	}
@@ -79,33 +79,33 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 // without carries out what needs no actor to run: a request that arrives at its store, or
 // a command that is answered at once. It reports false for all else.
 func (q *queue) without(e *entry) bool {
-	a := e.actor
-	s := q.s
+	actor := e.actor
+	scheduler := q.s
 	if e.travels {
-		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))
+		q.replace(q.entry(scheduler.since+q.latency(actor, &actor.op), actor, false))
 		return true
 	}
-	if a.op.Kind != Command || a.answer == nil || !q.runs || !s.cfg.SplitReplies {
+	if actor.op.Kind != Command || actor.answer == nil || !q.runs || !scheduler.cfg.SplitReplies {
 		return false
 	}
-	answer := a.answer
-	a.answer = nil // once
-	s.Sync()
-	err, ok := answer(a.op.Cmd)
+	answer := actor.answer
+	actor.answer = nil // once
+	scheduler.Sync()
+	err, ok := answer(actor.op.Cmd)
 	if !ok {
 		return false
 	}
-	s.note(a, &a.op, Happened, err)
-	a.answered = true
-	a.reply = err
-	a.op.Kind = Reply
-	a.op.of = Command
-	a.parks++
-	if a.op.ctx == nil && len(q.cancellable) == 0 {
-		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))
+	scheduler.note(actor, &actor.op, Happened, err)
+	actor.answered = true
+	actor.reply = err
+	actor.op.Kind = Reply
+	actor.op.of = Command
+	actor.parks++
+	if actor.op.ctx == nil && len(q.cancellable) == 0 {
+		q.replace(q.entry(scheduler.since+q.latency(actor, &actor.op), actor, false))
 	} else {
 		q.pop()
-		q.park(a)
+		q.park(actor)
 		q.pollContexts()
 	}
 	return true
@@ -115,49 +115,49 @@ func (q *queue) without(e *entry) bool {
 // but what needs no actor to run. It reports false if the scheduler has to choose.
 // Most callers of a simulation are alone most of the time: to switch to the scheduler and
 // back would cost more than what they do.
-func (s *Scheduler) goesOnBy(a *Actor) bool {
-	q := s.queue
-	if q == nil || !q.runs || s.Careful {
+func (s *Scheduler) goesOnBy(actor *Actor) bool {
+	queue := s.queue
+	if queue == nil || !queue.runs || s.Careful {
 		return false
 	}
-	q.park(a)
-	a.queued = true
-	q.pollContexts()
+	queue.park(actor)
+	actor.queued = true
+	queue.pollContexts()
 	for {
 		if s.cfg.Interrupt != nil && s.cfg.Interrupt() {
 			return false
 		}
-		e, ok := q.peek()
-		if !ok || e.at > q.end {
+		entry, ok := queue.peek()
+		if !ok || entry.at > queue.end {
 			return false
 		}
-		if q.stands(e) {
+		if queue.stands(entry) {
 			continue
 		}
-		if e.actor != a && !e.travels && e.actor.answer == nil {
+		if entry.actor != actor && !entry.travels && entry.actor.answer == nil {
 			return false
 		}
-		if e.at > s.since {
-			if e.actor.op.Kind == Idle {
+		if entry.at > s.since {
+			if entry.actor.op.Kind == Idle {
 				return false // it may be that nothing is left to do
 			}
-			s.since = e.at
+			s.since = entry.at
 		}
-		if q.without(e) {
+		if queue.without(entry) {
 			continue
 		}
-		if e.actor != a {
+		if entry.actor != actor {
 			return false
 		}
-		q.pop()
-		if !a.Ready() {
-			q.await(a)
+		queue.pop()
+		if !actor.Ready() {
+			queue.await(actor)
 			continue
 		}
-		if !a.op.Store() || a.op.Kind == Reply { // as in Step
-			s.note(a, &a.op, Happened, nil)
+		if !actor.op.Store() || actor.op.Kind == Reply { // as in Step
+			s.note(actor, &actor.op, Happened, nil)
 		}
-		a.queued = false
+		actor.queued = false
 		return true
 	}
 }
@@ -205,45 +205,45 @@ func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.s.cfg.Start) }
 func (q *queue) now() time.Duration { return q.s.since }
 
 // park enters an actor that has just parked.
-func (q *queue) park(a *Actor) {
-	switch a.op.Kind {
+func (q *queue) park(actor *Actor) {
+	switch actor.op.Kind {
 	case Sleep:
-		q.push(a.op.Until, a)
+		q.push(actor.op.Until, actor)
 	case Lock, Wait:
-		if a.Ready() {
-			q.enter(q.now(), a, false)
+		if actor.Ready() {
+			q.enter(q.now(), actor, false)
 		} else {
-			q.await(a)
+			q.await(actor)
 		}
 	case Idle:
-		if a.Ready() {
-			q.enter(q.now(), a, false)
-		} else if !a.op.Until.IsZero() {
-			q.push(a.op.Until, a)
+		if actor.Ready() {
+			q.enter(q.now(), actor, false)
+		} else if !actor.op.Until.IsZero() {
+			q.push(actor.op.Until, actor)
 		}
 	default:
-		if t := q.s.cfg.Travel; t != nil && a.op.Kind != Start && a.op.Kind != Reply && a.op.Index == 0 {
-			q.enter(q.now()+t(a, &a.op), a, true)
+		if latency := q.s.cfg.Travel; latency != nil && actor.op.Kind != Start && actor.op.Kind != Reply && actor.op.Index == 0 {
+			q.enter(q.now()+latency(actor, &actor.op), actor, true)
 		} else {
-			q.enter(q.now()+q.latency(a, &a.op), a, false)
+			q.enter(q.now()+q.latency(actor, &actor.op), actor, false)
 		}
 	}
-	if c := a.op.ctx; c != nil && c.Done() != nil {
-		q.cancellable = append(q.cancellable, entry{parks: a.parks, actor: a})
+	if ctx := actor.op.ctx; ctx != nil && ctx.Done() != nil {
+		q.cancellable = append(q.cancellable, entry{parks: actor.parks, actor: actor})
 	}
 }
 
 // await leaves an actor to the one that it waits for.
-func (q *queue) await(a *Actor) {
-	switch a.op.Kind {
+func (q *queue) await(actor *Actor) {
+	switch actor.op.Kind {
 	case Lock:
-		a.op.mutex.waiters = append(a.op.mutex.waiters, a)
+		actor.op.mutex.waiters = append(actor.op.mutex.waiters, actor)
 	case Wait:
-		e := a.op.event
-		if e.waiters == nil {
-			e.waiters = e.first[:0]
+		event := actor.op.event
+		if event.waiters == nil {
+			event.waiters = event.first[:0]
 		}
-		e.waiters = append(e.waiters, a)
+		event.waiters = append(event.waiters, actor)
 	}
 }
 
@@ -252,45 +252,45 @@ func (q *queue) pollContexts() {
 		return
 	}
 	kept := q.cancellable[:0]
-	for _, e := range q.cancellable {
+	for _, entry := range q.cancellable {
 		switch {
-		case e.stale():
-		case e.actor.op.ctx.Err() != nil:
-			q.enter(q.now(), e.actor, false)
+		case entry.stale():
+		case entry.actor.op.ctx.Err() != nil:
+			q.enter(q.now(), entry.actor, false)
 		default:
-			kept = append(kept, e)
+			kept = append(kept, entry)
 		}
 	}
 	clear(q.cancellable[len(kept):])
 	q.cancellable = kept
 }
 
-func (q *queue) push(at time.Time, a *Actor) { q.enter(q.since(at), a, false) }
+func (q *queue) push(at time.Time, actor *Actor) { q.enter(q.since(at), actor, false) }
 
-func (q *queue) enter(at time.Duration, a *Actor, travels bool) {
-	e := q.entry(at, a, travels)
+func (q *queue) enter(at time.Duration, actor *Actor, travels bool) {
+	entry := q.entry(at, actor, travels)
 	if q.hole {
 		q.hole = false
-		q.replace(e)
+		q.replace(entry)
 		return
 	}
-	q.heap = append(q.heap, e)
-	h := q.heap
-	i := len(h) - 1
+	q.heap = append(q.heap, entry)
+	entries := q.heap
+	i := len(entries) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if e.before(&h[up]) == 0 {
+		if entry.before(&entries[up]) == 0 {
 			break
 		}
-		h[i] = h[up]
+		entries[i] = entries[up]
 		i = up
 	}
-	h[i] = e
+	entries[i] = entry
 }
 
-func (q *queue) entry(at time.Duration, a *Actor, travels bool) entry {
+func (q *queue) entry(at time.Duration, actor *Actor, travels bool) entry {
 	q.seq++
-	return entry{at: max(at, 0), seq: q.seq, parks: a.parks, actor: a, travels: travels}
+	return entry{at: max(at, 0), seq: q.seq, parks: actor.parks, actor: actor, travels: travels}
 }
 
 // peek drops stale entries and returns the first live one, which is valid until the heap
@@ -303,8 +303,8 @@ func (q *queue) peek() (*entry, bool) {
 		if len(q.heap) == 0 {
 			return nil, false
 		}
-		if e := &q.heap[0]; !e.stale() {
-			return e, true
+		if entry := &q.heap[0]; !entry.stale() {
+			return entry, true
 		}
 		q.pop()
 	}
@@ -327,32 +327,32 @@ func (q *queue) fill() {
 
 // replace puts an entry in the place of the first.
 func (q *queue) replace(e entry) {
-	h := q.heap
+	entries := q.heap
 	i := 0
 	for {
 		low := 2*i + 1
-		if low >= len(h) {
+		if low >= len(entries) {
 			break
 		}
-		if r := low + 1; r < len(h) {
-			low += int(h[r].before(&h[low]))
+		if r := low + 1; r < len(entries) {
+			low += int(entries[r].before(&entries[low]))
 		}
-		if h[low].before(&e) == 0 {
+		if entries[low].before(&e) == 0 {
 			break
 		}
-		h[i] = h[low]
+		entries[i] = entries[low]
 		i = low
 	}
-	h[i] = e
+	entries[i] = e
 }
 
 // Starts takes an actor that has not started to its first operation, and if that is one of
 // a store, lets it happen and runs the actor on to the next. It is two calls of
 // [Scheduler.Step] without the switch to the scheduler between them.
-func (s *Scheduler) Starts(a *Actor) {
-	a.through = a.op.Kind == Start
-	s.Step(a)
-	a.through = false
+func (s *Scheduler) Starts(actor *Actor) {
+	actor.through = actor.op.Kind == Start
+	s.Step(actor)
+	actor.through = false
 }
 
 // goesThrough has an actor that has parked at its first operation go on by itself.

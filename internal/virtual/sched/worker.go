@@ -19,9 +19,9 @@ type worker struct {
 // takeWorker returns a worker that has nothing to do.
 func (s *Scheduler) takeWorker() *worker {
 	if last := len(s.idle) - 1; last >= 0 {
-		w := s.idle[last]
+		worker := s.idle[last]
 		s.idle = s.idle[:last]
-		return w
+		return worker
 	}
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -55,10 +55,10 @@ func (p *Panic) Error() string { return fmt.Sprintf("%s panics: %v", p.Actor, p.
 // live runs an actor's body, which a kill cuts short.
 func (a *Actor) live() {
 	defer func() {
-		switch r := recover(); r.(type) {
+		switch value := recover(); value.(type) {
 		case nil, unwind:
 		default:
-			panic(&Panic{Actor: a.Name, Value: r, Stack: debug.Stack()})
+			panic(&Panic{Actor: a.Name, Value: value, Stack: debug.Stack()})
 		}
 	}()
 	a.goesOn()
@@ -68,19 +68,19 @@ func (a *Actor) live() {
 // advance runs an actor until it parks or ends, and reports whether it has ended.
 // If its body panics, so does advance.
 func (a *Actor) advance() (ended bool) {
-	w := a.worker
-	if w == nil {
-		w = a.s.takeWorker()
-		w.actor, a.worker = a, w
+	worker := a.worker
+	if worker == nil {
+		worker = a.s.takeWorker()
+		worker.actor, a.worker = a, worker
 	}
-	_, alive := w.next()
-	if alive && w.actor != nil {
+	_, alive := worker.next()
+	if alive && worker.actor != nil {
 		return false
 	}
 	a.worker = nil
 	a.body = nil
 	if alive {
-		a.s.idle = append(a.s.idle, w)
+		a.s.idle = append(a.s.idle, worker)
 	}
 	return true
 }

@@ -16,7 +16,7 @@ import (
 type CheckThenSet struct {
 	Redis redis.UniversalClient
 	// Key names what a subject has used under the policy of that name.
-	Key func(policy string, s quota.Subject) string
+	Key func(policy string, subject quota.Subject) string
 }
 
 // Take implements [strategies.Strategy].
@@ -26,53 +26,53 @@ func (c *CheckThenSet) Take(ctx context.Context, req quota.Request) (quota.Decis
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
+	decision := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
 	if used+req.Units > req.Policy.Limit {
-		return d, nil
+		return decision, nil
 	}
 	if err := c.set(ctx, key, req.Subject, used+req.Units); err != nil {
 		return quota.Decision{}, err
 	}
-	return Admit(d, req, 0), nil
+	return Admit(decision, req, 0), nil
 }
 
 // Refund implements [strategies.Refunder], with the same race: what others write
 // between its two commands is lost. It remembers nothing: a reservation that is refunded
 // twice gives its units back twice.
-func (c *CheckThenSet) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (c *CheckThenSet) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return ErrNoReservation
 	}
-	key := c.Key(r.Request.Policy.Name, r.Request.Subject)
-	used, err := c.get(ctx, key, r.Request.Subject)
+	key := c.Key(reservation.Request.Policy.Name, reservation.Request.Subject)
+	used, err := c.get(ctx, key, reservation.Request.Subject)
 	if err != nil {
 		return err
 	}
-	return c.set(ctx, key, r.Request.Subject, max(0, used-r.Request.Units))
+	return c.set(ctx, key, reservation.Request.Subject, max(0, used-reservation.Request.Units))
 }
 
 // get reads a count; a missing one is 0.
-func (c *CheckThenSet) get(ctx context.Context, key string, s quota.Subject) (int64, error) {
+func (c *CheckThenSet) get(ctx context.Context, key string, subject quota.Subject) (int64, error) {
 	used, _, err := Number(ctx, c.Redis, key)
 	if err != nil {
-		return 0, fmt.Errorf("reading what %s has used: %w", s, err)
+		return 0, fmt.Errorf("reading what %s has used: %w", subject, err)
 	}
 	return used, nil
 }
 
-func (c *CheckThenSet) set(ctx context.Context, key string, s quota.Subject, used int64) error {
-	return Wrapf(c.Redis.Set(ctx, key, used, 0).Err(), "writing what %s has used", s)
+func (c *CheckThenSet) set(ctx context.Context, key string, subject quota.Subject, used int64) error {
+	return Wrapf(c.Redis.Set(ctx, key, used, 0).Err(), "writing what %s has used", subject)
 }
 
 // Used implements [strategies.Viewer].
-func (c *CheckThenSet) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return Reading(ctx, c.Redis, c.Key(p.Name, s), s)
+func (c *CheckThenSet) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	return Reading(ctx, c.Redis, c.Key(policy.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner].
-func (c *CheckThenSet) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return ProvisionAlike(ctx, c.Redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		pipe.Set(ctx, c.Key(p.Name, g.Subject), g.Used, 0)
+func (c *CheckThenSet) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	return ProvisionAlike(ctx, c.Redis, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		pipe.Set(ctx, c.Key(policy.Name, grant.Subject), grant.Used, 0)
 	})
 }
 
@@ -83,7 +83,7 @@ func (c *CheckThenSet) Close(context.Context) error { return nil }
 type Locked struct {
 	CheckThenSet
 	// Lock waits for the lock, and returns what lets go of it.
-	Lock func(ctx context.Context, p *quota.Policy, s quota.Subject) (unlock func(), err error)
+	Lock func(ctx context.Context, policy *quota.Policy, subject quota.Subject) (unlock func(), err error)
 }
 
 // Take implements [strategies.Strategy].
@@ -97,14 +97,14 @@ func (l *Locked) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 }
 
 // Refund implements [strategies.Refunder].
-func (l *Locked) Refund(ctx context.Context, r quota.Reservation) error {
-	if r.Request.Policy == nil {
+func (l *Locked) Refund(ctx context.Context, reservation quota.Reservation) error {
+	if reservation.Request.Policy == nil {
 		return ErrNoReservation
 	}
-	unlock, err := l.Lock(ctx, r.Request.Policy, r.Request.Subject)
+	unlock, err := l.Lock(ctx, reservation.Request.Policy, reservation.Request.Subject)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return l.CheckThenSet.Refund(ctx, r)
+	return l.CheckThenSet.Refund(ctx, reservation)
 }

@@ -17,35 +17,35 @@ import (
 
 // Text is that of a file of a package. As the file is part of the program, it panics if there is none.
 func Text(files embed.FS, name string) string {
-	b, err := files.ReadFile(name)
+	data, err := files.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
-	return string(b)
+	return string(data)
 }
 
 // Register registers strategies, each with what the notes.md of a package says of it: its notes, its line for people, its form,
 // its source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
 func Register(files embed.FS, metas ...strategies.Meta) {
 	all := readNotes(Text(files, "notes.md"))
-	for _, m := range metas {
-		about := all[m.Name]
+	for _, meta := range metas {
+		about := all[meta.Name]
 		if about == nil {
-			panic("there are no notes of the strategy " + m.Name)
+			panic("there are no notes of the strategy " + meta.Name)
 		}
-		m.Notes = about.Notes
-		m.Doc = about.Doc
-		m.Form = about.Form
-		m.Source = about.Source
-		m.Options = slices.Clone(m.Options)
-		for _, o := range about.Options {
-			i := slices.IndexFunc(m.Options, func(own quota.Option) bool { return own.Name == o.Name })
+		meta.Notes = about.Notes
+		meta.Doc = about.Doc
+		meta.Form = about.Form
+		meta.Source = about.Source
+		meta.Options = slices.Clone(meta.Options)
+		for _, option := range about.Options {
+			i := slices.IndexFunc(meta.Options, func(own quota.Option) bool { return own.Name == option.Name })
 			if i < 0 {
-				panic("strategy " + m.Name + " has no option " + o.Name)
+				panic("strategy " + meta.Name + " has no option " + option.Name)
 			}
-			m.Options[i].Doc = o.Doc
+			meta.Options[i].Doc = option.Doc
 		}
-		strategies.Register(m)
+		strategies.Register(meta)
 	}
 }
 
@@ -56,18 +56,18 @@ var Windowed = []quota.Kind{
 }
 
 // GivingBack completes the Meta of a strategy that counts admitted units for each window, and takes units back.
-func GivingBack(m strategies.Meta) strategies.Meta {
-	m.Kinds = Windowed
-	m.GivesBack = true
-	m.Counts = quota.CountsAdmitted
-	return m
+func GivingBack(meta strategies.Meta) strategies.Meta {
+	meta.Kinds = Windowed
+	meta.GivesBack = true
+	meta.Counts = quota.CountsAdmitted
+	return meta
 }
 
 // PerWindow completes the Meta of a strategy with a key in Redis for each window that follows another.
-func PerWindow(m strategies.Meta) strategies.Meta {
-	m.Needs = []strategies.Need{strategies.NeedRedis}
-	m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
-	return m
+func PerWindow(meta strategies.Meta) strategies.Meta {
+	meta.Needs = []strategies.Need{strategies.NeedRedis}
+	meta.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+	return meta
 }
 
 // NotSimulated is why strategies that are SQL do not run in virtual time.
@@ -90,29 +90,29 @@ func None(quota.Params) int64 { return 0 }
 var RoomForSingleUnits = quota.Clause{
 	Property: quota.PropertyFalseReject,
 	Formula:  "0 while every request asks for one unit",
-	Bound: func(p quota.Params) int64 {
-		if p.MaxCost <= 1 {
+	Bound: func(params quota.Params) int64 {
+		if params.MaxCost <= 1 {
 			return 0
 		}
-		return p.Offered
+		return params.Offered
 	},
 }
 
 // CostsAtMost refuses policies with larger costs, and says why.
-func CostsAtMost(most int64, p *quota.Policy, why string) error {
-	for _, c := range p.Costs {
+func CostsAtMost(most int64, policy *quota.Policy, why string) error {
+	for _, c := range policy.Costs {
 		if c > most {
-			return fmt.Errorf("policy %s has requests of %d %s%s", p.Name, c, p.Unit, why)
+			return fmt.Errorf("policy %s has requests of %d %s%s", policy.Name, c, policy.Unit, why)
 		}
 	}
 	return nil
 }
 
 // OneLimit refuses limits of a subject's own.
-func OneLimit(p *quota.Policy, grants []strategies.Grant) error {
-	for _, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+func OneLimit(policy *quota.Policy, grants []strategies.Grant) error {
+	for _, grant := range grants {
+		if grant.Limit != policy.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
 		}
 	}
 	return nil
@@ -125,27 +125,29 @@ type Account struct {
 }
 
 // AccountOf is a subject's account under a policy.
-func AccountOf(p *quota.Policy, s quota.Subject) Account { return Account{p.Name, s} }
+func AccountOf(policy *quota.Policy, subject quota.Subject) Account {
+	return Account{policy.Name, subject}
+}
 
 // ErrNoReservation is what settling the reservation of a rejected request gives.
 var ErrNoReservation = errors.New("settling a reservation that no admitted request made")
 
 // Admit completes a decision on a request that is charged to the window with the index.
-func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
-	d.Admitted = true
-	d.Remaining = max(d.Remaining-req.Units, 0)
-	d.Reservation = quota.Reservation{Request: req, Window: window}
-	return d
+func Admit(decision quota.Decision, req quota.Request, window int64) quota.Decision {
+	decision.Admitted = true
+	decision.Remaining = max(decision.Remaining-req.Units, 0)
+	decision.Reservation = quota.Reservation{Request: req, Window: window}
+	return decision
 }
 
 // Decided is the decision that Redis made, with the units that it left. A rejected caller waits for the end of the window,
 // if it has one.
 func Decided(admitted bool, remaining int64, end, now time.Time) quota.Decision {
-	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
+	decision := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
 	if !admitted && !end.IsZero() {
-		d.RetryAfter = end.Sub(now)
+		decision.RetryAfter = end.Sub(now)
 	}
-	return d
+	return decision
 }
 
 // Wrapf says what failed with an error; nil stays nil.

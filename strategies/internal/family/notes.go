@@ -43,20 +43,20 @@ func readNotes(markdown string) map[string]*strategies.Meta {
 }
 
 // readNote reads a line below the heading of a part, and reports whether it can stand there.
-func readNote(m *strategies.Meta, part, line string) bool {
-	n := &m.Notes
+func readNote(meta *strategies.Meta, part, line string) bool {
+	n := &meta.Notes
 	item, isItem := strings.CutPrefix(line, "- ")
 	key, value, _ := strings.Cut(line, ": ")
 	switch {
-	case part == "" && key == "Form" && m.Form == "":
-		m.Form = strategies.Form(value)
-	case part == "" && key == "Source" && m.Source == "":
-		m.Source = value
-	case part == "" && m.Doc == "":
-		m.Doc = line
+	case part == "" && key == "Form" && meta.Form == "":
+		meta.Form = strategies.Form(value)
+	case part == "" && key == "Source" && meta.Source == "":
+		meta.Source = value
+	case part == "" && meta.Doc == "":
+		meta.Doc = line
 	case part == "Options" && isItem:
 		name, doc, _ := strings.Cut(item, ": ")
-		m.Options = append(m.Options, quota.Option{Name: name, Doc: doc})
+		meta.Options = append(meta.Options, quota.Option{Name: name, Doc: doc})
 	case part == "How" && isItem:
 		n.How = append(n.How, item)
 	case part == "Deviations" && isItem:

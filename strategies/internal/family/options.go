@@ -17,10 +17,10 @@ var Down = quota.Option{
 const downOpen = "open"
 
 // FailsOpen reports whether the options have requests admitted that Redis does not answer.
-func FailsOpen(o quota.Options) bool { return o[Down.Name] == downOpen }
+func FailsOpen(options quota.Options) bool { return options[Down.Name] == downOpen }
 
 // WhenDown is the [strategies.Meta.Down] of strategies that go by the option, or have no other way than its default.
-func WhenDown(o quota.Options) string { return cmp.Or(o[Down.Name], Down.Default) }
+func WhenDown(options quota.Options) string { return cmp.Or(options[Down.Name], Down.Default) }
 
 // Unanswered is the decision on a request that Redis did not answer, but with err. A caller
 // who has given up gets none.
@@ -34,20 +34,20 @@ func Unanswered(ctx context.Context, clock quota.Clock, open bool, err error) (q
 // ExactlyUnless is the clause of what never admits a unit over the limit under the given
 // faults, except that it bounds nothing if a condition holds. The formula says so.
 func ExactlyUnless(formula string, unbounded func(quota.Params) bool, tolerates ...quota.Fault) quota.Clause {
-	c := quota.Exactly(tolerates...)
-	c.Formula = formula
-	c.Bound = func(p quota.Params) int64 {
-		if unbounded(p) {
-			return p.Offered
+	clause := quota.Exactly(tolerates...)
+	clause.Formula = formula
+	clause.Bound = func(params quota.Params) int64 {
+		if unbounded(params) {
+			return params.Offered
 		}
 		return 0
 	}
-	return c
+	return clause
 }
 
 // ExactlyUnlessOpen is [ExactlyUnless] with the option [Down] open.
 func ExactlyUnlessOpen(tolerates ...quota.Fault) quota.Clause {
-	return ExactlyUnless("L; down=open: any", func(p quota.Params) bool { return FailsOpen(p.Options) }, tolerates...)
+	return ExactlyUnless("L; down=open: any", func(params quota.Params) bool { return FailsOpen(params.Options) }, tolerates...)
 }
 
 // Both is the option that says how a request is charged to two quotas.
@@ -59,7 +59,7 @@ var Both = quota.Option{
 const together = "together"
 
 // Together reports whether the options have a request charged to both of its quotas or to neither.
-func Together(o quota.Options) bool { return o[Both.Name] == together }
+func Together(options quota.Options) bool { return options[Both.Name] == together }
 
 // Quotas are the requests that a request makes of single quotas: one, or two.
 func Quotas(req quota.Request) []quota.Request {
@@ -73,20 +73,20 @@ func Quotas(req quota.Request) []quota.Request {
 }
 
 // Charge asks about both quotas of a request at once, or about each in turn until one rejects it.
-func Charge(req quota.Request, together bool, ask func(...quota.Request) (quota.Decision, error)) (d quota.Decision, err error) {
+func Charge(req quota.Request, together bool, ask func(...quota.Request) (quota.Decision, error)) (decision quota.Decision, err error) {
 	reqs := Quotas(req)
 	if together {
 		return ask(reqs...)
 	}
 	degraded := false
-	for i, r := range reqs {
-		d, err = ask(r)
-		degraded = degraded || d.Degraded
-		d.Degraded = degraded
-		d.BySecond = i > 0 && err == nil && !d.Admitted
-		if err != nil || !d.Admitted {
+	for i, request := range reqs {
+		decision, err = ask(request)
+		degraded = degraded || decision.Degraded
+		decision.Degraded = degraded
+		decision.BySecond = i > 0 && err == nil && !decision.Admitted
+		if err != nil || !decision.Admitted {
 			break
 		}
 	}
-	return d, err
+	return decision, err
 }

@@ -76,8 +76,8 @@ func OpenSource[S any](ctx context.Context, env strategies.Env, postgres func(co
 }
 
 // Statement is [strategies.Model.Do] for what cannot fail by itself.
-func Statement(ctx context.Context, m *strategies.Model, sql string, f func()) error {
-	return m.Do(ctx, sql, func() error {
+func Statement(ctx context.Context, model *strategies.Model, sql string, f func()) error {
+	return model.Do(ctx, sql, func() error {
 		f()
 		return nil
 	})
@@ -86,18 +86,18 @@ func Statement(ctx context.Context, m *strategies.Model, sql string, f func()) e
 // Names are subjects as PostgreSQL's driver takes them.
 func Names(subjects []quota.Subject) []string {
 	names := make([]string, len(subjects))
-	for i, s := range subjects {
-		names[i] = string(s)
+	for i, subject := range subjects {
+		names[i] = string(subject)
 	}
 	return names
 }
 
 // Columns are grants as PostgreSQL's driver takes them.
 func Columns(grants []strategies.Grant) (names []string, limits, used []int64) {
-	for _, g := range grants {
-		names = append(names, string(g.Subject))
-		limits = append(limits, g.Limit)
-		used = append(used, g.Used)
+	for _, grant := range grants {
+		names = append(names, string(grant.Subject))
+		limits = append(limits, grant.Limit)
+		used = append(used, grant.Used)
 	}
 	return names, limits, used
 }

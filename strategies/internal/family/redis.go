@@ -31,9 +31,9 @@ func KeySegment(policy, own, word string) string {
 func Script(files embed.FS, name string) *redis.Script { return redis.NewScript(Text(files, name)) }
 
 // Load loads scripts, so that every instance asks by digest from its first call on.
-func Load(ctx context.Context, c redis.Scripter, scripts ...*redis.Script) error {
-	for _, s := range scripts {
-		if err := s.Load(ctx, c).Err(); err != nil {
+func Load(ctx context.Context, scripter redis.Scripter, scripts ...*redis.Script) error {
+	for _, script := range scripts {
+		if err := script.Load(ctx, scripter).Err(); err != nil {
 			return fmt.Errorf("loading the scripts: %w", err)
 		}
 	}
@@ -50,8 +50,8 @@ func Numbers(cmd *redis.Cmd, n int) ([]int64, error) {
 }
 
 // Number reads the number at a key; known is false if there is none.
-func Number(ctx context.Context, c redis.Cmdable, key string) (n int64, known bool, err error) {
-	n, err = c.Get(ctx, key).Int64()
+func Number(ctx context.Context, client redis.Cmdable, key string) (n int64, known bool, err error) {
+	n, err = client.Get(ctx, key).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, false, nil
 	}
@@ -59,18 +59,18 @@ func Number(ctx context.Context, c redis.Cmdable, key string) (n int64, known bo
 }
 
 // Increment uses a record's INCR wherever it says the same as INCRBY.
-func Increment(ctx context.Context, c redis.Cmdable, key string, units int64) *redis.IntCmd {
+func Increment(ctx context.Context, client redis.Cmdable, key string, units int64) *redis.IntCmd {
 	if units == 1 {
-		return c.Incr(ctx, key)
+		return client.Incr(ctx, key)
 	}
-	return c.IncrBy(ctx, key, units)
+	return client.IncrBy(ctx, key, units)
 }
 
 // Reading is what the number at a key says that a subject has used.
-func Reading(ctx context.Context, c redis.Cmdable, key string, s quota.Subject) ([]quota.Reading, error) {
-	n, known, err := Number(ctx, c, key)
+func Reading(ctx context.Context, client redis.Cmdable, key string, subject quota.Subject) ([]quota.Reading, error) {
+	n, known, err := Number(ctx, client, key)
 	if err != nil {
-		return nil, fmt.Errorf("reading what %s has used: %w", s, err)
+		return nil, fmt.Errorf("reading what %s has used: %w", subject, err)
 	}
 	return []quota.Reading{{Tier: quota.TierRedis, Units: n, Known: known}}, nil
 }
@@ -79,11 +79,11 @@ func Reading(ctx context.Context, c redis.Cmdable, key string, s quota.Subject) 
 const provisionBatch = 1000
 
 // Provision runs the commands that add gives for each grant.
-func Provision(ctx context.Context, c redis.UniversalClient, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
+func Provision(ctx context.Context, client redis.UniversalClient, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
 	for batch := range slices.Chunk(grants, provisionBatch) {
-		pipe := c.Pipeline()
-		for _, g := range batch {
-			add(pipe, g)
+		pipe := client.Pipeline()
+		for _, grant := range batch {
+			add(pipe, grant)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("setting up %d subjects: %w", len(batch), err)
@@ -93,23 +93,23 @@ func Provision(ctx context.Context, c redis.UniversalClient, grants []strategies
 }
 
 // ProvisionAlike is [Provision] of subjects that share the limit of the policy.
-func ProvisionAlike(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
+func ProvisionAlike(ctx context.Context, client redis.UniversalClient, policy *quota.Policy, grants []strategies.Grant,
 	add func(redis.Pipeliner, strategies.Grant)) error {
-	if err := OneLimit(p, grants); err != nil {
+	if err := OneLimit(policy, grants); err != nil {
 		return err
 	}
-	return Provision(ctx, c, grants, add)
+	return Provision(ctx, client, grants, add)
 }
 
 // ProvisionCounters sets up the counters of subjects, which share the limit of the policy:
 // key names one, and set adds the commands that write it. Who has used nothing has none.
-func ProvisionCounters(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
+func ProvisionCounters(ctx context.Context, client redis.UniversalClient, policy *quota.Policy, grants []strategies.Grant,
 	key func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
-	return ProvisionAlike(ctx, c, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
-		if g.Used == 0 {
-			pipe.Del(ctx, key(g.Subject))
+	return ProvisionAlike(ctx, client, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
+		if grant.Used == 0 {
+			pipe.Del(ctx, key(grant.Subject))
 			return
 		}
-		set(pipe, key(g.Subject), g.Used)
+		set(pipe, key(grant.Subject), grant.Used)
 	})
 }

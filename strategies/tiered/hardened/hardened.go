@@ -116,11 +116,11 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	if a.lease > 0 && in.leases.rejects(a.leaseKey(), req.Units) {
 		return a.rejected(quota.TierFilter, answer{left: -1}, now), nil
 	}
-	d, err := in.decide(ctx, &a, now)
-	if err == nil && d.Admitted {
-		d.Reservation = quota.Reservation{Request: req, Window: a.window}
+	decision, err := in.decide(ctx, &a, now)
+	if err == nil && decision.Admitted {
+		decision.Reservation = quota.Reservation{Request: req, Window: a.window}
 	}
-	return d, err
+	return decision, err
 }
 
 // decide asks Redis, and draws if its credit does not do.
@@ -152,9 +152,9 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 			}
 			wait = min(2*wait, longestWait)
 		case statusDraw:
-			d, done, err := in.draw(ctx, a, got.credit, now)
+			decision, done, err := in.draw(ctx, a, got.credit, now)
 			if done || err != nil {
-				return d, err
+				return decision, err
 			}
 			draws++
 		default:
@@ -166,7 +166,7 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 
 // draw charges the database, deposits what it got, and takes the request's units from
 // that. done is false if the request has to be asked anew.
-func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (d quota.Decision, done bool, err error) {
+func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (decision quota.Decision, done bool, err error) {
 	least := max(a.units-credit, 1)
 	batch := max(least, in.demand.of(a.leaseKey()))
 	w := want{units: max(batch, a.limit/in.draws), least: least, batch: batch, near: a.limit / near, region: in.region}
@@ -174,13 +174,13 @@ func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Tim
 	if err != nil {
 		// Others need not wait for the draw's end. If this fails they do.
 		_, _ = in.deposit(ctx, a, 0, drawn{}, 0)
-		return d, true, err
+		return decision, true, err
 	}
 	in.drawn.Add(1)
 	got, err := in.deposit(ctx, a, a.units, drew, in.believed(&w, &drew))
 	if err != nil {
-		d, err = in.withoutRedis(ctx, a, now, err)
-		return d, true, err
+		decision, err = in.withoutRedis(ctx, a, now, err)
+		return decision, true, err
 	}
 	switch got.status {
 	case statusAdmitted:
@@ -190,7 +190,7 @@ func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Tim
 	case statusStale:
 		in.stale.Add(drew.granted)
 	}
-	return d, false, nil
+	return decision, false, nil
 }
 
 // believed is for how long Redis believes after a draw that the database has nothing
@@ -212,11 +212,11 @@ func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err
 	if gone := family.GaveUp(ctx, in.clock); gone {
 		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
 	}
-	d, sourceErr := in.ownDecision(ctx, a, now)
+	decision, sourceErr := in.ownDecision(ctx, a, now)
 	if sourceErr != nil {
 		return quota.Decision{}, fmt.Errorf("ask Redis: %w; %w", err, sourceErr)
 	}
-	return d, nil
+	return decision, nil
 }
 
 // ownDecision charges the database for the request and nothing else.
@@ -226,24 +226,24 @@ func (in *instance) ownDecision(ctx context.Context, a *ask, now time.Time) (quo
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	d := a.rejected(in.source.tier(), answer{left: -1}, now)
+	decision := a.rejected(in.source.tier(), answer{left: -1}, now)
 	if drew.granted == a.units {
-		d = a.admitted(in.source.tier(), answer{left: -1})
+		decision = a.admitted(in.source.tier(), answer{left: -1})
 	}
-	d.Degraded = true // the credit in Redis was left out
-	return d, nil
+	decision.Degraded = true // the credit in Redis was left out
+	return decision, nil
 }
 
-func (a *ask) admitted(t quota.Tier, got answer) quota.Decision {
-	return quota.Decision{Admitted: true, Tier: t, Remaining: got.remaining()}
+func (a *ask) admitted(tier quota.Tier, got answer) quota.Decision {
+	return quota.Decision{Admitted: true, Tier: tier, Remaining: got.remaining()}
 }
 
-func (a *ask) rejected(t quota.Tier, got answer, now time.Time) quota.Decision {
-	d := quota.Decision{Tier: t, Remaining: got.remaining()}
+func (a *ask) rejected(tier quota.Tier, got answer, now time.Time) quota.Decision {
+	decision := quota.Decision{Tier: tier, Remaining: got.remaining()}
 	if !a.ends.IsZero() {
-		d.RetryAfter = max(a.ends.Sub(now), 0)
+		decision.RetryAfter = max(a.ends.Sub(now), 0)
 	}
-	return d
+	return decision
 }
 
 // remaining units are the credit and what the database has in addition.

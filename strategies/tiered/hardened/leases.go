@@ -45,9 +45,9 @@ type leases struct {
 }
 
 // newLeases has a filter of the record's shape.
-func newLeases(c quota.Clock, span int64, subjects int) *leases {
+func newLeases(clock quota.Clock, span int64, subjects int) *leases {
 	return &leases{
-		clock: c, span: span, exact: map[leaseKey]lease{},
+		clock: clock, span: span, exact: map[leaseKey]lease{},
 		bits: bloom.NewWithEstimates(tiered.FilterMembers(subjects), tiered.FilterRate),
 	}
 }
@@ -114,8 +114,8 @@ func (k *leaseKey) hash() (sum [8]byte) {
 	text = append(text, k.policy...)
 	text = binary.LittleEndian.AppendUint64(text, uint64(k.window))
 	text = binary.LittleEndian.AppendUint64(text, uint64(k.limit))
-	h := fnv.New64a()
-	_, _ = h.Write(text)
-	binary.LittleEndian.PutUint64(sum[:], h.Sum64())
+	hash64 := fnv.New64a()
+	_, _ = hash64.Write(text)
+	binary.LittleEndian.PutUint64(sum[:], hash64.Sum64())
 	return sum
 }

@@ -132,8 +132,8 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 		if h.closed {
 			return
 		}
-		if u := m.t.usage[k.rowKey]; u != nil {
-			u.drawn = max(u.drawn+held-h.held, 0)
+		if usage := m.t.usage[k.rowKey]; usage != nil {
+			usage.drawn = max(usage.drawn+held-h.held, 0)
 		}
 		h.held, h.closed, h.ends = held, closed, a.endNano()
 	})
@@ -141,8 +141,8 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 
 func (m *modelSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
 	err = family.Statement(ctx, m.model, "SELECT drawn", func() {
-		if u := m.t.usage[a.row()]; u != nil {
-			units = u.drawn
+		if usage := m.t.usage[a.row()]; usage != nil {
+			units = usage.drawn
 			known = true
 		}
 	})
@@ -151,11 +151,11 @@ func (m *modelSource) drawn(ctx context.Context, a *account) (units int64, known
 
 func (m *modelSource) provision(ctx context.Context, a *account, grants []strategies.Grant) error {
 	return family.Statement(ctx, m.model, "INSERT INTO escrow_limits, escrow_usage", func() {
-		for _, g := range grants {
+		for _, grant := range grants {
 			own := *a
-			own.subject = g.Subject
-			m.t.limits[[2]string{string(g.Subject), a.policy}] = g.Limit
-			m.t.usage[own.row()] = &usage{drawn: g.Used, ends: a.endNano()}
+			own.subject = grant.Subject
+			m.t.limits[[2]string{string(grant.Subject), a.policy}] = grant.Limit
+			m.t.usage[own.row()] = &usage{drawn: grant.Used, ends: a.endNano()}
 			delete(m.t.asked, own.row())
 		}
 	})
@@ -164,15 +164,15 @@ func (m *modelSource) provision(ctx context.Context, a *account, grants []strate
 func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool, err error) {
 	err = family.Statement(ctx, m.model, "DELETE FROM escrow_usage, escrow_settled", func() {
 		until := before.UnixNano()
-		for k, u := range m.t.usage {
-			if u.ends != 0 && u.ends < until {
+		for k, usage := range m.t.usage {
+			if usage.ends != 0 && usage.ends < until {
 				delete(m.t.usage, k)
 				delete(m.t.asked, k)
 				changed = true
 			}
 		}
-		for k, h := range m.t.settled {
-			if h.ends != 0 && h.ends < until {
+		for k, hold := range m.t.settled {
+			if hold.ends != 0 && hold.ends < until {
 				delete(m.t.settled, k)
 				changed = true
 			}
@@ -183,8 +183,8 @@ func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool
 
 func (m *modelSource) setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error {
 	return family.Statement(ctx, m.model, "INSERT INTO escrow_limits", func() {
-		for _, s := range agents {
-			m.t.limits[[2]string{string(s), policy}] = units
+		for _, subject := range agents {
+			m.t.limits[[2]string{string(subject), policy}] = units
 		}
 	})
 }

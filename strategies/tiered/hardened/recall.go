@@ -21,16 +21,16 @@ func (in *instance) recallJob(ctx context.Context) (changed bool, err error) {
 	}
 	pipe := in.redis.Pipeline()
 	held := make([]*redis.Cmd, len(list))
-	for i, r := range list {
-		held[i] = reclaimScript.EvalSha(ctx, pipe, []string{r.key(in.prefix)}, drawPatience.Milliseconds())
+	for i, recall := range list {
+		held[i] = reclaimScript.EvalSha(ctx, pipe, []string{recall.key(in.prefix)}, drawPatience.Milliseconds())
 	}
 	_, err = pipe.Exec(ctx)
 	back := make([]recall, 0, len(list))
-	for i, r := range list {
+	for i, recall := range list {
 		units, unread := held[i].Int64()
 		if unread == nil && units >= 0 { // otherwise a draw is under way: it is for the next round
-			r.units = units
-			back = append(back, r)
+			recall.units = units
+			back = append(back, recall)
 			in.returned.Add(units)
 		}
 	}
@@ -51,8 +51,8 @@ func (m *modelSource) enroll(ctx context.Context, region string) error {
 
 func (m *modelSource) recalled(ctx context.Context, region string) (list []recall, err error) {
 	err = family.Statement(ctx, m.model, "SELECT recalled", func() {
-		for k, u := range m.t.asked {
-			if draws, ok := u.holders[region]; ok {
+		for k, usage := range m.t.asked {
+			if draws, ok := usage.holders[region]; ok {
 				list = append(list, recall{account: account{subject: k.subject, policy: k.policy, window: k.window}, draws: draws})
 			}
 		}
@@ -65,21 +65,21 @@ func (m *modelSource) recalled(ctx context.Context, region string) (list []recal
 
 func (m *modelSource) giveBack(ctx context.Context, region string, list []recall) error {
 	return family.Statement(ctx, m.model, "SELECT escrow_return", func() {
-		for _, r := range list {
-			u := m.t.usage[r.row()]
-			if u == nil {
+		for _, recall := range list {
+			usage := m.t.usage[recall.row()]
+			if usage == nil {
 				continue
 			}
-			draws, ok := u.holders[region]
+			draws, ok := usage.holders[region]
 			if !ok { // it was set anew in between
 				continue
 			}
-			if draws == r.draws {
-				delete(u.holders, region)
+			if draws == recall.draws {
+				delete(usage.holders, region)
 			}
-			u.drawn = max(u.drawn-r.units, 0)
-			u.recalled = len(u.holders) > 0
-			m.t.ask(r.row(), u)
+			usage.drawn = max(usage.drawn-recall.units, 0)
+			usage.recalled = len(usage.holders) > 0
+			m.t.ask(recall.row(), usage)
 		}
 	})
 }

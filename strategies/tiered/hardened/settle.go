@@ -16,33 +16,33 @@ import (
 
 // Commit implements [strategies.Committer]: the request holds the actual units from
 // now on.
-func (in *instance) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
-	if actual == r.Request.Units {
+func (in *instance) Commit(ctx context.Context, reservation quota.Reservation, actual int64) error {
+	if actual == reservation.Request.Units {
 		return nil
 	}
-	return in.settle(ctx, r, actual, false)
+	return in.settle(ctx, reservation, actual, false)
 }
 
 // Refund implements [strategies.Refunder]: the request holds nothing any more, and
 // never will again.
-func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
-	return in.settle(ctx, r, 0, true)
+func (in *instance) Refund(ctx context.Context, reservation quota.Reservation) error {
+	return in.settle(ctx, reservation, 0, true)
 }
 
 // settle writes down in the database what a request holds, and has Redis ask it again.
 // It answers once no instance rejects others by what was known before.
-func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64, closed bool) error {
-	if r.Request.Policy == nil {
+func (in *instance) settle(ctx context.Context, reservation quota.Reservation, held int64, closed bool) error {
+	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	a := reserved(&r)
-	if closed && a.ends.IsZero() {
-		a.ends = in.clock.Now() // from which the note of it may be purged in time
+	account := reserved(&reservation)
+	if closed && account.ends.IsZero() {
+		account.ends = in.clock.Now() // from which the note of it may be purged in time
 	}
-	if err := in.source.settle(ctx, &a, r.Request.ID, r.Request.Units, held, closed); err != nil {
+	if err := in.source.settle(ctx, &account, reservation.Request.ID, reservation.Request.Units, held, closed); err != nil {
 		return err
 	}
-	left, err := clearScript.Run(ctx, in.redis, []string{a.key(in.prefix)}).Int64()
+	left, err := clearScript.Run(ctx, in.redis, []string{account.key(in.prefix)}).Int64()
 	switch {
 	case err == nil:
 		return in.outwait(ctx, left)
@@ -54,11 +54,11 @@ func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64,
 }
 
 // reserved is the account that a reservation was charged to.
-func reserved(r *quota.Reservation) account {
-	p := r.Request.Policy
-	a := account{subject: r.Request.Subject, policy: p.Name, window: r.Window, limit: p.Limit}
-	if p.Window.Kind.Tumbling() {
-		a.ends = p.Window.Span(r.Window).End
+func reserved(reservation *quota.Reservation) account {
+	policy := reservation.Request.Policy
+	a := account{subject: reservation.Request.Subject, policy: policy.Name, window: reservation.Window, limit: policy.Limit}
+	if policy.Window.Kind.Tumbling() {
+		a.ends = policy.Window.Span(reservation.Window).End
 	}
 	return a
 }
@@ -81,25 +81,25 @@ const provisionBatch = 1_000
 // in the window in force, and drops the credit of before. If it is called amid
 // requests, use is what the operator says. It answers once no instance rejects by
 // what was known before.
-func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	a := accountAt(p, "", in.clock.Now())
-	if err := in.source.provision(ctx, &a, grants); err != nil {
+func (in *instance) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
+	account := accountAt(policy, "", in.clock.Now())
+	if err := in.source.provision(ctx, &account, grants); err != nil {
 		return fmt.Errorf("provision %d agents: %w", len(grants), err)
 	}
 	names := make([]quota.Subject, len(grants))
-	for i, g := range grants {
-		names[i] = g.Subject
+	for i, grant := range grants {
+		names[i] = grant.Subject
 	}
-	return in.each(ctx, forgetScript, a, names)
+	return in.each(ctx, forgetScript, account, names)
 }
 
 // SetLimit implements [strategies.LimitSetter]. It answers once no instance rejects by
 // the limit of before. Credit that Redis drew under a higher limit can still be used.
-func (in *instance) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
-	if err := in.source.setLimit(ctx, p.Name, subjects, p.Limit); err != nil {
+func (in *instance) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject) error {
+	if err := in.source.setLimit(ctx, policy.Name, subjects, policy.Limit); err != nil {
 		return err
 	}
-	return in.each(ctx, clearScript, accountAt(p, "", in.clock.Now()), subjects)
+	return in.each(ctx, clearScript, accountAt(policy, "", in.clock.Now()), subjects)
 }
 
 // each runs a script on the account of each agent, and waits as long as one of them
@@ -109,15 +109,15 @@ func (in *instance) each(ctx context.Context, script *redis.Script, a account, a
 	for batch := range slices.Chunk(agents, provisionBatch) {
 		pipe := in.redis.Pipeline()
 		left := make([]*redis.Cmd, len(batch))
-		for i, s := range batch {
-			a.subject = s
+		for i, subject := range batch {
+			a.subject = subject
 			left[i] = script.EvalSha(ctx, pipe, []string{a.key(in.prefix)})
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("have Redis forget what %d agents had left: %w", len(batch), err)
 		}
-		for _, c := range left {
-			ms, err := c.Int64()
+		for _, cmd := range left {
+			ms, err := cmd.Int64()
 			if err != nil {
 				return fmt.Errorf("have Redis forget what an agent had left: %w", err)
 			}
@@ -129,15 +129,15 @@ func (in *instance) each(ctx context.Context, script *redis.Script, a account, a
 
 // Used implements [strategies.Viewer]: what the database was charged for without the
 // credit that Redis holds. The two are read one after the other.
-func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	a := accountAt(p, s, in.clock.Now())
-	credit, err := in.redis.HGet(ctx, a.key(in.prefix), "credit").Int64()
+func (in *instance) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+	account := accountAt(policy, subject, in.clock.Now())
+	credit, err := in.redis.HGet(ctx, account.key(in.prefix), "credit").Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("read the credit of %s: %w", s, err)
+		return nil, fmt.Errorf("read the credit of %s: %w", subject, err)
 	}
-	drawn, known, err := in.source.drawn(ctx, &a)
+	drawn, known, err := in.source.drawn(ctx, &account)
 	if err != nil {
-		return nil, fmt.Errorf("read what was drawn for %s: %w", s, err)
+		return nil, fmt.Errorf("read what was drawn for %s: %w", subject, err)
 	}
 	if !known {
 		return []quota.Reading{{Tier: in.source.tier()}}, nil

@@ -133,12 +133,12 @@ func (p *postgresSource) giveBack(ctx context.Context, region string, list []rec
 	spans := make([]int64, len(list))
 	draws := make([]int64, len(list))
 	units := make([]int64, len(list))
-	for i, r := range list {
-		agents[i] = string(r.subject)
-		policies[i] = r.policy
-		spans[i] = r.window
-		draws[i] = r.draws
-		units[i] = r.units
+	for i, recall := range list {
+		agents[i] = string(recall.subject)
+		policies[i] = recall.policy
+		spans[i] = recall.window
+		draws[i] = recall.draws
+		units[i] = recall.units
 	}
 	_, err := p.pool.Exec(ctx, sqlReturn, region, agents, policies, spans, draws, units)
 	return err
@@ -182,10 +182,10 @@ type account struct {
 	ends time.Time
 }
 
-func accountAt(p *quota.Policy, s quota.Subject, now time.Time) account {
-	span := p.Window.At(now)
-	a := account{subject: s, policy: p.Name, window: span.Index, limit: p.Limit}
-	if p.Window.Kind.Tumbling() {
+func accountAt(policy *quota.Policy, subject quota.Subject, now time.Time) account {
+	span := policy.Window.At(now)
+	a := account{subject: subject, policy: policy.Name, window: span.Index, limit: policy.Limit}
+	if policy.Window.Kind.Tumbling() {
 		a.ends = span.End
 	}
 	return a

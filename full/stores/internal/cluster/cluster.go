@@ -22,21 +22,21 @@ type Members struct {
 
 // Parse reads such a URL. A user without a password has that of the environment
 // variable. ok is false for every other text.
-func Parse(spec, passwordEnv string) (m Members, ok bool) {
+func Parse(spec, passwordEnv string) (members Members, ok bool) {
 	scheme, rest, _ := strings.Cut(spec, "://")
-	m.Scheme = scheme
+	members.Scheme = scheme
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
 		name, password, _ := strings.Cut(rest[:i], ":")
 		var err1, err2 error
-		m.User, err1 = url.PathUnescape(name)
-		m.Password, err2 = url.PathUnescape(password)
-		if err1 != nil || err2 != nil || m.User == "" {
+		members.User, err1 = url.PathUnescape(name)
+		members.Password, err2 = url.PathUnescape(password)
+		if err1 != nil || err2 != nil || members.User == "" {
 			return Members{}, false
 		}
 		rest = rest[i+1:]
 	}
-	if m.User != "" && m.Password == "" {
-		m.Password = os.Getenv(passwordEnv)
+	if members.User != "" && members.Password == "" {
+		members.Password = os.Getenv(passwordEnv)
 	}
 	for addr := range strings.SplitSeq(rest, ",") {
 		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
@@ -44,9 +44,9 @@ func Parse(spec, passwordEnv string) (m Members, ok bool) {
 		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
 			return Members{}, false
 		}
-		m.Addrs = append(m.Addrs, addr)
+		members.Addrs = append(members.Addrs, addr)
 	}
-	return m, true
+	return members, true
 }
 
 // Size is how many members "process" and "process:members=3" have. ok is false for other texts.
@@ -62,21 +62,21 @@ func Size(spec string) (n int, ok bool) {
 // URLs are the servers as URLs without the login.
 func (m *Members) URLs() []string {
 	out := make([]string, len(m.Addrs))
-	for i, a := range m.Addrs {
-		out[i] = m.Scheme + "://" + a
+	for i, text := range m.Addrs {
+		out[i] = m.Scheme + "://" + text
 	}
 	return out
 }
 
 // Start starts so many servers by start, the first of them on the port and others on free ones, each on its own. What it started is
 // closed again if it fails.
-func Start(members, port int, start func(number, port int) (*server.Child, error)) (g server.Group, err error) {
+func Start(members, port int, start func(number, port int) (*server.Child, error)) (group server.Group, err error) {
 	used := map[int]bool{}
-	for len(g) < members && err == nil {
-		var c *server.Child
-		c, err = start(len(g), port)
+	for len(group) < members && err == nil {
+		var child *server.Child
+		child, err = start(len(group), port)
 		if err == nil {
-			g = append(g, c)
+			group = append(group, child)
 			used[port] = true
 			for used[port] && err == nil { // a server that does not listen yet leaves its port free
 				port, err = server.FreePort(0)
@@ -84,7 +84,7 @@ func Start(members, port int, start func(number, port int) (*server.Child, error
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, g.Close())
+		return nil, errors.Join(err, group.Close())
 	}
-	return g, nil
+	return group, nil
 }

@@ -53,9 +53,9 @@ func (r Reach) Explain(ctx context.Context, err error) error {
 // Within is the scope among entered whose name, or a name that it begins followed by an
 // underscore, is given; and otherwise the name itself.
 func Within(name string, entered []stores.Scope) stores.Scope {
-	for _, s := range entered {
-		if name == string(s) || strings.HasPrefix(name, string(s)+"_") {
-			return s
+	for _, scope := range entered {
+		if name == string(scope) || strings.HasPrefix(name, string(scope)+"_") {
+			return scope
 		}
 	}
 	return stores.Scope(name)

@@ -27,21 +27,21 @@ var reconnect = grpc.ConnectParams{
 }
 
 // Timeout is that of a dial.
-func Timeout(o stores.ConnOptions) time.Duration { return cmp.Or(o.Timeout, DialTimeout) }
+func Timeout(options stores.ConnOptions) time.Duration { return cmp.Or(options.Timeout, DialTimeout) }
 
-// Options dial as o says. Calls fail while there is no connection, as calls to other
+// Options dial as options says. Calls fail while there is no connection, as calls to other
 // stores do.
-func Options(o stores.ConnOptions, encrypted bool) []grpc.DialOption {
-	if wrap := o.Wrap; wrap != nil {
-		o.Wrap = func(c net.Conn) net.Conn { return closer{wrap(c)} }
+func Options(options stores.ConnOptions, encrypted bool) []grpc.DialOption {
+	if wrap := options.Wrap; wrap != nil {
+		options.Wrap = func(conn net.Conn) net.Conn { return closer{wrap(conn)} }
 	}
-	dialer := net.Dialer{Timeout: Timeout(o)}
+	dialer := net.Dialer{Timeout: Timeout(options)}
 	dial := func(ctx context.Context, addr string) (net.Conn, error) {
-		c, err := dialer.DialContext(ctx, "tcp", addr)
+		conn, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return nil, err
 		}
-		return o.Around(c, NewParser(encrypted)), nil
+		return options.Around(conn, NewParser(encrypted)), nil
 	}
 	return []grpc.DialOption{grpc.WithContextDialer(dial), grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(atOnce)}
 }
@@ -49,9 +49,9 @@ func Options(o stores.ConnOptions, encrypted bool) []grpc.DialOption {
 // atOnce makes a call fail while there is no connection. etcd's client waits for one,
 // for as long as its caller does.
 func atOnce(
-	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
-	return invoke(ctx, method, req, reply, cc, append(opts, grpc.WaitForReady(false))...)
+	return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
 }
 
 // closer closes a connection that cannot be written to. gRPC leaves it to its reader
@@ -67,8 +67,8 @@ func (c closer) Commands(n int64) {
 }
 
 // Write implements [net.Conn].
-func (c closer) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
+func (c closer) Write(data []byte) (int, error) {
+	n, err := c.Conn.Write(data)
 	if err != nil {
 		_ = c.Close()
 	}

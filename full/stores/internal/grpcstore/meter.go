@@ -52,11 +52,11 @@ func newHTTP2Parser() *http2Parser {
 }
 
 // Parse reads the next piece of what the client writes.
-func (h *http2Parser) Parse(p []byte) (out stores.Parsed, ok bool) {
-	n := min(len(preface)-h.greeted, len(p))
-	if !bytes.Equal(p[:n], preface[h.greeted:h.greeted+n]) {
+func (h *http2Parser) Parse(data []byte) (out stores.Parsed, ok bool) {
+	n := min(len(preface)-h.greeted, len(data))
+	if !bytes.Equal(data[:n], preface[h.greeted:h.greeted+n]) {
 		return out, false
 	}
 	h.greeted += n
-	return h.Parser.Parse(p[n:])
+	return h.Parser.Parse(data[n:])
 }

@@ -51,8 +51,8 @@ func (s *Settings) Formats() []settings.Setting {
 
 // ComparisonFormats are the names of [render.Comparisons].
 func ComparisonFormats() (out []string) {
-	for _, r := range render.Comparisons() {
-		out = append(out, r.Name)
+	for _, renderer := range render.Comparisons() {
+		out = append(out, renderer.Name)
 	}
 	return out
 }
@@ -73,14 +73,14 @@ func (s *Settings) SearchGates(properties []results.Property) error {
 func (s *Settings) readGates(parse func(string) (compare.Gate, error)) error {
 	s.Gates = nil
 	for _, text := range s.Required {
-		g, err := parse(text)
+		gate, err := parse(text)
 		if err != nil {
 			return s.Wrong("require", err)
 		}
 		if s.Undecided == undecidedPass {
-			g = g.Lenient()
+			gate = gate.Lenient()
 		}
-		s.Gates = append(s.Gates, g)
+		s.Gates = append(s.Gates, gate)
 	}
 	return nil
 }

@@ -45,8 +45,8 @@ type Settings struct {
 }
 
 // New returns the defaults of a command.
-func New(c Command) *Settings {
-	s := &Settings{command: c}
+func New(command Command) *Settings {
+	s := &Settings{command: command}
 	s.Strategies = []string{"core"}
 	s.Policy = "agent-api"
 	s.Instances = 2
@@ -56,7 +56,7 @@ func New(c Command) *Settings {
 	s.Cores = measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}
 	s.From = map[string]*string{}
-	switch c {
+	switch command {
 	case Run:
 		s.Workers = 50
 		s.Strategies = nil
@@ -150,8 +150,8 @@ func (s *Settings) Read(args []string) error {
 
 // Items of lists whose elements may also be separated by commas.
 func Items(lists []string) (out []string) {
-	for _, l := range lists {
-		out = append(out, splitComma(l)...)
+	for _, text := range lists {
+		out = append(out, splitComma(text)...)
 	}
-	return slices.DeleteFunc(out, func(x string) bool { return x == "" })
+	return slices.DeleteFunc(out, func(text string) bool { return text == "" })
 }

@@ -163,11 +163,11 @@ func (s *Settings) rateValue() *settings.Value {
 		if filepath.Ext(text) != ".json" {
 			return nil, nil
 		}
-		f, err := codec.Read(text)
+		file, err := codec.Read(text)
 		if err != nil {
 			return nil, err
 		}
-		rate, err := commonRate(&f)
+		rate, err := commonRate(&file)
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", text, err)
 		}
@@ -179,15 +179,15 @@ func (s *Settings) rateValue() *settings.Value {
 }
 
 // commonRate is the rate that all open loops of a record had.
-func commonRate(f *results.File) (rate float64, err error) {
-	for i := range f.Runs {
-		r := cmp.Or(f.Runs[i].Paced, &f.Runs[i])
-		switch x := r.Params.RatePerS; {
-		case x == 0:
-		case rate != 0 && rate != x:
-			return 0, fmt.Errorf("has open loops at %g and at %g requests per second: give one of them", rate, x)
+func commonRate(file *results.File) (rate float64, err error) {
+	for i := range file.Runs {
+		run := cmp.Or(file.Runs[i].Paced, &file.Runs[i])
+		switch value := run.Params.RatePerS; {
+		case value == 0:
+		case rate != 0 && rate != value:
+			return 0, fmt.Errorf("has open loops at %g and at %g requests per second: give one of them", rate, value)
 		default:
-			rate = x
+			rate = value
 		}
 	}
 	if rate == 0 {
@@ -197,7 +197,7 @@ func commonRate(f *results.File) (rate float64, err error) {
 }
 
 // Issued decides how requests are issued, once the loop of the workload is known.
-func (s *Settings) Issued(w *workloads.Meta, own workloads.Loop) (harness.Load, error) {
+func (s *Settings) Issued(meta *workloads.Meta, own workloads.Loop) (harness.Load, error) {
 	open := own == workloads.Open
 	switch {
 	case s.Loop != "":
@@ -213,8 +213,8 @@ func (s *Settings) Issued(w *workloads.Meta, own workloads.Loop) (harness.Load, 
 	switch {
 	case s.Loop == harness.Both && open:
 		return harness.Load{}, s.Wrong("loop", fmt.Errorf("requests of the workload %s have times of their own: give open, or "+
-			"closed to ignore them", w.Name))
-	case s.Loop == workloads.Open && !open && !w.NeedsTrace && s.Rate == 0:
+			"closed to ignore them", meta.Name))
+	case s.Loop == workloads.Open && !open && !meta.NeedsTrace && s.Rate == 0:
 		return harness.Load{}, s.Wrong("loop", errors.New("an open loop needs a rate: give --rate"))
 	case s.Loop == workloads.Closed && s.Given("rate") && s.Rate > 0:
 		return harness.Load{}, s.Wrong("rate", errors.New("a closed loop has no rate: give --loop open"))
@@ -223,11 +223,11 @@ func (s *Settings) Issued(w *workloads.Meta, own workloads.Loop) (harness.Load, 
 	case s.Loop == workloads.Open:
 		return harness.OpenAt(s.Rate), nil
 	}
-	l := harness.Load{Loop: harness.Both, PerSecond: s.Rate}
+	load := harness.Load{Loop: harness.Both, PerSecond: s.Rate}
 	if s.record.PerSecond == s.Rate {
-		l.From = s.record.From
+		load.From = s.record.From
 	}
-	return l, nil
+	return load, nil
 }
 
 // What --quick stands for.
@@ -271,24 +271,24 @@ func (s *Settings) Budgeted() []settings.Setting {
 }
 
 // look plans the rounds of a run for which nobody gave their number or length.
-func (s *Settings) look(c *measure.Config) {
+func (s *Settings) look(config *measure.Config) {
 	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0
 	if !s.Looking {
 		return
 	}
-	c.Rounds = ranking.LastLook
-	measured := len(c.Strategies)
+	config.Rounds = ranking.LastLook
+	measured := len(config.Strategies)
 	if s.Considers() {
 		measured = min(measured, MostConsidered)
 	}
-	c.Budget = cmp.Or(c.Budget, max(leastBudget, time.Duration(measured)*budgetEach))
+	config.Budget = cmp.Or(config.Budget, max(leastBudget, time.Duration(measured)*budgetEach))
 }
 
 // Expand follows what one setting implies for others. It counts if the other one was not
 // given in a place that ranks as high.
 func (s *Settings) Expand() {
-	if w := replay(); w != nil && s.Trace != "" && s.Rank("trace") > s.Rank("workload") {
-		s.Workload = w.Name
+	if meta := replay(); meta != nil && s.Trace != "" && s.Rank("trace") > s.Rank("workload") {
+		s.Workload = meta.Name
 	}
 	if s.measured() && s.Sweeps() && s.Rounds == 0 {
 		s.Rounds = sweepRounds

@@ -23,50 +23,50 @@ func (s *Settings) Plan() (harness.Plan, error) {
 }
 
 // PlanFor is [Settings.Plan] for these strategies.
-func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
-	p = s.Config.Plan
-	p.Strategies = all
-	p.Archive = s.History
+func (s *Settings) PlanFor(all []strategies.Selection) (plan harness.Plan, err error) {
+	plan = s.Config.Plan
+	plan.Strategies = all
+	plan.Archive = s.History
 	if s.Route != "" {
 		second, err := LookupPolicy(s.Route)
 		if err != nil {
-			return p, s.Wrong("route-policy", err)
+			return plan, s.Wrong("route-policy", err)
 		}
-		p.Second = &second
-		p.Routes = routes
+		plan.Second = &second
+		plan.Routes = routes
 	}
-	p.Policy, err = LookupPolicy(s.Policy)
+	plan.Policy, err = LookupPolicy(s.Policy)
 	if err != nil {
-		return p, s.Wrong("policy", err)
+		return plan, s.Wrong("policy", err)
 	}
-	if s.Considers() && p.Policy.Window.Kind == quota.Standing && !s.Given("workload") && s.Trace == "" {
+	if s.Considers() && plan.Policy.Window.Kind == quota.Standing && !s.Given("workload") && s.Trace == "" {
 		s.Workload = standingWorkload
 	}
-	p.Workload, p.Stream.Options, err = s.Chosen()
+	plan.Workload, plan.Stream.Options, err = s.Chosen()
 	if err != nil {
-		return p, err
+		return plan, err
 	}
 	switch {
 	case s.Given("limit"):
-		p.Policy.Limit = s.Limit
-	case p.Workload.Crosses && listed(p.Policy.Name): // an own policy says what it means
-		p.Policy = strategies.ForCrossings(p.Policy)
+		plan.Policy.Limit = s.Limit
+	case plan.Workload.Crosses && listed(plan.Policy.Name): // an own policy says what it means
+		plan.Policy = strategies.ForCrossings(plan.Policy)
 	}
-	p.Trouble, err = s.planned()
+	plan.Trouble, err = s.planned()
 	if err != nil {
-		return p, err
+		return plan, err
 	}
 	if !s.Given("policy") && !s.Considers() {
-		s.fit(&p)
+		s.fit(&plan)
 	}
-	if err := p.CheckPolicy(); err != nil {
-		return p, s.unfit(&p, err)
+	if err := plan.CheckPolicy(); err != nil {
+		return plan, s.unfit(&plan, err)
 	}
 	err = s.RunGates()
 	if err != nil {
-		return p, err
+		return plan, err
 	}
-	return p, s.CheckStores()
+	return plan, s.CheckStores()
 }
 
 // standingWorkload is the workload for a limit on what is held at the same time: its callers give units back.
@@ -75,54 +75,54 @@ const standingWorkload = "uploads"
 // listed reports whether a policy of that name is registered: then it was
 // not written for this run.
 func listed(name string) bool {
-	return slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == name })
+	return slices.ContainsFunc(quota.Policies(), func(policy quota.Policy) bool { return policy.Name == name })
 }
 
 // Measurement turns the settings into a measurement without stores. Afterwards the settings
 // hold what was worked out, so printing them says what is in force.
-func (s *Settings) Measurement() (c measure.Config, err error) {
+func (s *Settings) Measurement() (config measure.Config, err error) {
 	s.Expand()
 	if err := s.ReadClients(); err != nil {
-		return c, err
+		return config, err
 	}
-	c = s.Config
-	c.Plan, err = s.Plan()
+	config = s.Config
+	config.Plan, err = s.Plan()
 	if err != nil {
-		return c, err
+		return config, err
 	}
-	s.look(&c)
-	if err := c.Complete(); err != nil {
-		return c, exit.With(exit.Usage, err)
+	s.look(&config)
+	if err := config.Complete(); err != nil {
+		return config, exit.With(exit.Usage, err)
 	}
-	info, err := s.Rehearse(&c.Plan)
+	info, err := s.Rehearse(&config.Plan)
 	if err != nil {
-		return c, err
+		return config, err
 	}
-	if _, err := c.CheckReplay(info, measure.MaxDuration); err != nil {
-		return c, exit.With(exit.Usage, err)
+	if _, err := config.CheckReplay(info, measure.MaxDuration); err != nil {
+		return config, exit.With(exit.Usage, err)
 	}
-	c.Load, err = s.Issued(c.Workload, info.Loop)
+	config.Load, err = s.Issued(config.Workload, info.Loop)
 	if err != nil {
-		return c, err
+		return config, err
 	}
-	if err := c.Complete(); err != nil { // the load is known now
-		return c, exit.With(exit.Usage, err)
+	if err := config.Complete(); err != nil { // the load is known now
+		return config, exit.With(exit.Usage, err)
 	}
-	s.Limit = c.Policy.Limit
-	s.Workers = c.Workers
-	s.Life = c.Life
-	s.DecisionTimeout = c.DecisionTimeout
+	s.Limit = config.Policy.Limit
+	s.Workers = config.Workers
+	s.Life = config.Life
+	s.DecisionTimeout = config.DecisionTimeout
 	if !s.Looking { // a duration that is given ends that
-		s.Rounds = c.Rounds
-		s.Duration = c.Duration
+		s.Rounds = config.Rounds
+		s.Duration = config.Duration
 	}
-	return c, nil
+	return config, nil
 }
 
 // Rehearse makes the workload's stream once, to find what is wrong with it or with its trace
 // before anything is started.
-func (s *Settings) Rehearse(p *harness.Plan) (workloads.Info, error) {
-	_, info, err := p.NewStream(1)
+func (s *Settings) Rehearse(plan *harness.Plan) (workloads.Info, error) {
+	_, info, err := plan.NewStream(1)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return info, s.unreadable(file)
 	}

@@ -41,121 +41,121 @@ func LookupPolicy(text string) (quota.Policy, error) {
 	if !ok {
 		return quota.LookupPolicy(text)
 	}
-	b, err := settings.ReadBounded(path)
+	data, err := settings.ReadBounded(path)
 	if err != nil {
 		return quota.Policy{}, err
 	}
-	p, err := readPolicy(b)
+	policy, err := readPolicy(data)
 	if err != nil {
 		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return p, nil
+	return policy, nil
 }
 
 // PolicyText is the policy for people, e.g. "1 e-mail per rolling 1h".
-func PolicyText(p *quota.Policy) string {
-	_, rest, _ := strings.Cut(p.String(), " ")
-	return format.Count(p.Limit) + " " + rest
+func PolicyText(policy *quota.Policy) string {
+	_, rest, _ := strings.Cut(policy.String(), " ")
+	return format.Count(policy.Limit) + " " + rest
 }
 
 // readPolicy is strict: an unknown key is an error. Without a name the policy is
 // called by its text, as one that is written on the command line.
-func readPolicy(b []byte) (quota.Policy, error) {
-	if line := settings.Nested(b); line > 0 {
+func readPolicy(data []byte) (quota.Policy, error) {
+	if line := settings.Nested(data); line > 0 {
 		return quota.Policy{}, fmt.Errorf("line %d: it is nested deeper than %d levels", line, settings.MaxDepth)
 	}
-	var f policyFile
-	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
+	var file policyFile
+	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
 		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil && e.GetToken().Position != nil {
 			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
 		}
 		return quota.Policy{}, fmt.Errorf("not a policy: %s", format.OneLine(err.Error()))
 	}
-	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
-	if f.Window == "" {
-		return p, fmt.Errorf("window is missing: one of %s", format.List(quota.Kinds(), ", ", quota.Kind.String))
+	policy := quota.Policy{Name: file.Name, Doc: file.Doc, Limit: file.Limit, Unit: file.Unit, Costs: file.Costs}
+	if file.Window == "" {
+		return policy, fmt.Errorf("window is missing: one of %s", format.List(quota.Kinds(), ", ", quota.Kind.String))
 	}
-	p.Window.Refill = f.Refill
+	policy.Window.Refill = file.Refill
 	var err error
-	err = p.Window.Kind.UnmarshalText([]byte(f.Window))
+	err = policy.Window.Kind.UnmarshalText([]byte(file.Window))
 	if err != nil {
-		return p, err
+		return policy, err
 	}
 	for _, x := range []struct {
 		text string
 		to   *time.Duration
-	}{{f.Length, &p.Window.Length}, {f.Hold, &p.Hold}} {
+	}{{file.Length, &policy.Window.Length}, {file.Hold, &policy.Hold}} {
 		if x.text == "" {
 			continue
 		}
 		*x.to, err = quota.ParseLength(x.text)
 		if err != nil {
-			return p, err
+			return policy, err
 		}
 	}
-	p.Window.Location, err = quota.ParseZone(f.Location)
+	policy.Window.Location, err = quota.ParseZone(file.Location)
 	if err != nil {
-		return p, err
+		return policy, err
 	}
-	if p.Name == "" {
-		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
+	if policy.Name == "" {
+		policy.Name = strings.ReplaceAll(policy.Text(), " ", "-")
 	}
-	return p, p.Validate()
+	return policy, policy.Validate()
 }
 
 // fit chooses the policy of a plan for which nobody did. Of strategies that are named, it is the
 // one of the likely policies under which most can run. The members of a set keep that of the
 // plan, and those that serve none of its kind have it as one of a kind that they serve.
-func (s *Settings) fit(p *harness.Plan) {
-	usual := p.Policy
+func (s *Settings) fit(plan *harness.Plan) {
+	usual := plan.Policy
 	s.usual = usual
-	most := s.running(p, usual, p.Strategies)
+	most := s.running(plan, usual, plan.Strategies)
 	named := func(word string) bool {
 		name, _, _ := strings.Cut(word, ":")
 		return !strategies.IsSet(word) && !strings.Contains(name, "=") // which a further option has
 	}
 	if most > 0 && !slices.ContainsFunc(Items(s.Strategies), named) {
-		s.fitEach(p)
+		s.fitEach(plan)
 		return
 	}
-	for _, policy := range strategies.PoliciesToTry(usual, p.Strategies) {
-		if n := s.running(p, policy, p.Strategies); n > most {
+	for _, policy := range strategies.PoliciesToTry(usual, plan.Strategies) {
+		if n := s.running(plan, policy, plan.Strategies); n > most {
 			most = n
-			p.Policy = policy
+			plan.Policy = policy
 		}
 	}
-	s.Policy = p.Policy.Name
+	s.Policy = plan.Policy.Name
 	if s.Policy != usual.Name {
-		s.Chose = "no --policy was given: using --policy " + format.Quoted(p.Policy.Text())
+		s.Chose = "no --policy was given: using --policy " + format.Quoted(plan.Policy.Text())
 	}
 }
 
 // fitEach gives strategies that cannot run under the plan's policy others of the same limit. A
 // sweep and a comparison try all under one.
-func (s *Settings) fitEach(p *harness.Plan) {
+func (s *Settings) fitEach(plan *harness.Plan) {
 	if s.measured() && s.Sweeps() || s.Against != "" {
 		return
 	}
 	policies := map[string]quota.Policy{}
-	for _, sel := range p.Strategies {
+	for _, sel := range plan.Strategies {
 		one := []strategies.Selection{sel}
-		all := strategies.PoliciesToTry(p.Policy, one)
-		i := slices.IndexFunc(all, func(x quota.Policy) bool {
-			return x.Limit == p.Policy.Limit && slices.Equal(x.Costs, p.Policy.Costs) && s.running(p, x, one) > 0
+		all := strategies.PoliciesToTry(plan.Policy, one)
+		i := slices.IndexFunc(all, func(policy quota.Policy) bool {
+			return policy.Limit == plan.Policy.Limit && slices.Equal(policy.Costs, plan.Policy.Costs) && s.running(plan, policy, one) > 0
 		})
 		if i > 0 {
 			policies[sel.String()] = all[i]
 		}
 	}
 	if len(policies) > 0 {
-		p.Policies = policies
+		plan.Policies = policies
 		s.Policy = ""
 	}
 }
 
 // running is how many of the strategies can run in the plan under that policy.
-func (s *Settings) running(p *harness.Plan, policy quota.Policy, all []strategies.Selection) (n int) {
-	q := *p
+func (s *Settings) running(plan *harness.Plan, policy quota.Policy, all []strategies.Selection) (n int) {
+	q := *plan
 	q.Policy = policy
 	for _, sel := range all {
 		if q.CheckPolicy() == nil && q.CannotRun(sel, s.mode(), q.CrossesWindows()) == nil {
@@ -175,19 +175,19 @@ func (s *Settings) mode() strategies.Mode {
 // Instead is a command that tries a strategy which the plan's policy or workload keeps from
 // running: this one with others, or "" if those are not the cause. Cannot says why a plan cannot
 // run the strategy.
-func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot func(*harness.Plan) error) string {
-	base := p.Policy
+func (s *Settings) Instead(plan *harness.Plan, sel strategies.Selection, cannot func(*harness.Plan) error) string {
+	base := plan.Policy
 	if !s.Given("policy") {
 		base = s.usual
 	}
-	others := slices.DeleteFunc(workloads.All(), func(w *workloads.Meta) bool { return w.NeedsTrace || w == p.Workload })
-	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
+	others := slices.DeleteFunc(workloads.All(), func(meta *workloads.Meta) bool { return meta.NeedsTrace || meta == plan.Workload })
+	for _, meta := range append([]*workloads.Meta{plan.Workload}, others...) {
 		for _, policy := range strategies.PoliciesToTry(base, []strategies.Selection{sel}) {
-			q := *p
+			q := *plan
 			q.Policy = policy
-			q.Workload = w
+			q.Workload = meta
 			if q.CheckPolicy() == nil && cannot(&q) == nil {
-				return s.line(sel, p, &q)
+				return s.line(sel, plan, &q)
 			}
 		}
 	}
@@ -207,10 +207,10 @@ func (s *Settings) Elsewhere(sel strategies.Selection) string {
 }
 
 // unfit is the error of a plan whose policy does not go with its workload.
-func (s *Settings) unfit(p *harness.Plan, err error) error {
-	for _, sel := range p.Strategies {
+func (s *Settings) unfit(plan *harness.Plan, err error) error {
+	for _, sel := range plan.Strategies {
 		cannot := func(q *harness.Plan) error { return q.CannotRun(sel, s.mode(), q.CrossesWindows()) }
-		if line := s.Instead(p, sel, cannot); line != "" {
+		if line := s.Instead(plan, sel, cannot); line != "" {
 			return exit.Usagef("%w; this works: %s", err, line)
 		}
 	}

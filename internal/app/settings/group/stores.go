@@ -26,32 +26,32 @@ type storeChoice struct {
 func (s *Settings) Stores(kinds ...string) []settings.Setting {
 	var table []settings.Setting
 	var passwords []string
-	for _, d := range stores.Drivers() {
-		from := d.Default
+	for _, driver := range stores.Drivers() {
+		from := driver.Default
 		if s.command == Sim || s.command == Own {
 			from = "" // a store in this process, or none
 		}
-		s.From[d.Name] = &from
-		if kinds != nil && !slices.Contains(kinds, d.Name) {
+		s.From[driver.Name] = &from
+		if kinds != nil && !slices.Contains(kinds, driver.Name) {
 			continue
 		}
-		if s.command == Own && d.URLs == "" { // users have none of their own
+		if s.command == Own && driver.URLs == "" { // users have none of their own
 			continue
 		}
-		s.kinds = append(s.kinds, d.Name)
-		if d.PasswordEnv != "" {
-			passwords = append(passwords, d.PasswordEnv)
+		s.kinds = append(s.kinds, driver.Name)
+		if driver.PasswordEnv != "" {
+			passwords = append(passwords, driver.PasswordEnv)
 		}
-		if !d.HasFlag() {
+		if !driver.HasFlag() {
 			continue
 		}
-		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
+		table = append(table, settings.Setting{Name: driver.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
 			Common:       true,
-			PasswordFrom: d.PasswordEnv,
-			Complete: cobra.FixedCompletions(by(s, choices(d, ""), map[Command][]cobra.Completion{Own: nil}),
+			PasswordFrom: driver.PasswordEnv,
+			Complete: cobra.FixedCompletions(by(s, choices(driver, ""), map[Command][]cobra.Completion{Own: nil}),
 				settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
-			Doc: by(s, d.Title+": "+d.Forms()+", or as "+StoreVariable(d.Name)+" says", texts{
-				Own: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + StoreVariable(d.Name) + " says",
+			Doc: by(s, driver.Title+": "+driver.Forms()+", or as "+StoreVariable(driver.Name)+" says", texts{
+				Own: "`URL` of a " + driver.Title + " of yours (" + driver.URLs + "), or as " + StoreVariable(driver.Name) + " says",
 				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 			})})
 	}
@@ -68,21 +68,21 @@ func StoreVariable(driver string) string { return "QUOTABENCH_" + strings.ToUppe
 // FromEnvironment takes stores from the environment that neither a flag nor a configuration
 // file names. Those are for commands that use real stores.
 func (s *Settings) FromEnvironment() error {
-	for _, d := range stores.Drivers() {
-		name := StoreVariable(d.Name)
+	for _, driver := range stores.Drivers() {
+		name := StoreVariable(driver.Name)
 		v := os.Getenv(name)
-		named := slices.ContainsFunc(s.Named, func(text string) bool { return strings.HasPrefix(text, d.Name+"=") })
-		if s.command == Sim || !slices.Contains(s.kinds, d.Name) || v == "" || s.Given(d.Name) || named {
+		named := slices.ContainsFunc(s.Named, func(text string) bool { return strings.HasPrefix(text, driver.Name+"=") })
+		if s.command == Sim || !slices.Contains(s.kinds, driver.Name) || v == "" || s.Given(driver.Name) || named {
 			continue
 		}
 		if s.command == Own && !strings.Contains(v, "://") { // words such as process name no server of others
 			continue
 		}
-		if !d.HasFlag() {
-			s.Named = append(s.Named, d.Name+"="+v)
+		if !driver.HasFlag() {
+			s.Named = append(s.Named, driver.Name+"="+v)
 			continue
 		}
-		if err := s.SetFrom(name, d.Name, v); err != nil {
+		if err := s.SetFrom(name, driver.Name, v); err != nil {
 			return err
 		}
 	}
@@ -99,22 +99,22 @@ func (s *Settings) Specs() ([]stores.Spec, error) {
 		return nil, s.Wrong("store", err)
 	}
 	var specs []stores.Spec
-	for _, d := range stores.Drivers() {
-		again := slices.ContainsFunc(named, func(x stores.Spec) bool { return x.Name == d.Name })
-		from := *s.From[d.Name]
+	for _, driver := range stores.Drivers() {
+		again := slices.ContainsFunc(named, func(spec stores.Spec) bool { return spec.Name == driver.Name })
+		from := *s.From[driver.Name]
 		switch {
-		case again && s.Given(d.Name):
-			return nil, s.Wrong("store", fmt.Errorf("%s is given by --%s already", d.Name, d.Name))
-		case from == "" && s.Given(d.Name):
-			return nil, exit.With(exit.Usage, d.Refuse(""))
+		case again && s.Given(driver.Name):
+			return nil, s.Wrong("store", fmt.Errorf("%s is given by --%s already", driver.Name, driver.Name))
+		case from == "" && s.Given(driver.Name):
+			return nil, exit.With(exit.Usage, driver.Refuse(""))
 		case from != "" && !again:
 			// A configuration file may hold all defaults.
-			specs = append(specs, stores.Spec{Name: d.Name, From: from, Optional: !s.Given(d.Name) || from == d.Default})
+			specs = append(specs, stores.Spec{Name: driver.Name, From: from, Optional: !s.Given(driver.Name) || from == driver.Default})
 		}
 	}
 	specs = append(specs, named...)
-	for _, x := range specs {
-		if _, err := stores.DriverOf(x.Name); err != nil {
+	for _, spec := range specs {
+		if _, err := stores.DriverOf(spec.Name); err != nil {
 			return nil, s.Wrong("store", err)
 		}
 	}
@@ -128,9 +128,9 @@ func (s *Settings) CheckStores() error {
 }
 
 // choices are the words that a driver takes, and how URLs begin.
-func choices(d *stores.Driver, before string) (out []cobra.Completion) {
-	for _, c := range d.Choices {
-		out = append(out, cobra.CompletionWithDesc(before+c.Word, c.Doc))
+func choices(driver *stores.Driver, before string) (out []cobra.Completion) {
+	for _, choice := range driver.Choices {
+		out = append(out, cobra.CompletionWithDesc(before+choice.Word, choice.Doc))
 	}
 	return out
 }
@@ -138,12 +138,12 @@ func choices(d *stores.Driver, before string) (out []cobra.Completion) {
 // completeNamedStore offers NAME= and then what the driver of the name takes.
 func completeNamedStore(_ *cobra.Command, _ []string, typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 	name, _, named := strings.Cut(typed, "=")
-	if d, err := stores.DriverOf(name); named && err == nil {
-		out = choices(d, name+"=")
+	if driver, err := stores.DriverOf(name); named && err == nil {
+		out = choices(driver, name+"=")
 	}
-	for _, d := range stores.Drivers() {
+	for _, driver := range stores.Drivers() {
 		if !named {
-			out = append(out, d.Name+"=", d.Name+".")
+			out = append(out, driver.Name+"=", driver.Name+".")
 		}
 	}
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace

@@ -38,9 +38,9 @@ func (s *Settings) Stream() []settings.Setting {
 
 // replay is the workload that --trace asks for; nil if none is registered.
 func replay() *workloads.Meta {
-	for _, w := range workloads.All() {
-		if w.NeedsTrace && w.Takes(traceOption) {
-			return w
+	for _, meta := range workloads.All() {
+		if meta.NeedsTrace && meta.Takes(traceOption) {
+			return meta
 		}
 	}
 	return nil
@@ -48,44 +48,44 @@ func replay() *workloads.Meta {
 
 // workloadOptions are those of the workload with the name.
 func workloadOptions(name string) ([]quota.Option, error) {
-	w, err := workloads.Lookup(name)
+	meta, err := workloads.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	return w.Options, nil
+	return meta.Options, nil
 }
 
 // named reads --workload, and whatever --trace adds to it. Values of options are not looked at.
-func (s *Settings) named() (w *workloads.Meta, given quota.Options, err error) {
+func (s *Settings) named() (meta *workloads.Meta, given quota.Options, err error) {
 	one, err := options.One(s.Workload, "workload", workloadOptions)
 	if err == nil {
-		w, err = workloads.Lookup(one.Name)
+		meta, err = workloads.Lookup(one.Name)
 	}
 	switch {
 	case err != nil:
 		return nil, nil, s.Wrong("workload", err)
 	case s.Trace == "":
-		return w, one.Given, nil
-	case !w.Takes(traceOption):
-		return nil, nil, s.Wrong("trace", fmt.Errorf("the workload %s replays no trace: leave one of the two out", w.Name))
+		return meta, one.Given, nil
+	case !meta.Takes(traceOption):
+		return nil, nil, s.Wrong("trace", fmt.Errorf("the workload %s replays no trace: leave one of the two out", meta.Name))
 	}
 	if other, twice := one.Given[traceOption]; twice && other != s.Trace {
 		return nil, nil, s.Wrong("trace", errors.New("--workload names a trace as well: give one of them"))
 	}
 	one.Given[traceOption] = s.Trace
-	return w, one.Given, nil
+	return meta, one.Given, nil
 }
 
 // Chosen is the workload with the options that were given for it.
-func (s *Settings) Chosen() (w *workloads.Meta, given quota.Options, err error) {
-	w, given, err = s.named()
+func (s *Settings) Chosen() (meta *workloads.Meta, given quota.Options, err error) {
+	meta, given, err = s.named()
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := quota.Complete(w.Options, given); err != nil {
-		return nil, nil, s.Wrong("workload", fmt.Errorf("%s: %w", w.Name, err))
+	if _, err := quota.Complete(meta.Options, given); err != nil {
+		return nil, nil, s.Wrong("workload", fmt.Errorf("%s: %w", meta.Name, err))
 	}
-	return w, given, nil
+	return meta, given, nil
 }
 
 // SpeaksOf reports whether --workload gives the option, or --trace does.
@@ -99,16 +99,16 @@ func (s *Settings) SpeaksOf(option string) bool {
 }
 
 // AdoptWorkload takes the workload of a configuration, except for what is given.
-func (s *Settings) AdoptWorkload(w *workloads.Meta, own quota.Options) error {
+func (s *Settings) AdoptWorkload(meta *workloads.Meta, own quota.Options) error {
 	switch {
 	case s.Trace != "":
 		return nil
 	case !s.Given("workload"):
-		s.Workload = options.Text(w.Name, w.Options, own)
+		s.Workload = options.Text(meta.Name, meta.Options, own)
 		return nil
 	}
 	named, given, err := s.named()
-	if err != nil || named != w {
+	if err != nil || named != meta {
 		return err
 	}
 	all := maps.Clone(own)
@@ -116,7 +116,7 @@ func (s *Settings) AdoptWorkload(w *workloads.Meta, own quota.Options) error {
 		all = quota.Options{}
 	}
 	maps.Copy(all, given)
-	s.Workload = options.Text(w.Name, w.Options, all)
+	s.Workload = options.Text(meta.Name, meta.Options, all)
 	return nil
 }
 
@@ -145,8 +145,8 @@ func completeWorkloads(_ *cobra.Command, _ []string, typed string) ([]cobra.Comp
 		return completeOptions(declared, name+":"+list[:last], list[last:]), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	var out []cobra.Completion
-	for _, m := range workloads.All() {
-		out = append(out, cobra.CompletionWithDesc(m.Name, m.Doc))
+	for _, meta := range workloads.All() {
+		out = append(out, cobra.CompletionWithDesc(meta.Name, meta.Doc))
 	}
 	return out, settings.NoFiles
 }
@@ -155,13 +155,13 @@ func completeWorkloads(_ *cobra.Command, _ []string, typed string) ([]cobra.Comp
 func completeOptions(declared []quota.Option, done, part string) []cobra.Completion {
 	name, _, inValue := strings.Cut(part, "=")
 	var out []cobra.Completion
-	for _, o := range declared {
+	for _, option := range declared {
 		switch {
 		case !inValue:
-			out = append(out, cobra.CompletionWithDesc(done+o.Name+"=", strings.ReplaceAll(o.Doc, "`", "")))
-		case o.Name == name:
-			for _, v := range offered(o) {
-				out = append(out, done+o.Name+"="+v)
+			out = append(out, cobra.CompletionWithDesc(done+option.Name+"=", strings.ReplaceAll(option.Doc, "`", "")))
+		case option.Name == name:
+			for _, text := range offered(option) {
+				out = append(out, done+option.Name+"="+text)
 			}
 		}
 	}
@@ -169,14 +169,14 @@ func completeOptions(declared []quota.Option, done, part string) []cobra.Complet
 }
 
 // offered are values of an option, or how they begin.
-func offered(o quota.Option) []string {
+func offered(option quota.Option) []string {
 	switch {
-	case len(o.Values) > 0:
-		return o.Values
-	case len(o.Offer) > 0:
-		return o.Offer
-	case o.Type == "bool":
+	case len(option.Values) > 0:
+		return option.Values
+	case len(option.Offer) > 0:
+		return option.Offer
+	case option.Type == "bool":
 		return []string{"true", "false"}
 	}
-	return []string{o.Default}
+	return []string{option.Default}
 }

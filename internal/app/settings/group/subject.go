@@ -120,8 +120,8 @@ func splitComma(text string) []string {
 // CompletePolicies offers the registered policies.
 func CompletePolicies(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
-	for _, p := range quota.Policies() {
-		out = append(out, cobra.CompletionWithDesc(p.Name, PolicyText(&p)))
+	for _, policy := range quota.Policies() {
+		out = append(out, cobra.CompletionWithDesc(policy.Name, PolicyText(&policy)))
 	}
 	return out, settings.NoFiles
 }
@@ -138,21 +138,21 @@ func CompleteStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 	}
 	name, option, inOptions := strings.Cut(part, ":")
 	if inOptions {
-		m, err := strategies.Lookup(name)
+		meta, err := strategies.Lookup(name)
 		if err != nil {
 			return nil, settings.NoFiles
 		}
-		return completeOptions(m.Options, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+		return completeOptions(meta.Options, done+name+":", option), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	out := []cobra.Completion{
 		cobra.CompletionWithDesc(done+"core", "a few well-known ones"),
 		cobra.CompletionWithDesc(done+"all", "every strategy that can run"),
 	}
-	for _, m := range strategies.All() {
-		out = append(out, cobra.CompletionWithDesc(done+m.Name, m.Doc))
+	for _, meta := range strategies.All() {
+		out = append(out, cobra.CompletionWithDesc(done+meta.Name, meta.Doc))
 	}
-	if m := lastWithOptions(done); m != nil {
-		out = append(out, completeOptions(m.Options, done, part)...)
+	if meta := lastWithOptions(done); meta != nil {
+		out = append(out, completeOptions(meta.Options, done, part)...)
 	}
 	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
@@ -162,11 +162,11 @@ func lastWithOptions(list string) *strategies.Meta {
 	parts := strings.Split(strings.TrimSuffix(list, ","), ",")
 	for _, part := range slices.Backward(parts) {
 		if name, _, ok := strings.Cut(part, ":"); ok && !strings.Contains(name, "=") {
-			m, err := strategies.Lookup(name)
+			meta, err := strategies.Lookup(name)
 			if err != nil {
 				return nil
 			}
-			return m
+			return meta
 		}
 		if !strings.Contains(part, "=") {
 			return nil

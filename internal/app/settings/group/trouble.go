@@ -40,8 +40,8 @@ func (s *Settings) Deadline() []settings.Setting {
 // planned is what is to go wrong.
 func (s *Settings) planned() (trouble.List, error) {
 	all, err := trouble.ParseAll(s.Troubles)
-	for _, e := range all.Of(trouble.Outage, trouble.Network) {
-		if _, unknown := stores.DriverOf(e.Where.Name); err == nil {
+	for _, event := range all.Of(trouble.Outage, trouble.Network) {
+		if _, unknown := stores.DriverOf(event.Where.Name); err == nil {
 			err = unknown
 		}
 	}
@@ -58,8 +58,8 @@ func (s *Settings) Simulated() []settings.Setting { return []settings.Setting{s.
 func (s *Settings) Connected() []settings.Setting {
 	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
 		func(text string) (func(), error) {
-			c, err := measure.ParseCores(text)
-			return func() { s.Cores = c }, err
+			cores, err := measure.ParseCores(text)
+			return func() { s.Cores = cores }, err
 		})
 	return []settings.Setting{
 		s.client(),

@@ -21,24 +21,24 @@ const (
 // needs are those of each column. A heading above columns widens the last of them.
 func (g *Grid) needs() []needs {
 	out := make([]needs, len(g.Columns))
-	for i, c := range g.Columns {
+	for i, column := range g.Columns {
 		cells := 0
 		pieces := 0
-		for _, r := range g.Rows {
-			if !r.Rule {
-				cells = max(cells, TextWidth(r.Cells[i]))
-				pieces = max(pieces, longestPiece(r.Cells[i]))
+		for _, row := range g.Rows {
+			if !row.Rule {
+				cells = max(cells, TextWidth(row.Cells[i]))
+				pieces = max(pieces, longestPiece(row.Cells[i]))
 			}
 		}
-		if !c.Flexible {
+		if !column.Flexible {
 			pieces = cells
 		}
-		title := TextWidth(c.Title)
-		word := TextWidth(strings.Join(strings.Fields(c.Title), "\n"))
+		title := TextWidth(column.Title)
+		word := TextWidth(strings.Join(strings.Fields(column.Title), "\n"))
 		n := &out[i]
 		n[natural] = max(cells, title)
-		if c.Flexible {
-			n[minimum] = min(n[natural], max(c.Minimum, pieces, word))
+		if column.Flexible {
+			n[minimum] = min(n[natural], max(column.Minimum, pieces, word))
 			n[titled] = n[minimum]
 		} else {
 			n[minimum] = n[natural]

@@ -61,15 +61,15 @@ func (g *Grid) Compact() {
 		if !g.Columns[i].Optional {
 			continue
 		}
-		empty := !slices.ContainsFunc(g.Rows, func(r Row) bool { return !r.Rule && r.Cells[i] != "" })
+		empty := !slices.ContainsFunc(g.Rows, func(row Row) bool { return !row.Rule && row.Cells[i] != "" })
 		for j := range g.Rows {
-			r := &g.Rows[j]
+			row := &g.Rows[j]
 			switch {
-			case r.Rule:
+			case row.Rule:
 			case empty:
-				r.Cells = slices.Delete(r.Cells, i, i+1)
-			case r.Cells[i] == "":
-				r.Cells[i] = "-"
+				row.Cells = slices.Delete(row.Cells, i, i+1)
+			case row.Cells[i] == "":
+				row.Cells[i] = "-"
 			}
 		}
 		if empty {
@@ -84,14 +84,14 @@ func (g *Grid) of(columns []int) *Grid {
 	for _, i := range columns {
 		out.Columns = append(out.Columns, g.Columns[i])
 	}
-	for j, r := range g.Rows {
-		out.Rows[j] = r
-		if r.Rule {
+	for j, row := range g.Rows {
+		out.Rows[j] = row
+		if row.Rule {
 			continue
 		}
 		out.Rows[j].Cells = nil
 		for _, i := range columns {
-			out.Rows[j].Cells = append(out.Rows[j].Cells, r.Cells[i])
+			out.Rows[j].Cells = append(out.Rows[j].Cells, row.Cells[i])
 		}
 	}
 	return out
@@ -99,49 +99,49 @@ func (g *Grid) of(columns []int) *Grid {
 
 // Table renders a grid. If not all columns fit next to each other, further ones follow below,
 // next to the first column again.
-func (p Page) Table(g *Grid) []string {
-	g.Compact()
+func (p Page) Table(grid *Grid) []string {
+	grid.Compact()
 	var out []string
-	for i, columns := range g.panels(p.Cells()) {
+	for i, columns := range grid.panels(p.Cells()) {
 		if i > 0 {
 			out = append(out, "")
 		}
-		out = append(out, g.of(columns).panel(p)...)
+		out = append(out, grid.of(columns).panel(p)...)
 	}
 	return out
 }
 
 // panel renders a grid whose columns fit next to each other.
-func (g *Grid) panel(p Page) []string {
-	widths, _ := fit(g.needs(), p.Cells())
+func (g *Grid) panel(page Page) []string {
+	widths, _ := fit(g.needs(), page.Cells())
 	var out []string
 	titles := make([]string, len(g.Columns))
-	for i, c := range g.Columns {
-		titles[i] = c.Title
+	for i, column := range g.Columns {
+		titles[i] = column.Title
 	}
-	if l := g.headings(widths); l != "" {
-		out = append(out, p.Paint(Faint, l))
+	if text := g.headings(widths); text != "" {
+		out = append(out, page.Paint(Faint, text))
 	}
-	for _, l := range g.block(Page{}, titles, widths, true) {
-		out = append(out, p.Paint(Faint, l))
+	for _, text := range g.block(Page{}, titles, widths, true) {
+		out = append(out, page.Paint(Faint, text))
 	}
 	total := -columnGap
 	for _, w := range widths {
 		total += w + columnGap
 	}
-	rule := p.Paint(Faint, strings.Repeat("─", total))
+	rule := page.Paint(Faint, strings.Repeat("─", total))
 	if len(g.Rows) == 0 || g.Rows[0].Heading == "" {
 		out = append(out, rule)
 	}
-	for _, r := range g.Rows {
+	for _, row := range g.Rows {
 		switch {
-		case r.Heading != "":
-			rest := strings.Repeat("─", max(2, total-4-uniseg.StringWidth(r.Heading)))
-			out = append(out, p.Paint(Faint, "── ")+p.Paint(r.Tone, r.Heading)+p.Paint(Faint, " "+rest))
-		case r.Rule:
+		case row.Heading != "":
+			rest := strings.Repeat("─", max(2, total-4-uniseg.StringWidth(row.Heading)))
+			out = append(out, page.Paint(Faint, "── ")+page.Paint(row.Tone, row.Heading)+page.Paint(Faint, " "+rest))
+		case row.Rule:
 			out = append(out, rule)
 		default:
-			out = append(out, g.block(p, r.Cells, widths, false)...)
+			out = append(out, g.block(page, row.Cells, widths, false)...)
 		}
 	}
 	return out
@@ -162,7 +162,7 @@ func (g *Grid) spans(each func(from, to int, over string)) {
 
 // headings renders the line above the titles; empty for none.
 func (g *Grid) headings(widths []int) string {
-	var b strings.Builder
+	var builder strings.Builder
 	at := 0
 	starts := make([]int, len(widths)+1)
 	for i, w := range widths {
@@ -172,30 +172,30 @@ func (g *Grid) headings(widths []int) string {
 		if over == "" {
 			return
 		}
-		b.WriteString(strings.Repeat(" ", starts[from]-at))
+		builder.WriteString(strings.Repeat(" ", starts[from]-at))
 		width := starts[to] - columnGap - starts[from]
 		left := (width - uniseg.StringWidth(over) - 2) / 2
 		line := strings.Repeat("┈", max(0, left)) + " " + over + " "
-		b.WriteString(line + strings.Repeat("┈", max(0, width-uniseg.StringWidth(line))))
+		builder.WriteString(line + strings.Repeat("┈", max(0, width-uniseg.StringWidth(line))))
 		at = starts[from] + max(width, uniseg.StringWidth(line))
 	})
-	return strings.TrimRight(b.String(), " ")
+	return strings.TrimRight(builder.String(), " ")
 }
 
 // block renders one row, on as many lines as its tallest cell takes. Titles end
 // on the same line, other cells begin on the same line.
-func (g *Grid) block(p Page, cells []string, widths []int, bottom bool) []string {
+func (g *Grid) block(page Page, cells []string, widths []int, bottom bool) []string {
 	wrapped := make([][]string, len(cells))
 	height := 1
-	for i, c := range cells {
-		for _, l := range strings.Split(c, "\n") {
+	for i, text := range cells {
+		for _, l := range strings.Split(text, "\n") {
 			wrapped[i] = append(wrapped[i], Wrap(l, widths[i])...)
 		}
 		height = max(height, len(wrapped[i]))
 	}
 	out := make([]string, height)
 	for line := range out {
-		var b strings.Builder
+		var builder strings.Builder
 		pending := 0 // blanks that are written if something follows
 		for i, c := range cells {
 			if i > 0 {
@@ -222,16 +222,16 @@ func (g *Grid) block(p Page, cells []string, widths []int, bottom bool) []string
 			if t := g.Columns[i].Tone; t != nil && !bottom {
 				tone = t(c)
 			}
-			b.WriteString(strings.Repeat(" ", pending) + p.Paint(tone, text))
+			builder.WriteString(strings.Repeat(" ", pending) + page.Paint(tone, text))
 			pending = pad
 		}
-		out[line] = b.String()
+		out[line] = builder.String()
 	}
 	return out
 }
 
 // Beside renders texts in columns next to each other, each flush left.
 func Beside(cells []string, widths []int) []string {
-	g := Grid{Columns: slices.Repeat([]Column{{Left: true}}, len(cells))}
-	return g.block(Page{}, cells, widths, false)
+	grid := Grid{Columns: slices.Repeat([]Column{{Left: true}}, len(cells))}
+	return grid.block(Page{}, cells, widths, false)
 }

@@ -36,11 +36,11 @@ var sequences = [...]string{Plain: "", Faint: "\x1b[2m", Strong: "\x1b[1m", Good
 const reset = "\x1b[0m"
 
 // Paint marks a text, which is made visible first: no name can mark itself.
-func (p Page) Paint(t Tone, text string) string {
-	if !p.Colour || t == Plain || text == "" {
+func (p Page) Paint(tone Tone, text string) string {
+	if !p.Colour || tone == Plain || text == "" {
 		return p.visible(text)
 	}
-	return sequences[t] + p.visible(text) + reset
+	return sequences[tone] + p.visible(text) + reset
 }
 
 // visible is what a terminal shows of a text. Without colour all of a page is made
@@ -64,22 +64,22 @@ func (p Page) Title(text string) []string {
 	if !p.Colour {
 		return out
 	}
-	for i, l := range out {
+	for i, text := range out {
 		name := 0
 		if i == 0 {
-			name = len(titleName(l))
+			name = len(titleName(text))
 		}
-		out[i] = p.Paint(Strong, l[:name]) + p.Paint(Faint, l[name:])
+		out[i] = p.Paint(Strong, text[:name]) + p.Paint(Faint, text[name:])
 	}
 	return out
 }
 
 // titleName is the beginning of a title in capital letters.
-func titleName(s string) string {
-	if i := strings.IndexFunc(s, unicode.IsLower); i >= 0 {
-		s = s[:strings.LastIndex(s[:i], " ")+1]
+func titleName(text string) string {
+	if i := strings.IndexFunc(text, unicode.IsLower); i >= 0 {
+		text = text[:strings.LastIndex(text[:i], " ")+1]
 	}
-	return strings.TrimRight(s, " ")
+	return strings.TrimRight(text, " ")
 }
 
 // Paragraph wraps text under a heading; see [Paragraph].
@@ -89,7 +89,7 @@ func (p Page) Paragraph(head, text string) []string {
 
 // Painted is a text in which all but the marks of tones is as visible makes it.
 func Painted(text string, visible func(string) string) string {
-	var b strings.Builder
+	var builder strings.Builder
 	for text != "" {
 		next := len(text)
 		mark := ""
@@ -99,8 +99,8 @@ func Painted(text string, visible func(string) string) string {
 				mark = s
 			}
 		}
-		b.WriteString(visible(text[:next]) + mark)
+		builder.WriteString(visible(text[:next]) + mark)
 		text = text[next+len(mark):]
 	}
-	return b.String()
+	return builder.String()
 }

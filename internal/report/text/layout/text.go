@@ -8,9 +8,9 @@ import (
 )
 
 // TextWidth is the width in cells of the widest line.
-func TextWidth(s string) int {
+func TextWidth(text string) int {
 	w := 0
-	for _, l := range strings.Split(s, "\n") {
+	for _, l := range strings.Split(text, "\n") {
 		w = max(w, uniseg.StringWidth(l))
 	}
 	return w
@@ -20,16 +20,16 @@ func TextWidth(s string) int {
 // break at a space, which it drops, but not before a percent sign, or after a
 // comma, a colon or a slash, but not within a number, or after or before one letter ("n/m", "requests/s"); failing that
 // after an equals sign, and anywhere only if there is none.
-func Wrap(s string, width int) []string { return Fold(s, width, uniseg.StringWidth) }
+func Wrap(text string, width int) []string { return Fold(text, width, uniseg.StringWidth) }
 
 // Fold is like [Wrap], by any width of characters.
-func Fold[N ~int | ~float64](s string, width N, of func(character string) N) (out []string) {
+func Fold[N ~int | ~float64](text string, width N, of func(character string) N) (out []string) {
 	for {
 		var used N
 		var cut, soft, weak int
 		whole := true
-		walk(s, func(at, end, _ int, place place) bool {
-			w := of(s[at:end])
+		walk(text, func(at, end, _ int, place place) bool {
+			w := of(text[at:end])
 			if used > 0 && used+w > width { // the widest of characters has to fit
 				whole = false
 				if place == dropped {
@@ -50,11 +50,11 @@ func Fold[N ~int | ~float64](s string, width N, of func(character string) N) (ou
 			return true
 		})
 		if whole {
-			return append(out, s)
+			return append(out, text)
 		}
 		cut = cmp.Or(soft, weak, cut)
-		out = append(out, strings.TrimRight(s[:cut], " "))
-		s = strings.TrimLeft(s[cut:], " ")
+		out = append(out, strings.TrimRight(text[:cut], " "))
+		text = strings.TrimLeft(text[cut:], " ")
 	}
 }
 
@@ -70,12 +70,12 @@ const (
 
 // walk goes over the characters of a line, with where each begins and ends in bytes,
 // its width in cells, and whether the line can end there, until each returns false.
-func walk(s string, each func(at, end, width int, place place) bool) {
+func walk(text string, each func(at, end, width int, place place) bool) {
 	state := -1
 	at := 0
 	before := ""
 	length := 0 // length of the word so far
-	for rest := s; rest != ""; {
+	for rest := text; rest != ""; {
 		var cluster string
 		var w int
 		cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
@@ -108,12 +108,12 @@ func walk(s string, each func(at, end, width int, place place) bool) {
 	}
 }
 
-func digit(s string) bool { return len(s) == 1 && '0' <= s[0] && s[0] <= '9' }
+func digit(text string) bool { return len(text) == 1 && '0' <= text[0] && text[0] <= '9' }
 
 // longestPiece is the width of the widest part of a text that [Wrap] need not break.
-func longestPiece(s string) int {
+func longestPiece(text string) int {
 	longest := 0
-	for _, l := range strings.Split(s, "\n") {
+	for _, l := range strings.Split(text, "\n") {
 		piece := 0
 		walk(l, func(_, _, w int, place place) bool {
 			if place != dropped {
@@ -134,15 +134,17 @@ func longestPiece(s string) int {
 func Paragraph(head, text string, width int) []string {
 	indent := uniseg.StringWidth(head)
 	out := Wrap(text, width-indent)
-	for i, l := range out {
+	for i, text := range out {
 		if i == 0 {
-			out[i] = strings.TrimRight(head+l, " ")
+			out[i] = strings.TrimRight(head+text, " ")
 		} else {
-			out[i] = strings.Repeat(" ", indent) + l
+			out[i] = strings.Repeat(" ", indent) + text
 		}
 	}
 	return out
 }
 
 // Pad fills a word up to n cells.
-func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-uniseg.StringWidth(s))) }
+func Pad(text string, n int) string {
+	return text + strings.Repeat(" ", max(0, n-uniseg.StringWidth(text)))
+}
