@@ -75,7 +75,7 @@ type held struct {
 	State stores.HoldingState `json:"state"`
 	Owner string              `json:"owner"`
 
-	in      stores.Keeper // nil for a directory
+	keeper  stores.Keeper // nil for a directory
 	holding stores.Holding
 }
 
@@ -130,7 +130,7 @@ func heldLines(page layout.Page, all []held) []string {
 	}}
 	for _, held := range all {
 		keys := ""
-		if held.in != nil && stores.ClassOf(held.in.Driver()) != stores.ClassSQL { // whose rows are not counted
+		if held.keeper != nil && stores.ClassOf(held.keeper.Driver()) != stores.ClassSQL { // whose rows are not counted
 			keys = format.Count(held.Keys)
 		}
 		grid.Add(held.Where, held.What, keys, string(held.State), held.Owner)
@@ -156,11 +156,11 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 	var errs []error
 	counts := map[string]int64{}
 	for _, held := range all {
-		n, err := held.in.Discard(ctx, held.holding)
+		n, err := held.keeper.Discard(ctx, held.holding)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", held.Where, err))
 		}
-		counts[held.in.Driver()] += n
+		counts[held.keeper.Driver()] += n
 	}
 	server.RemoveLeftovers(ctx, "")
 	var removed []string

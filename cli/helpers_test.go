@@ -74,14 +74,14 @@ var (
 )
 
 // hook is a function that may be called by what was given up.
-type hook struct{ f atomic.Pointer[func()] }
+type hook struct{ pointer atomic.Pointer[func()] }
 
-func (h *hook) set(f func()) { h.f.Store(&f) }
-func (h *hook) clear()       { h.f.Store(nil) }
+func (h *hook) set(f func()) { h.pointer.Store(&f) }
+func (h *hook) clear()       { h.pointer.Store(nil) }
 
 // call reports whether there was one to call.
 func (h *hook) call() bool {
-	f := h.f.Load()
+	f := h.pointer.Load()
 	if f != nil {
 		(*f)()
 	}
@@ -101,7 +101,7 @@ func openFake(f *fake) func(context.Context, strategies.Env) (strategies.Strateg
 		opened := &fake{open: f.open, env: env, used: map[window]int64{}}
 		if env.Options["color"] == "blue" {
 			onOpen.call()
-			if onProvision.f.Load() != nil {
+			if onProvision.pointer.Load() != nil {
 				return provisioned{opened}, nil
 			}
 		}
@@ -151,20 +151,20 @@ func call(ctx context.Context, args ...string) outcome {
 
 // lockedBuffer may be written to by several goroutines, as files may.
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
 func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.Write(p)
+	return l.buffer.Write(p)
 }
 
 func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.String()
+	return l.buffer.String()
 }
 
 // transcript renders an outcome as it would look on a terminal.

@@ -168,7 +168,7 @@ func unlike(clients int) (out []Script) {
 type ends struct {
 	met    map[string]bool
 	broken map[Property]int
-	of     *opened
+	opened *opened
 }
 
 // note notes the end of a run, if it has come to one.
@@ -189,7 +189,7 @@ func (x *ends) note(e engine.Engine) error {
 	for _, o := range order {
 		b.WriteString(o.what + ", ")
 	}
-	for _, s := range x.of.list {
+	for _, s := range x.opened.list {
 		fmt.Fprint(&b, s.change(func(score int64) int64 { return score }), " ")
 	}
 	held, err := e.Holdings()
@@ -294,8 +294,8 @@ func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := ends{of: of}
-	met := ends{of: of}
+	all := ends{opened: of}
+	met := ends{opened: of}
 	schedules = allSchedules(t, sel, cfg, &all)
 	allStates(t, sel, cfg, &met)
 	if !maps.Equal(met.broken, all.broken) {

@@ -94,7 +94,7 @@ func (s *search) everySchedule(ctx context.Context, census *Census) (_ *breakage
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	k := &counting{s: s, ctx: ctx, census: census, parts: []*part{{tree: new(sched.Tree)}}}
+	k := &counting{search: s, ctx: ctx, census: census, parts: []*part{{tree: new(sched.Tree)}}}
 	crew := s.newWorkers(ctx)
 	defer func() { err = errors.Join(err, crew.end()) }()
 	for over := ""; over == "" && len(k.parts) > 0 && census.Schedules < s.cfg.MaxSchedules; {
@@ -130,8 +130,8 @@ func (s *search) everySchedule(ctx context.Context, census *Census) (_ *breakage
 
 // counting is an enumeration under way.
 type counting struct {
-	s   *search
-	ctx context.Context // of the one enumeration that it serves
+	search *search
+	ctx    context.Context // of the one enumeration that it serves
 	// parts follow each other in the order of their schedules. What comes before the first
 	// is in census and shortest.
 	parts    []*part
@@ -170,7 +170,7 @@ type part struct {
 }
 
 // left is how many schedules may still be counted.
-func (k *counting) left() int64 { return k.s.cfg.MaxSchedules - k.census.Schedules }
+func (k *counting) left() int64 { return k.search.cfg.MaxSchedules - k.census.Schedules }
 
 // run counts parts until there are none left.
 func (b *counts) run(s *search) {
@@ -211,8 +211,8 @@ func (k *counting) told(p *part, share float64) {
 	if l != nil {
 		broken = []breakage{*l}
 	}
-	k.s.cfg.sofar.note(nil, &census, broken)
-	k.s.cfg.Progress.set(Sofar{Runs: census.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
+	k.search.cfg.sofar.note(nil, &census, broken)
+	k.search.cfg.Progress.set(Sofar{Runs: census.Schedules, Depth: int64(max(k.deepest, p.deepest)), Share: share})
 }
 
 // undone are the first parts that have not been counted, so many at most.
@@ -272,7 +272,7 @@ func (k *counting) take(b *counts, broke error) (over string, err error) {
 func (k *counting) beginning(p *part) (*part, error) {
 	first := &part{tree: p.begin}
 	for first.schedules < k.left() {
-		if err := k.s.count(first); err != nil {
+		if err := k.search.count(first); err != nil {
 			return nil, err
 		}
 		first.tree.Next()

@@ -36,9 +36,9 @@ type attempt struct {
 // schedules are run at the same time, each by one of the workers.
 type schedules struct {
 	turns
-	w   *statelessSearch
-	ctx context.Context // of the walk
-	all []attempt
+	search *statelessSearch
+	ctx    context.Context // of the walk
+	all    []attempt
 }
 
 // try takes in a schedule with the first of the beginnings. If it was not run ahead, workers run some at the same time, most at most.
@@ -48,7 +48,7 @@ func (w *statelessSearch) try(ctx context.Context, beginnings [][]engine.Choice,
 		if sets := w.crew.fit(w.runs); sets > 1 {
 			n = min(most, int64(len(beginnings)), int64(sets*perSet))
 		}
-		b := &schedules{w: w, ctx: ctx, all: make([]attempt, n)}
+		b := &schedules{search: w, ctx: ctx, all: make([]attempt, n)}
 		for i := range b.all {
 			b.all[i].beginning = beginnings[i]
 		}
@@ -73,18 +73,18 @@ func (w *statelessSearch) try(ctx context.Context, beginnings [][]engine.Choice,
 // run runs schedules until there are none left, or the walk is about to end.
 func (b *schedules) run(s *search) {
 	for i, ok := b.begin(); ok; i, ok = b.begin() {
-		if i > 0 && (b.ctx.Err() != nil || b.w.timeUp() != "") {
+		if i > 0 && (b.ctx.Err() != nil || b.search.timeUp() != "") {
 			return
 		}
 		attempt := &b.all[i]
 		for range attempts {
-			attempt.err = b.w.schedule(s, attempt)
+			attempt.err = b.search.schedule(s, attempt)
 			if !errors.Is(attempt.err, engine.ErrMisfit) {
 				break
 			}
 		}
 		attempt.done = true
-		if attempt.err != nil && !errors.Is(attempt.err, engine.ErrMisfit) || b.w.cfg.First && len(attempt.found) > 0 {
+		if attempt.err != nil && !errors.Is(attempt.err, engine.ErrMisfit) || b.search.cfg.First && len(attempt.found) > 0 {
 			b.drop()
 		}
 	}
@@ -217,8 +217,8 @@ func (w *statelessSearch) told() {
 
 // fit has no more workers than sets of instances can be had after so many schedules, and returns how many.
 func (c *workers) fit(runs int64) int {
-	if e, ok := c.s.Engine.(*service.Engine); ok && len(c.work) == 0 {
-		c.size = 1 + e.Further(runs, c.s.cfg.Workers-1)
+	if e, ok := c.search.Engine.(*service.Engine); ok && len(c.work) == 0 {
+		c.size = 1 + e.Further(runs, c.search.cfg.Workers-1)
 	}
 	return c.size
 }

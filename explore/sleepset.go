@@ -99,7 +99,7 @@ func (s *sleepSets) learn(g *graph, e *edge, at int32, opened bool) {
 		s.numbers[e.foot] = n
 		g.held += footBytes
 	}
-	s.row(g, e.at, e.of)[e.number] = reached{to, n}
+	s.row(g, e.at, e.open)[e.number] = reached{to, n}
 }
 
 func (s *sleepSets) holds(g *graph, bytes int64) {

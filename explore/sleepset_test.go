@@ -313,9 +313,9 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 // audit checks what a step that is asleep has led to against what is known of it.
 func (w *stateSearch) audit(e *edge) error {
 	s := w.sleep
-	a := &e.of.asleep[e.number]
-	step := w.graph.choices[e.of.next[e.number]]
-	path := w.graph.pathTo(e.of.node, nil)
+	a := &e.open.asleep[e.number]
+	step := w.graph.choices[e.open.next[e.number]]
+	path := w.graph.pathTo(e.open.node, nil)
 	if _, old := w.graph.seen[e.hash]; !old {
 		return fmt.Errorf("step %v after %v is asleep and leads to a new state", step, path)
 	}

@@ -119,7 +119,7 @@ func (w *stateSearch) level(ctx context.Context, depth int) error {
 		for n < len(states) && (n == from || len(batch) < w.workers.batch(len(w.graph.nodes))) {
 			for i := range states[n].next {
 				if states[n].awake(i) || w.cfg.audit != nil {
-					batch = append(batch, edge{of: &states[n], at: n, number: i})
+					batch = append(batch, edge{open: &states[n], at: n, number: i})
 				}
 			}
 			n++
@@ -135,7 +135,7 @@ func (w *stateSearch) level(ctx context.Context, depth int) error {
 
 // edge is a step that is tried.
 type edge struct {
-	of     *open
+	open   *open
 	at     int // place of the state among those of its depth
 	number int // of the step among those of the state
 	outcome
@@ -184,7 +184,7 @@ func (w *stateSearch) try(ctx context.Context, batch []edge, states []open, stat
 			w.expanded(states, state, depth)
 		}
 		if err := w.take(edge, depth); err != nil || w.capped != "" {
-			w.left += edge.of.asleepBefore(edge.number)
+			w.left += edge.open.asleepBefore(edge.number)
 			return err
 		}
 		if at == len(batch)-1 || batch[at+1].at != edge.at {
@@ -212,8 +212,8 @@ func (w *stateSearch) expanded(states []open, at, depth int) {
 // take takes in what a step has led to.
 func (w *stateSearch) take(e *edge, depth int) error {
 	graph := w.graph
-	choice := e.of.next[e.number]
-	if !e.of.awake(e.number) {
+	choice := e.open.next[e.number]
+	if !e.open.awake(e.number) {
 		return w.cfg.audit(w, e)
 	}
 	w.runs++
@@ -236,7 +236,7 @@ func (w *stateSearch) take(e *edge, depth int) error {
 		if n := w.preemptions; w.counts {
 			finding.Preemptions = &n
 		}
-		w.broken[at] = breakage{finding, append(graph.pathTo(e.of.node, nil), graph.choices[choice])}
+		w.broken[at] = breakage{finding, append(graph.pathTo(e.open.node, nil), graph.choices[choice])}
 		if delete(w.milder, finding.Property); e.paused > 0 {
 			w.milder[finding.Property] = at
 		}
@@ -247,7 +247,7 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	} else {
 		graph.seen[e.hash] = struct{}{}
 		o := open{node: int32(len(graph.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
-		graph.nodes = append(graph.nodes, node{parent: e.of.node, choice: choice})
+		graph.nodes = append(graph.nodes, node{parent: e.open.node, choice: choice})
 		for more, next := range e.next {
 			graph.add(w.preemptions+more, depth+1, o, next)
 		}
@@ -303,7 +303,7 @@ func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) 
 	}
 	o.actor = -1
 	if w.counts {
-		o.actor = inFlight(s.World, path[len(path)-1], e.of.actor)
+		o.actor = inFlight(s.World, path[len(path)-1], e.open.actor)
 		o.hash.Num(uint64(o.actor + 1))
 	}
 	if _, known := w.graph.seen[o.hash]; !known {

@@ -198,7 +198,7 @@ func (w *statelessSearch) complete(length int) bool {
 // branch is another choice than that of a schedule at a position, with the preemptions up to it.
 type branch struct {
 	at, preemptions int
-	to              engine.Choice
+	choice          engine.Choice
 }
 
 // choose adds the first choice to a path, and the others to its branches.
@@ -220,7 +220,7 @@ func (p *priced) choose(path []engine.Choice, more []branch, preemptions int) ([
 func (w *statelessSearch) add(path []engine.Choice, more []branch) {
 	for _, branch := range more {
 		if branch.preemptions <= w.bounds() {
-			w.queue.add(branch.preemptions, branch.at+1, append(slices.Clone(path[:branch.at]), branch.to))
+			w.queue.add(branch.preemptions, branch.at+1, append(slices.Clone(path[:branch.at]), branch.choice))
 			w.queued++
 		}
 	}

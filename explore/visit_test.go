@@ -56,7 +56,7 @@ func TestVisitEndsWithoutWorkers(t *testing.T) {
 		w.graph.add(0, 0, open{actor: -1}, []engine.Choice{{Kind: engine.StepActor}})
 	}
 	for i := range edges {
-		edges[i].of = &w.graph.at(0, 0)[i]
+		edges[i].open = &w.graph.at(0, 0)[i]
 	}
 	c := s.newWorkers(t.Context())
 	if err := c.visit(w, edges); !errors.Is(err, errFork) || e.steps.Load() > 0 || c.visited(0) || c.visited(1) {

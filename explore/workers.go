@@ -21,8 +21,8 @@ const perWorker = 64
 // workers try steps on several engines at once. What they lead to is taken in by the
 // search alone, in the order of the steps, so it finds the same with any number of workers.
 type workers struct {
-	s   *search
-	ctx context.Context // of the one walk that it serves
+	search *search
+	ctx    context.Context // of the one walk that it serves
 	// size is the number of workers, the search itself among them.
 	size int
 	// gaveUp is closed when nobody waits for the search any more.
@@ -79,7 +79,7 @@ type job struct {
 }
 
 func (s *search) newWorkers(ctx context.Context) *workers {
-	c := &workers{s: s, ctx: ctx, size: 1, gaveUp: s.cfg.gaveUp}
+	c := &workers{search: s, ctx: ctx, size: 1, gaveUp: s.cfg.gaveUp}
 	if _, ok := s.Engine.(engine.Forker); ok {
 		c.size = s.cfg.Workers
 	}
@@ -88,7 +88,7 @@ func (s *search) newWorkers(ctx context.Context) *workers {
 
 // batch is how many steps are tried at once in a walk that has met so many states.
 func (c *workers) batch(states int) int {
-	if _, branches := c.s.Engine.(engine.Brancher); c.size <= 1 && !branches || states < workersFrom {
+	if _, branches := c.search.Engine.(engine.Brancher); c.size <= 1 && !branches || states < workersFrom {
 		return 1
 	}
 	return c.size * perWorker
@@ -98,7 +98,7 @@ func (c *workers) batch(states int) int {
 func (c *workers) visit(search *stateSearch, edges []edge) error {
 	j := &job{pass: search, edges: edges, finished: make([]atomic.Bool, len(edges))}
 	for i := range edges {
-		if i == 0 || edges[i].of != edges[i-1].of {
+		if i == 0 || edges[i].open != edges[i-1].open {
 			j.groups = append(j.groups, i)
 		}
 	}
@@ -106,7 +106,7 @@ func (c *workers) visit(search *stateSearch, edges []edge) error {
 	j.of = len(j.groups) - 1
 	c.last = j
 	if len(edges) == 1 {
-		j.run(c.s)
+		j.run(c.search)
 		return nil
 	}
 	return c.share(j)
@@ -128,7 +128,7 @@ func (c *workers) share(j batch) error {
 	for _, ch := range c.work {
 		ch <- j
 	}
-	j.run(c.s)
+	j.run(c.search)
 	return c.replied() // they read what the search writes once it goes on
 }
 
@@ -161,7 +161,7 @@ func (c *workers) worker(work <-chan batch) {
 		busy.Store(false)
 		c.replies <- reply{err, true}
 	}
-	c.s.beside(c.ctx, ended, func(own *search) error {
+	c.search.beside(c.ctx, ended, func(own *search) error {
 		for done() {
 			select {
 			case j, more := <-work:
@@ -232,7 +232,7 @@ func (j *job) group(s *search, from, to int) {
 // an actor of it has gone on, and these are mostly among the first.
 func (j *job) together(s *search, from, to int, several bool) (n int) {
 	graph := j.pass.graph
-	path := append(graph.pathTo(j.edges[from].of.node, nil), engine.Choice{})
+	path := append(graph.pathTo(j.edges[from].open.node, nil), engine.Choice{})
 	brancher, ok := s.Engine.(engine.Brancher)
 	several = several && ok
 	for i := to - 1; i >= from; i-- {
@@ -240,9 +240,9 @@ func (j *job) together(s *search, from, to int, several bool) (n int) {
 			continue
 		}
 		edge := &j.edges[i]
-		path[len(path)-1] = graph.choices[edge.of.next[edge.number]]
+		path[len(path)-1] = graph.choices[edge.open.next[edge.number]]
 		if n == 0 {
-			edge.outcome = s.look(j.pass, path, edge, s.retrace(path, edge.of.trail, several))
+			edge.outcome = s.look(j.pass, path, edge, s.retrace(path, edge.open.trail, several))
 		} else {
 			ok, err := brancher.Again(path[len(path)-1])
 			if !ok && err == nil {

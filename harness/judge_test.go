@@ -328,10 +328,10 @@ func TestSkew(t *testing.T) {
 func TestBrokenHistories(t *testing.T) {
 	gone := errors.New("gone")
 	for _, c := range []struct {
-		name  string
-		b     broken
-		skews []time.Duration
-		want  string
+		name   string
+		broken broken
+		skews  []time.Duration
+		want   string
 	}{
 		{"judge", broken{judge: gone}, nil, "judge the history: gone"},
 		{"rolling", broken{judge: gone, judgements: 1}, nil, "judge the history with rolling windows: gone"},
@@ -339,8 +339,8 @@ func TestBrokenHistories(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
 			f.Plan.Workload = &workloads.Meta{Boundary: true}
-			c.b.history = f.History
-			f.History = &c.b
+			c.broken.history = f.History
+			f.History = &c.broken
 			var run results.Run
 			if _, err := judge(&run, f, t.Context().Err, nil); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)

@@ -37,17 +37,17 @@ func TestKills(t *testing.T) {
 	batched := redis
 	batched.Client = strategies.AutoPipeline
 	for i, c := range []struct {
-		s       strategies.Selection
-		mode    strategies.Mode
-		refused bool
+		selection strategies.Selection
+		mode      strategies.Mode
+		refused   bool
 	}{
 		{redis, strategies.ModeSimulate, false}, {foreign, strategies.ModeMeasure, false}, {foreign, strategies.ModeSimulate, true},
 		{batched, strategies.ModeMeasure, true}, {strategies.Selection{Meta: &strategies.Meta{}}, strategies.ModeMeasure, true},
 	} {
-		if err := a.cannotKill(c.s, c.mode); (err != nil) != c.refused {
+		if err := a.cannotKill(c.selection, c.mode); (err != nil) != c.refused {
 			t.Errorf("%d: %v", i, err)
 		}
-		if err := new(Plan).cannotKill(c.s, c.mode); err != nil {
+		if err := new(Plan).cannotKill(c.selection, c.mode); err != nil {
 			t.Errorf("%d, and nobody is killed: %v", i, err)
 		}
 	}

@@ -51,21 +51,21 @@ func (p *Plan) own(all workloads.Arrivals) workloads.Arrivals {
 		return all
 	}
 	number, of := p.Place()
-	return &everyNth{of: all, skip: number, then: of - 1}
+	return &everyNth{arrivals: all, skip: number, then: of - 1}
 }
 
 // everyNth passes over some arrivals before the first and between two.
 type everyNth struct {
-	of         workloads.Arrivals
+	arrivals   workloads.Arrivals
 	skip, then int
 }
 
 func (e *everyNth) Next() (time.Duration, bool) {
 	for range e.skip {
-		if _, ok := e.of.Next(); !ok {
+		if _, ok := e.arrivals.Next(); !ok {
 			return 0, false
 		}
 	}
 	e.skip = e.then
-	return e.of.Next()
+	return e.arrivals.Next()
 }

@@ -48,14 +48,14 @@ func session(counts quota.Counting, instances ...strategies.Strategy) *Session {
 
 func TestCounts(t *testing.T) {
 	for _, c := range []struct {
-		s    *Session
-		want bool
+		session *Session
+		want    bool
 	}{
 		{session(quota.CountsAdmitted), false}, {session(quota.CountsNothing, &fake{}), false},
 		{session(quota.CountsAdmitted, blind{}), false}, {session(quota.CountsAttempts, &fake{}), true},
 	} {
-		if got := c.s.Counts(); got != c.want {
-			t.Errorf("%+v counts: %t", c.s, got)
+		if got := c.session.Counts(); got != c.want {
+			t.Errorf("%+v counts: %t", c.session, got)
 		}
 	}
 }

@@ -26,8 +26,8 @@ import (
 // without that take.
 type bucket struct {
 	*judge
-	flow quota.Flow
-	w    windowVerdict
+	flow    quota.Flow
+	verdict windowVerdict
 
 	most, least curve // what is missing, by the calls and by the replies of all takes
 	early       curve // with every admission at its call, by the calls of all takes
@@ -48,14 +48,14 @@ type entry struct {
 func (j *judge) bucket() {
 	bucket := &j.buckets
 	bucket.judge, bucket.flow = j, j.cfg.Window.Flow()
-	bucket.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	bucket.verdict = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	var total int64
 	failed := false
 	for _, event := range j.takes {
 		total += event.Units
 		failed = failed || !event.answered()
 		if event.admitted() {
-			bucket.w.Admitted += event.Units
+			bucket.verdict.Admitted += event.Units
 		}
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
@@ -65,10 +65,10 @@ func (j *judge) bucket() {
 	bucket.rejections()
 	bucket.explain()
 	for _, drawn := range leaks {
-		bucket.w.Leak += drawn.excess
+		bucket.verdict.Leak += drawn.excess
 		j.blame(bucket.requests(drawn))
 	}
-	bucket.w.sure = sure{worst, bucket.w.FalseRejectUnits, bucket.w.FalseRejectUnitsPossible}
+	bucket.verdict.sure = sure{worst, bucket.verdict.FalseRejectUnits, bucket.verdict.FalseRejectUnitsPossible}
 	if slices.ContainsFunc(j.gives, func(event *Event) bool { return event.Kind == Expire }) {
 		bucket.mostMissing(true)
 	}
@@ -76,14 +76,14 @@ func (j *judge) bucket() {
 	if n := len(bucket.most.val); n > 0 {
 		over = bucket.most.extreme(0, n, true) - j.limit
 	}
-	bucket.w.LeakPossible = max(worst, min(over, bucket.w.Admitted))
-	if bucket.w.LeakPossible > 0 {
-		j.out.LeakPossible += max(bucket.w.Leak, min(bucket.possible(), bucket.w.Admitted))
+	bucket.verdict.LeakPossible = max(worst, min(over, bucket.verdict.Admitted))
+	if bucket.verdict.LeakPossible > 0 {
+		j.out.LeakPossible += max(bucket.verdict.Leak, min(bucket.possible(), bucket.verdict.Admitted))
 	}
 	var asked []drawn
 	switch {
-	case bucket.w.GaveBack:
-		j.out.OverOffered += j.overOffered(bucket.w.Leak)
+	case bucket.verdict.GaveBack:
+		j.out.OverOffered += j.overOffered(bucket.verdict.Leak)
 		asked, _ = bucket.leak(bucket.surely((*Event).answered, false), false)
 	default:
 		asked, _ = bucket.leak(bucket.surely(func(*Event) bool { return true }, false), false)
@@ -101,7 +101,7 @@ func (j *judge) bucket() {
 		}
 		j.crossed(leak)
 	}
-	j.out.Windows = append(j.out.Windows, bucket.w)
+	j.out.Windows = append(j.out.Windows, bucket.verdict)
 }
 
 // surely lists what certainly was taken out of the takes that count, each as early
@@ -205,14 +205,14 @@ func (b *bucket) rejections() {
 		to := instant(event.Reply)
 		most := b.most.extreme(b.most.upTo(from-1), b.most.upTo(to), true)
 		least := b.least.extreme(b.least.upTo(from-1), b.least.upTo(to), false)
-		b.refused(&b.w, event, b.limit-most, b.limit-least)
+		b.refused(&b.verdict, event, b.limit-most, b.limit-least)
 	}
 }
 
 // explain looks for one order that explains every rejection: it puts each
 // admission at its call.
 func (b *bucket) explain() {
-	if b.w.GaveBack || b.out.unexplained {
+	if b.verdict.GaveBack || b.out.unexplained {
 		return
 	}
 	b.early.at = b.early.at[:0]

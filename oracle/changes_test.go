@@ -43,10 +43,10 @@ func TestChangesAreSound(t *testing.T) {
 	testenv.Sequential(t)
 	histories := testenv.Pick(2_000, 20_000)
 	for _, c := range []struct {
-		name string
-		kind quota.Kind
-		g    generator
-		grid int64
+		name      string
+		kind      quota.Kind
+		generator generator
+		grid      int64
 	}{
 		{"standing", quota.Standing, generator{span: 14, length: 4, cost: 3, gap: 1}, 1},
 		{"tumbling", quota.Fixed, generator{span: 22, length: 5, cost: 2, gap: 1}, 1},
@@ -57,10 +57,10 @@ func TestChangesAreSound(t *testing.T) {
 			r := seeded(71)
 			seen := tally{}
 			missed := tally{}
-			c.g.Rand = r
+			c.generator.Rand = r
 			leaves := 0
 			for i := range histories {
-				g := c.g
+				g := c.generator
 				g.refunds = i%2 == 1
 				g.commits = i%8 == 1
 				g.expiries = i%8 == 3

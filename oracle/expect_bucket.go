@@ -52,7 +52,7 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 			x.put(event.Call, event.Reply, event.Units, false)
 		}
 	}
-	want.Units = x.interval(x.lo, x.hi)
+	want.Units = x.interval(x.drops, x.hi)
 	want.Held = x.interval(x.heldLo, x.heldHi)
 	if attempts {
 		missing := x
@@ -62,7 +62,7 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 				missing.put(event.Call, event.Reply, event.Units, event.Reply < at.Call)
 			}
 		}
-		without := missing.interval(missing.lo, missing.hi)
+		without := missing.interval(missing.drops, missing.hi)
 		want.Surplus = Interval{max(0, want.Units.Lo-without.Hi), max(0, want.Units.Hi-without.Lo)}
 	}
 	return want
@@ -73,7 +73,7 @@ type drop struct{ at, units int64 }
 
 // lists are what a counter contains at least and at most, and what it would contain
 // if every failed operation had had no effect.
-type lists struct{ lo, hi, heldLo, heldHi []drop }
+type lists struct{ drops, hi, heldLo, heldHi []drop }
 
 type missing struct {
 	lists
@@ -88,7 +88,7 @@ func (x *missing) put(call, reply, units int64, certainly bool) {
 	x.hi = append(x.hi, hi)
 	x.heldHi = append(x.heldHi, hi)
 	if certainly {
-		x.lo = append(x.lo, drop{call, units})
+		x.drops = append(x.drops, drop{call, units})
 		x.heldLo = append(x.heldLo, drop{call, units})
 	}
 }
@@ -111,7 +111,7 @@ func (x *missing) give(event *Event) {
 		x.heldHi = append(x.heldHi, late)
 	}
 	if counted := !named || taken.reply < x.at.Call; counted && event.Units > 0 {
-		x.lo = append(x.lo, early)
+		x.drops = append(x.drops, early)
 		if event.Outcome != Failed {
 			x.heldLo = append(x.heldLo, early)
 		}

@@ -242,8 +242,8 @@ func (f *File) each(want extent, visit func(*Event) error) error {
 
 // read reads the whole file.
 func (f *File) read(from io.Reader, visit func(*Event)) error {
-	reader := frameReader{r: bufio.NewReaderSize(from, readBuffer)}
-	line, err := reader.r.ReadSlice('\n')
+	reader := frameReader{reader: bufio.NewReaderSize(from, readBuffer)}
+	line, err := reader.reader.ReadSlice('\n')
 	label, is := bytes.CutPrefix(line, []byte(magic))
 	version := strings.TrimSpace(string(label))
 	switch {
@@ -370,7 +370,7 @@ func (f *File) footer(data []byte, reader *frameReader) error {
 	if binary.LittleEndian.Uint32(data[n+m:]) != reader.sum {
 		return errors.New("damaged: the checksum over all frames is wrong")
 	}
-	if _, err := reader.r.ReadByte(); err != io.EOF {
+	if _, err := reader.reader.ReadByte(); err != io.EOF {
 		return errors.New("damaged: something follows the footer")
 	}
 	return nil

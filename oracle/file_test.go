@@ -341,7 +341,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, want string
-		b          []byte
+		data       []byte
 	}{
 		{"empty", "not a history file", nil},
 		{"something else", "not a history file", []byte("PK\x03\x04 something else\n")},
@@ -356,7 +356,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"two files", "something follows the footer", append(slices.Clone(whole), whole...)},
 		{"huge frame", "a frame claims more than 1048576 bytes", append(slices.Clone(whole[:21]), 'H', 0xff, 0xff, 0xff, 0xff, 0xff)},
 	} {
-		name := store(t, c.b)
+		name := store(t, c.data)
 		f, err := OpenHistory(name)
 		if err == nil {
 			t.Errorf("%s: opened", c.name)

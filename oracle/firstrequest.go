@@ -28,7 +28,7 @@ type firstRequest struct {
 	length  int64
 	openers []interval // of admitted requests, which may begin a window
 	windows []opened
-	w       windowVerdict
+	verdict windowVerdict
 	due     []answer
 
 	worstFalse, mostFalse         int64
@@ -149,7 +149,7 @@ func (f *firstRequest) between(call, reply int64, first, last int) bool {
 
 func (j *judge) firstRequest() {
 	request := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
-	request.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	request.verdict = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	request.find()
 	request.fill()
 	for k := range request.windows {
@@ -168,7 +168,7 @@ func (f *firstRequest) find() {
 	for _, event := range f.takes {
 		switch {
 		case event.admitted():
-			f.w.Admitted += event.Units
+			f.verdict.Admitted += event.Units
 			f.openers = append(f.openers, interval{event.Call, event.Reply})
 		case event.Outcome == Failed:
 			lost = min(lost, event.Call)
@@ -214,7 +214,7 @@ func (f *firstRequest) fill() {
 			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
 			if first > last {
 				f.mark(event, r.always)
-				f.verdictOn(&f.w, event.least(), event.Units, r.always, r.once)
+				f.verdictOn(&f.verdict, event.least(), event.Units, r.always, r.once)
 				own += b2n(r.always) * event.least()
 			}
 			for k := first; k <= last; k++ {
@@ -273,7 +273,7 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.sweptBy.add(f.latestOf(opened, over))
 	may = min(may, possibly)
 	f.possibleSwept += may
-	f.w.LeakPossible = max(f.w.LeakPossible, may)
+	f.verdict.LeakPossible = max(f.verdict.LeakPossible, may)
 	for _, refusal := range opened.refused {
 		lowest, highest := f.limits(refusal.Event)
 		surely, once := bounds.left(instant(max(refusal.Call, opened.lo)), instant(refusal.Reply), lowest, highest)
@@ -281,7 +281,7 @@ func (f *firstRequest) judgeWindow(k int) {
 		opened.maybe += b2n(refusal.once) * refusal.Units
 		if k == refusal.last {
 			f.mark(refusal.Event, refusal.always)
-			f.verdictOn(&f.w, refusal.least(), refusal.Units, refusal.always, refusal.once)
+			f.verdictOn(&f.verdict, refusal.least(), refusal.Units, refusal.always, refusal.once)
 			opened.falsely += b2n(refusal.always && refusal.first == refusal.last) * refusal.least()
 		}
 	}
@@ -369,13 +369,13 @@ func (f *firstRequest) keep(w *opened, initial, least int64) {
 
 // finish settles the figures that depend on all windows of the subject.
 func (f *firstRequest) finish() {
-	f.w.Leak = max(f.packed, f.swept)
+	f.verdict.Leak = max(f.packed, f.swept)
 	leaking := f.packedBy
 	if f.swept > f.packed {
 		leaking = f.sweptBy
 	}
 	f.blame(leaking)
-	f.out.LeakPossible += max(f.w.Leak, min(f.possiblePacked+f.overran, f.possibleSwept))
+	f.out.LeakPossible += max(f.verdict.Leak, min(f.possiblePacked+f.overran, f.possibleSwept))
 	var worst, over int64
 	for k := range f.windows {
 		opened := &f.windows[k]
@@ -388,13 +388,13 @@ func (f *firstRequest) finish() {
 		over += opened.offer.over
 	}
 	if n := int64(len(f.windows)); n > 0 { // some window has the average
-		worst = max(worst, (f.w.Leak+n-1)/n)
+		worst = max(worst, (f.verdict.Leak+n-1)/n)
 	}
-	f.w.LeakPossible = max(f.w.LeakPossible, worst)
-	f.w.sure = sure{worst, f.worstFalse, f.mostFalse}
-	if f.w.GaveBack {
-		over = f.overOffered(f.w.Leak)
+	f.verdict.LeakPossible = max(f.verdict.LeakPossible, worst)
+	f.verdict.sure = sure{worst, f.worstFalse, f.mostFalse}
+	if f.verdict.GaveBack {
+		over = f.overOffered(f.verdict.Leak)
 	}
 	f.out.OverOffered += over
-	f.out.Windows = append(f.out.Windows, f.w)
+	f.out.Windows = append(f.out.Windows, f.verdict)
 }

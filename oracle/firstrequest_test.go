@@ -135,10 +135,10 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 func TestFirstRequest(t *testing.T) {
 	testenv.Sequential(t)
 	for _, c := range []struct {
-		name   string
-		g      generator
-		failed bool
-		weak   int // one of so many figures may be missed
+		name      string
+		generator generator
+		failed    bool
+		weak      int // one of so many figures may be missed
 	}{
 		{"short", generator{span: 24, length: 1, cost: 2}, false, 40},
 		{"units", generator{span: 24, length: 1, cost: 1}, false, 80},
@@ -152,12 +152,12 @@ func TestFirstRequest(t *testing.T) {
 			missed := tally{}
 			const histories = 1200
 			for range histories {
-				c.g.Rand = r
+				c.generator.Rand = r
 				n := 3 + r.IntN(3)
-				if c.g.length > 1 || c.failed {
+				if c.generator.length > 1 || c.failed {
 					n = 3 + r.IntN(2)
 				}
-				ops := c.g.history(n)
+				ops := c.generator.history(n)
 				if c.failed {
 					ops[r.IntN(len(ops))].Outcome = Failed
 				}

@@ -107,15 +107,15 @@ func (w *frameWriter) part(to io.Writer, b *block) error {
 
 // frameReader reads frames. Its buffer is used again for each.
 type frameReader struct {
-	r   *bufio.Reader
-	at  int64 // offset of the next frame
-	buf []byte
-	sum uint32
+	reader *bufio.Reader
+	at     int64 // offset of the next frame
+	buf    []byte
+	sum    uint32
 }
 
 // next returns io.EOF if the input ends between two frames.
 func (r *frameReader) next() (kind byte, payload []byte, err error) {
-	head, err := r.r.Peek(1 + sizeBytes)
+	head, err := r.reader.Peek(1 + sizeBytes)
 	if len(head) == 0 {
 		return 0, nil, err
 	}
@@ -127,9 +127,9 @@ func (r *frameReader) next() (kind byte, payload []byte, err error) {
 	case n == 0 || size > maxFrame:
 		return 0, nil, fmt.Errorf("a frame claims more than %d bytes", maxFrame)
 	}
-	_, _ = r.r.Discard(1 + n) // it is there
+	_, _ = r.reader.Discard(1 + n) // it is there
 	r.buf = slices.Grow(r.buf[:0], int(size)+4)[:size+4]
-	if _, err := io.ReadFull(r.r, r.buf); err != nil {
+	if _, err := io.ReadFull(r.reader, r.buf); err != nil {
 		return 0, nil, cut(err)
 	}
 	payload = r.buf[:size]

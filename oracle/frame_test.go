@@ -53,7 +53,7 @@ func TestFrameSizes(t *testing.T) {
 	if int64(b.Len()) != at {
 		t.Errorf("%d bytes are there, should be %d", b.Len(), at)
 	}
-	r.r = bufio.NewReader(&b)
+	r.reader = bufio.NewReader(&b)
 	for i, n := range sizes {
 		if kind, payload, err := r.next(); err != nil || kind != byte(i) || len(payload) != n {
 			t.Fatalf("%d bytes: kind %d, %d bytes, %v", n, kind, len(payload), err)
@@ -91,7 +91,7 @@ func TestFramesThatCannotBeRead(t *testing.T) {
 		{"a broken disk in a size", io.MultiReader(bytes.NewReader(whole[:1]), iotest.ErrReader(broken)), broken.Error()},
 		{"a broken disk in a payload", io.MultiReader(bytes.NewReader(whole[:7]), iotest.ErrReader(broken)), broken.Error()},
 	} {
-		r := frameReader{r: bufio.NewReader(c.from)}
+		r := frameReader{reader: bufio.NewReader(c.from)}
 		if _, _, err := r.next(); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, should be %s", c.name, err, c.want)
 		}
@@ -236,7 +236,7 @@ func TestFooters(t *testing.T) {
 	} {
 		f := File{Takes: 2, GiveBacks: 1}
 		got := ""
-		if err := f.footer(unhex(t, c.payload), &frameReader{r: bufio.NewReader(strings.NewReader(""))}); err != nil {
+		if err := f.footer(unhex(t, c.payload), &frameReader{reader: bufio.NewReader(strings.NewReader(""))}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

@@ -40,7 +40,7 @@ type HistoryOptions struct {
 // bound; beyond it, the oldest are written to a file by one goroutine. Only if
 // that cannot keep up do workers wait for it.
 type History struct {
-	o       HistoryOptions
+	options HistoryOptions
 	chunk   int   // events of a full chunk
 	slack   int64 // events that may still come when the history is called full
 	full    atomic.Bool
@@ -80,7 +80,7 @@ func NewHistory(options HistoryOptions) *History {
 			options.Limit = math.MaxInt64
 		}
 	}
-	history := &History{o: options, workers: make([]recorder, options.Workers)}
+	history := &History{options: options, workers: make([]recorder, options.Workers)}
 	workers := int64(max(1, options.Workers))
 	history.chunk = int(min(max(1, min(options.Limit, options.SubjectLimit)/(fewestChunks*workers)), lastChunk))
 	// Each worker has one of takes and one of give-backs under way, and one chunk
@@ -142,7 +142,7 @@ func (h *History) grow(r *recorder) bool {
 func (h *History) put(b block) (kept, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.total >= h.o.Limit || h.err != nil && h.crowded() {
+	if h.total >= h.options.Limit || h.err != nil && h.crowded() {
 		return false, false
 	}
 	if b.len() == 0 {
@@ -151,20 +151,20 @@ func (h *History) put(b block) (kept, more bool) {
 	h.blocks = append(h.blocks, b)
 	h.kept += b.len()
 	h.total += b.len()
-	if h.total >= h.o.Limit-h.slack {
+	if h.total >= h.options.Limit-h.slack {
 		h.full.Store(true)
 	}
-	if h.o.Dir != "" {
+	if h.options.Dir != "" {
 		h.count(&b)
 		h.makeRoom()
 	}
-	return true, h.total < h.o.Limit
+	return true, h.total < h.options.Limit
 }
 
 // makeRoom has the oldest blocks written if there are too many, and waits
 // while there are far too many. The caller holds the lock.
 func (h *History) makeRoom() {
-	if h.kept <= h.o.Memory || h.err != nil {
+	if h.kept <= h.options.Memory || h.err != nil {
 		return
 	}
 	if h.spill == nil {
@@ -177,7 +177,7 @@ func (h *History) makeRoom() {
 }
 
 // crowded reports whether no more blocks may come before some are written.
-func (h *History) crowded() bool { return h.kept >= h.o.Memory+h.o.Memory/4 }
+func (h *History) crowded() bool { return h.kept >= h.options.Memory+h.options.Memory/4 }
 
 // count notes how much each subject has, as only so much of one can be judged.
 func (h *History) count(b *block) {
@@ -188,7 +188,7 @@ func (h *History) count(b *block) {
 	for i := range b.gives {
 		most = max(most, h.counts.add(b.gives[i].Subject))
 	}
-	if int64(most) >= h.o.SubjectLimit-h.slack {
+	if int64(most) >= h.options.SubjectLimit-h.slack {
 		h.full.Store(true)
 	}
 }
@@ -305,7 +305,7 @@ func (h *History) subjectLimit() int64 {
 	if h.seal(); h.spill == nil {
 		return math.MaxInt64
 	}
-	return h.o.SubjectLimit
+	return h.options.SubjectLimit
 }
 
 // record is a take as a history keeps it, in 32 bytes. Of a give-back, subject

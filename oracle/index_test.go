@@ -91,10 +91,10 @@ func TestHistoryThatChanges(t *testing.T) {
 		return out
 	}
 	for _, c := range []struct {
-		name    string
-		was, is []Event
-		groups  int64
-		same    bool
+		name        string
+		was, events []Event
+		groups      int64
+		same        bool
 	}{
 		{"in another order", take(0, 1, 1), take(1, 0, 1), 9, true},
 		{"one more of the last subject", take(0, 1), take(0, 1, 1), 9, false},
@@ -120,7 +120,7 @@ func TestHistoryThatChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.groups = c.groups
-			now = c.is
+			now = c.events
 			if how == "blocks" {
 				b := block{}
 				for i := range now {

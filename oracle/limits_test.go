@@ -256,8 +256,8 @@ func TestNoDirectory(t *testing.T) {
 func TestDefaultLimits(t *testing.T) {
 	type limits struct{ limit, memory, subject int64 }
 	for _, c := range []struct {
-		o    HistoryOptions
-		want limits
+		options HistoryOptions
+		want    limits
 	}{
 		{HistoryOptions{}, limits{4 << 20, 4 << 20, 4 << 20}},
 		{HistoryOptions{Limit: -1, Memory: -1, SubjectLimit: -1}, limits{4 << 20, 4 << 20, 4 << 20}},
@@ -266,9 +266,9 @@ func TestDefaultLimits(t *testing.T) {
 		{HistoryOptions{Dir: "d"}, limits{math.MaxInt64, 4 << 20, 4 << 20}},
 		{HistoryOptions{Dir: "d", Limit: 7}, limits{7, 4 << 20, 4 << 20}},
 	} {
-		h := NewHistory(c.o)
-		if got := (limits{h.o.Limit, h.o.Memory, h.o.SubjectLimit}); got != c.want {
-			t.Errorf("%+v: %+v, should be %+v", c.o, got, c.want)
+		h := NewHistory(c.options)
+		if got := (limits{h.options.Limit, h.options.Memory, h.options.SubjectLimit}); got != c.want {
+			t.Errorf("%+v: %+v, should be %+v", c.options, got, c.want)
 		}
 	}
 }

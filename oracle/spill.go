@@ -24,7 +24,7 @@ var removeOpen = os.Remove
 
 // startSpill makes the file and starts to write. The caller holds the lock.
 func (h *History) startSpill() {
-	file, err := os.CreateTemp(h.o.Dir, "history-*.part")
+	file, err := os.CreateTemp(h.options.Dir, "history-*.part")
 	if err != nil {
 		h.fail(err)
 		return
@@ -49,7 +49,7 @@ func (h *History) write() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
-		for h.kept <= h.o.Memory && !h.sealed {
+		for h.kept <= h.options.Memory && !h.sealed {
 			h.changed.Wait()
 		}
 		if h.sealed {
@@ -110,7 +110,7 @@ func (s *spill) frames(visit func(payload []byte) error) error {
 	if s.file == nil {
 		return os.ErrClosed
 	}
-	reader := frameReader{r: bufio.NewReaderSize(s.reader(), readBuffer)}
+	reader := frameReader{reader: bufio.NewReaderSize(s.reader(), readBuffer)}
 	for {
 		_, payload, err := reader.next()
 		if errors.Is(err, io.EOF) {

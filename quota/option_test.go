@@ -15,7 +15,7 @@ func TestOptionAccepts(t *testing.T) {
 		return nil
 	}}
 	for _, c := range []struct {
-		o          Option
+		option     Option
 		value, err string
 	}{
 		{Option{}, "anything", ""},
@@ -40,9 +40,9 @@ func TestOptionAccepts(t *testing.T) {
 		{odd, "3", ""},
 		{odd, "2", "2 is even"},
 	} {
-		err := c.o.Accepts(c.value)
+		err := c.option.Accepts(c.value)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%+v, %q: %v, want %q", c.o, c.value, err, c.err)
+			t.Errorf("%+v, %q: %v, want %q", c.option, c.value, err, c.err)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func TestComplete(t *testing.T) {
 
 func TestWanted(t *testing.T) {
 	for _, c := range []struct {
-		o    Option
-		want string
+		option Option
+		want   string
 	}{
 		{Option{}, "give text"},
 		{Option{Values: []string{"a", "b"}}, "give a or b"},
@@ -109,8 +109,8 @@ func TestWanted(t *testing.T) {
 		{Option{Type: "duration", Min: "0s", Max: "24h"}, "give a time from 0s to 24h with its unit, e.g. 400ms or 1m30s"},
 		{Option{Type: "bool"}, "give true or false"},
 	} {
-		if got := c.o.Wanted(); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		if got := c.option.Wanted(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.option, got, c.want)
 		}
 	}
 }

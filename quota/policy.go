@@ -61,8 +61,8 @@ var policies = []Policy{
 
 // registered are the policies added by [RegisterPolicy].
 var registered struct {
-	mu sync.RWMutex
-	p  []Policy
+	mu       sync.RWMutex
+	policies []Policy
 }
 
 // RegisterPolicy adds a policy to those that every command offers. It is called
@@ -78,12 +78,12 @@ func RegisterPolicy(policy Policy) {
 	}
 	registered.mu.Lock()
 	defer registered.mu.Unlock()
-	for _, r := range slices.Concat(policies, registered.p) {
+	for _, r := range slices.Concat(policies, registered.policies) {
 		if r.Name == policy.Name {
 			panic("quota.RegisterPolicy: " + policy.Name + " is registered twice")
 		}
 	}
-	registered.p = append(registered.p, policy)
+	registered.policies = append(registered.policies, policy)
 }
 
 // Policies returns the policies that the design records name, in their order,
@@ -91,7 +91,7 @@ func RegisterPolicy(policy Policy) {
 func Policies() []Policy {
 	registered.mu.RLock()
 	defer registered.mu.RUnlock()
-	return slices.Concat(policies, registered.p)
+	return slices.Concat(policies, registered.policies)
 }
 
 // LookupPolicy returns the policy with the given name, or the policy that the

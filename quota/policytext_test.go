@@ -173,7 +173,7 @@ func FuzzParsePolicy(f *testing.F) {
 }
 
 func TestRegisterPolicy(t *testing.T) {
-	t.Cleanup(func() { registered.p = nil })
+	t.Cleanup(func() { registered.policies = nil })
 	mine := Policy{Name: "mine", Limit: 3, Unit: "calls", Window: Window{Kind: Rolling, Length: time.Minute}}
 	RegisterPolicy(mine)
 	if got, err := LookupPolicy("mine"); err != nil || !reflect.DeepEqual(got, mine) {
@@ -183,8 +183,8 @@ func TestRegisterPolicy(t *testing.T) {
 		t.Errorf("all policies: %v", all)
 	}
 	for what, c := range map[string]struct {
-		p    Policy
-		want []string
+		policy Policy
+		want   []string
 	}{
 		"twice":    {mine, []string{"mine is registered twice"}},
 		"built in": {Policy{Name: "login", Limit: 1, Unit: "x"}, []string{"login is registered twice"}},
@@ -200,7 +200,7 @@ func TestRegisterPolicy(t *testing.T) {
 					}
 				}
 			}()
-			RegisterPolicy(c.p)
+			RegisterPolicy(c.policy)
 		}()
 	}
 	if _, err := LookupPolicy("logon"); err == nil || !strings.Contains(err.Error(), "did you mean login?") {

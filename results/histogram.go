@@ -26,7 +26,7 @@ const (
 // takes 270 kB and is not safe for concurrent use: each worker has its own, and
 // they are merged afterwards.
 type Histogram struct {
-	h          *hdr.Histogram
+	histogram  *hdr.Histogram
 	few        []int64 // that were recorded, and are not in h yet
 	atLeast    int64
 	outOfRange int64
@@ -38,7 +38,7 @@ const maxFew = 64
 
 // NewHistogram makes an empty histogram.
 func NewHistogram() *Histogram {
-	return &Histogram{h: hdr.New(1, MaxDuration, digits), few: make([]int64, 0, maxFew)}
+	return &Histogram{histogram: hdr.New(1, MaxDuration, digits), few: make([]int64, 0, maxFew)}
 }
 
 // Record adds a duration in nanoseconds.
@@ -49,7 +49,7 @@ func (h *Histogram) Record(ns int64) {
 	case len(h.few) < cap(h.few):
 		h.few = append(h.few, ns)
 	default:
-		_ = h.h.RecordValue(ns) // it is in range
+		_ = h.histogram.RecordValue(ns) // it is in range
 	}
 }
 
@@ -57,11 +57,11 @@ func (h *Histogram) Record(ns int64) {
 func (h *Histogram) all() *hdr.Histogram {
 	if len(h.few) > 0 {
 		for _, ns := range h.few {
-			_ = h.h.RecordValue(ns)
+			_ = h.histogram.RecordValue(ns)
 		}
 		h.few = h.few[:0]
 	}
-	return h.h
+	return h.histogram
 }
 
 // RecordAtLeast adds an operation that has taken ns nanoseconds so far and is not
@@ -73,7 +73,7 @@ func (h *Histogram) RecordAtLeast(ns int64) {
 
 // Reset empties the histogram and keeps its memory.
 func (h *Histogram) Reset() {
-	h.h.Reset()
+	h.histogram.Reset()
 	h.few = h.few[:0]
 	h.atLeast = 0
 	h.outOfRange = 0
@@ -82,17 +82,17 @@ func (h *Histogram) Reset() {
 // Merge adds what another histogram holds.
 func (h *Histogram) Merge(histogram *Histogram) {
 	for _, ns := range histogram.few {
-		_ = h.h.RecordValue(ns)
+		_ = h.histogram.RecordValue(ns)
 	}
-	if histogram.h.TotalCount() > 0 {
-		h.outOfRange += h.h.Merge(histogram.h)
+	if histogram.histogram.TotalCount() > 0 {
+		h.outOfRange += h.histogram.Merge(histogram.histogram)
 	}
 	h.outOfRange += histogram.outOfRange
 	h.atLeast += histogram.atLeast
 }
 
 // Count is the number of recorded values, those out of range included.
-func (h *Histogram) Count() int64 { return h.h.TotalCount() + int64(len(h.few)) + h.outOfRange }
+func (h *Histogram) Count() int64 { return h.histogram.TotalCount() + int64(len(h.few)) + h.outOfRange }
 
 // Max is the largest value in nanoseconds, or MaxDuration if longer ones were
 // recorded; 0 for an empty histogram.
@@ -118,7 +118,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 	}
 	// A quarter of a rank off keeps rounding inside the library from moving the
 	// answer to a neighbour.
-	return min(h.h.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), MaxDuration)
+	return min(h.histogram.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), MaxDuration)
 }
 
 // rankOf is which of total values in ascending order is the quantile q, from 1.

@@ -84,7 +84,7 @@ func TestHistogramOfFew(t *testing.T) {
 			few.Record(ns)
 			one.Record(ns)
 		}
-		if all.Merge(few); few.h.TotalCount() != 0 {
+		if all.Merge(few); few.histogram.TotalCount() != 0 {
 			t.Fatal("a histogram of few values was filled")
 		}
 	}

@@ -28,11 +28,11 @@ func TestPlantedKnee(t *testing.T) {
 		return ys
 	}
 	for _, x := range []struct {
-		name  string
-		ys    []float64
-		width float64
-		want  float64 // 0 for none
-		why   string
+		name   string
+		values []float64
+		width  float64
+		want   float64 // 0 for none
+		why    string
 	}{
 		{"8 callers", of(func(x float64) float64 { return 500 * min(x, 8) }), 0.02, 8, ""},
 		{"4 callers", of(func(x float64) float64 { return 500 * min(x, 4) }), 0.02, 4, ""},
@@ -43,7 +43,7 @@ func TestPlantedKnee(t *testing.T) {
 		{"falls", of(func(x float64) float64 { return 500 / x }), 0.02, 0, "fall"},
 		{"noise alone", []float64{100, 101, 104, 103, 102, 103, 102}, 0.1, 0, "overlap"},
 	} {
-		k := curve(pools, x.ys, x.width).Knee()
+		k := curve(pools, x.values, x.width).Knee()
 		if x.want == 0 && (k.At >= 0 || !strings.Contains(k.Why, x.why)) {
 			t.Errorf("%s: %+v, want none because %q", x.name, k, x.why)
 		}

@@ -9,8 +9,8 @@ import (
 // TestSignedRank against values of published tables and enumeration of all signs.
 func TestSignedRank(t *testing.T) {
 	for _, c := range []struct {
-		x    []float64
-		want float64
+		values []float64
+		want   float64
 	}{
 		{[]float64{1, 2, 3, 4, 5, 6}, 2.0 / 64},
 		{[]float64{-1, 2, 3, 4, 5, 6}, 4.0 / 64},
@@ -19,8 +19,8 @@ func TestSignedRank(t *testing.T) {
 		{[]float64{0, 0, 0}, 1},
 		{[]float64{1, -1}, 1},
 	} {
-		if got := signedRank(append([]float64(nil), c.x...)); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v: p is %g, want %g", c.x, got, c.want)
+		if got := signedRank(append([]float64(nil), c.values...)); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: p is %g, want %g", c.values, got, c.want)
 		}
 	}
 	// Of random signs at most the share p is as extreme, for each p.

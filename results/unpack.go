@@ -20,8 +20,8 @@ import (
 // a thousand histograms of some hundred values.
 type unpacker struct {
 	packed []byte
-	in     bytes.Reader
-	z      io.ReadCloser
+	reader bytes.Reader
+	closer io.ReadCloser
 	head   [hdr.ENCODING_HEADER_SIZE]byte
 	counts bytes.Buffer
 }
@@ -84,17 +84,17 @@ func (u *unpacker) inflate(encoded string) (err error) {
 	if int32(big.Uint32(u.packed))&^cookieFlags != hdr.V2CompressedEncodingCookieBase || length < 0 || length > int64(len(rest)) {
 		return errors.New("it does not begin as one")
 	}
-	u.in.Reset(rest[:length])
-	if u.z == nil {
-		u.z, err = zlib.NewReader(&u.in)
+	u.reader.Reset(rest[:length])
+	if u.closer == nil {
+		u.closer, err = zlib.NewReader(&u.reader)
 	} else {
-		err = u.z.(zlib.Resetter).Reset(&u.in, nil)
+		err = u.closer.(zlib.Resetter).Reset(&u.reader, nil)
 	}
 	if err != nil {
-		u.z = nil
+		u.closer = nil
 		return err
 	}
-	if _, err := io.ReadFull(u.z, u.head[:]); err != nil {
+	if _, err := io.ReadFull(u.closer, u.head[:]); err != nil {
 		return err
 	}
 	size := int64(int32(big.Uint32(u.head[4:])))
@@ -111,7 +111,7 @@ func (u *unpacker) inflate(encoded string) (err error) {
 	}
 	u.counts.Reset()
 	// One byte more shows that more follows; the end of it, that the checksum is right.
-	n, err := u.counts.ReadFrom(io.LimitReader(u.z, size+1))
+	n, err := u.counts.ReadFrom(io.LimitReader(u.closer, size+1))
 	if err == nil && n != size {
 		err = fmt.Errorf("counts of %d bytes, and %d are announced", n, size)
 	}
@@ -139,7 +139,7 @@ func (u *unpacker) each(histogram *Histogram) (total int64, err error) {
 		}
 		total += count
 		if histogram != nil && count > 0 {
-			if err := histogram.h.RecordValues(valueAt(int(index)), count); err != nil {
+			if err := histogram.histogram.RecordValues(valueAt(int(index)), count); err != nil {
 				return 0, err
 			}
 		}

@@ -63,7 +63,7 @@ func unpacksAlike(t *testing.T, name, encoded string) (ok bool) {
 	if err != nil {
 		return false
 	}
-	if n != want.TotalCount() || !got.h.Equals(want) || !slices.Equal(got.h.Export().Counts, want.Export().Counts) {
+	if n != want.TotalCount() || !got.histogram.Equals(want) || !slices.Equal(got.histogram.Export().Counts, want.Export().Counts) {
 		t.Errorf("%s: %d values, and the library reads %d, or others", name, n, want.TotalCount())
 	}
 	if alone, err := unpack(encoded, nil); alone != n || err != nil {

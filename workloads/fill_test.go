@@ -146,7 +146,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 	anonymous := "testdata/anonymous.csv"
 	for _, c := range []struct {
 		workload string
-		p        Params
+		params   Params
 		want     string
 	}{
 		{"steady", Params{Policy: links, Options: given("popularity", "most")}, "unknown popularity"},
@@ -190,9 +190,9 @@ func TestContradictionsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = m.New(c.p)
+		_, _, err = m.New(c.params)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s %+v: error %v, want one with %q", c.workload, c.p, err, c.want)
+			t.Errorf("%s %+v: error %v, want one with %q", c.workload, c.params, err, c.want)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func readTrace(r io.Reader) (*trace, error) { return readBounded(r, maxRows, max
 
 // readBounded is [readTrace] for a trace of so many rows and subjects at most.
 func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
-	reader := &lineReader{r: bufio.NewReaderSize(r, 1<<16)}
+	reader := &lineReader{reader: bufio.NewReaderSize(r, 1<<16)}
 	if reader.binary() {
 		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
 	}
@@ -211,7 +211,7 @@ type line struct {
 
 // lineReader reads lines of any length in bounded memory.
 type lineReader struct {
-	r      *bufio.Reader
+	reader *bufio.Reader
 	number int
 	line   line
 	buf    []byte
@@ -221,7 +221,7 @@ type lineReader struct {
 // binary reports whether the first line cannot be text. What a compressed file
 // begins with tells more.
 func (lr *lineReader) binary() bool {
-	first, _ := lr.r.Peek(sniffedBytes) // reading reports what is wrong otherwise
+	first, _ := lr.reader.Peek(sniffedBytes) // reading reports what is wrong otherwise
 	if end := bytes.IndexByte(first, '\n'); end >= 0 {
 		first = first[:end]
 	}
@@ -235,8 +235,8 @@ func (lr *lineReader) next() bool {
 		lr.buf = lr.buf[:0]
 		cut := false
 		length := 0
-		part, err := lr.r.ReadSlice('\n')
-		for ; errors.Is(err, bufio.ErrBufferFull); part, err = lr.r.ReadSlice('\n') {
+		part, err := lr.reader.ReadSlice('\n')
+		for ; errors.Is(err, bufio.ErrBufferFull); part, err = lr.reader.ReadSlice('\n') {
 			cut = lr.keep(part) || cut
 			if length += len(part); length > longestLine {
 				lr.err = fmt.Errorf("line %d is longer than %d bytes: this is no log", lr.number+1, longestLine)

@@ -11,8 +11,8 @@ import (
 )
 
 var registry struct {
-	mu sync.RWMutex
-	m  []*Meta
+	mu    sync.RWMutex
+	metas []*Meta
 }
 
 // Register adds a workload to those that every command offers. It is called from
@@ -24,7 +24,7 @@ func Register(meta Meta) {
 	}
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	for _, r := range registry.m {
+	for _, r := range registry.metas {
 		if r.Name == meta.Name {
 			panic("workloads.Register: " + meta.Name + " is registered twice")
 		}
@@ -32,7 +32,7 @@ func Register(meta Meta) {
 			panic("workloads.Register: " + err.Error())
 		}
 	}
-	registry.m = append(registry.m, &meta)
+	registry.metas = append(registry.metas, &meta)
 }
 
 // All returns every registered workload in the order of registration. The slice
@@ -40,7 +40,7 @@ func Register(meta Meta) {
 func All() []*Meta {
 	registry.mu.RLock()
 	defer registry.mu.RUnlock()
-	return slices.Clone(registry.m)
+	return slices.Clone(registry.metas)
 }
 
 // Lookup returns the workload with the given name. The error lists all names.

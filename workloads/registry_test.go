@@ -163,7 +163,7 @@ func TestParamsAreChecked(t *testing.T) {
 	}
 	for _, c := range []struct {
 		workload string
-		p        Params
+		params   Params
 		want     string
 	}{
 		{"steady", Params{}, "no policy"},
@@ -191,9 +191,9 @@ func TestParamsAreChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = m.New(c.p)
+		_, _, err = m.New(c.params)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "workload "+c.workload+": ") {
-			t.Errorf("%s %+v: error %v, want one with %q", c.workload, c.p, err, c.want)
+			t.Errorf("%s %+v: error %v, want one with %q", c.workload, c.params, err, c.want)
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("error of several lines: %v", err)
 		}

@@ -254,7 +254,7 @@ func TestTracesAreBounded(t *testing.T) {
 // TestCutAtBufferEnd has a line whose end alone is left for the last read.
 func TestCutAtBufferEnd(t *testing.T) {
 	const buffer = 1 << 16
-	r := &lineReader{r: bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", maxLine+buffer)+"\ny\n"), buffer)}
+	r := &lineReader{reader: bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", maxLine+buffer)+"\ny\n"), buffer)}
 	if !r.next() || !r.line.cut || len(r.line.text) != maxLine {
 		t.Errorf("%d bytes, cut: %v", len(r.line.text), r.line.cut)
 	}

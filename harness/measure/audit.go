@@ -35,11 +35,11 @@ const (
 func (p *pass) audit() {
 	p.auditRecording()
 	p.auditBegin()
-	for _, store := range p.s.stores {
+	for _, store := range p.site.stores {
 		p.auditStore(store)
 	}
-	if p.s.strays > 0 {
-		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys were under this run's prefix before its first request", p.s.strays)
+	if p.site.strays > 0 {
+		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys were under this run's prefix before its first request", p.site.strays)
 	}
 	p.auditTimings()
 }
@@ -56,7 +56,7 @@ func (p *pass) auditRecording() {
 		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", run.Issued)
 	}
-	config := p.m.cfg
+	config := p.measurement.cfg
 	if per := workloads.OpsPerCrossing(drive.stream); per > 0 && config.Requests == 0 && drive.stream.Len() == 0 &&
 		run.Issued >= drive.requests && run.ElapsedNS < int64(config.Duration)*9/10 {
 		p.discard("ended-early", results.DiscardsNothing,
@@ -90,7 +90,7 @@ func (p *pass) auditStore(store *siteStore) {
 	if !p.canCompare(store) || a.Incarnation != stats.Incarnation { // it, or some of its servers, is another one or did not answer
 		return
 	}
-	if n := a.Evicted - stats.Evicted; n > 0 && p.s.evicts(store) {
+	if n := a.Evicted - stats.Evicted; n > 0 && p.site.evicts(store) {
 		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was to",
 			store.name, format.Number(n, "key"))
 	}
@@ -119,7 +119,7 @@ func (p *pass) auditTimings() {
 	switch {
 	case p.accompanied:
 		p.discard("other-measurements", results.DisturbsTimings, "this process made other measurements at the same time, on the same cores")
-	case p.m.cfg.Peers != nil: // who joins the runs knows how much of it peers used
+	case p.measurement.cfg.Peers != nil: // who joins the runs knows how much of it peers used
 	case run.OthersShare > maxOthers:
 		p.discard("machine-busy", results.Disturbs,
 			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
@@ -157,9 +157,9 @@ func (p *pass) others() (share float64, ok bool) {
 		return 0, false
 	}
 	mine := p.own.used
-	for _, store := range p.s.stores {
+	for _, store := range p.site.stores {
 		used := store.after.CPU - store.before.CPU
-		if store.after.Known && store.after.CPU == 0 || p.s.failedOver(store.name) {
+		if store.after.Known && store.after.CPU == 0 || p.site.failedOver(store.name) {
 			return 0, false
 		}
 		mine += max(0, used)

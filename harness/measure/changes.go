@@ -39,7 +39,7 @@ func (d *drive) heldAgainst(called *inForce) int64 {
 // operator changes the limit in mid-run, as an operator would: for requests from then
 // on, and in the store, if the strategy keeps it there.
 type operator struct {
-	d       *drive
+	drive   *drive
 	session *harness.Session
 	made    []oracle.LimitChange
 	err     error
@@ -51,8 +51,8 @@ func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.
 	if len(plan) == 0 {
 		return func() {}
 	}
-	o.d.putInForce() // a change may come before the pass has begun to run
-	return onTime(o.d.tb, plan, length, &o.err, func(event *trouble.Event) error { return o.change(ctx, event.What.Units) })
+	o.drive.putInForce() // a change may come before the pass has begun to run
+	return onTime(o.drive.timebase, plan, length, &o.err, func(event *trouble.Event) error { return o.change(ctx, event.What.Units) })
 }
 
 // onTime makes each change of a plan when its time has come in a pass that starts now and
@@ -75,19 +75,19 @@ func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error, c
 }
 
 func (o *operator) change(ctx context.Context, limit int64) error {
-	drive := o.d
+	drive := o.drive
 	next := *drive.limit.Load().policy
 	least := min(next.Limit, limit)
 	next.Limit = limit
 	subjects := o.session.LimitedSubjects(drive.stream, drive.subjects.n)
-	from := drive.tb.nano()
+	from := drive.timebase.nano()
 	drive.limit.Store(&inForce{&next, least})
 	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit",
 		func(ctx context.Context) (any, error) {
 			return nil, o.session.SetLimit(ctx, &next, subjects, 0)
 		})
 	drive.limit.Store(&inForce{&next, limit})
-	o.made = append(o.made, oracle.LimitChange{From: from, To: drive.tb.nano(), Limit: limit})
+	o.made = append(o.made, oracle.LimitChange{From: from, To: drive.timebase.nano(), Limit: limit})
 	return err
 }
 
@@ -104,13 +104,13 @@ func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 // overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The returned function
 // waits for one that is being made, and gives up the rest.
 func (p *pass) overwrite(ctx context.Context) (stop func()) {
-	plan := p.m.cfg.Trouble.Of(trouble.Tamper)
-	return onTime(p.d.tb, plan, p.m.cfg.Duration, &p.overwriting, func(event *trouble.Event) error { return p.overwriteOnce(ctx, event) })
+	plan := p.measurement.cfg.Trouble.Of(trouble.Tamper)
+	return onTime(p.d.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error { return p.overwriteOnce(ctx, event) })
 }
 
 func (p *pass) overwriteOnce(ctx context.Context, event *trouble.Event) error {
-	store := p.s.stores[string(p.s.Selection.RedisNeeds()[0])]
-	conn, err := store.Connect(ctx, p.s.scope, stores.ConnOptions{Pool: 1})
+	store := p.site.stores[string(p.site.Selection.RedisNeeds()[0])]
+	conn, err := store.Connect(ctx, p.site.scope, stores.ConnOptions{Pool: 1})
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (p *pass) overwriteOnce(ctx context.Context, event *trouble.Event) error {
 	if !ok {
 		return fmt.Errorf("the client of %s is no Redis client", store.Driver())
 	}
-	prefix := p.s.scope.Prefix()
+	prefix := p.site.scope.Prefix()
 	keys, err := tamper.Keys(ctx, client, prefix)
 	if err != nil {
 		return err

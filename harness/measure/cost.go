@@ -23,14 +23,14 @@ import (
 // costs are per decision: what went over the connections in the pass, by the
 // number of decisions.
 func (p *pass) costs() {
-	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
+	p.run.Meter = harness.MeterSince(p.meter, p.site.Meter()) // before the probe adds to it
 	cost := &p.run.Cost
 	counts := &p.d.counts
 	if n := float64(counts.Admitted + counts.Rejected + counts.Errors.Total()); n > 0 {
 		cost.ProbeCost = p.traffic.cost(n)
 		cost.ClientCPU = float64(p.own.used) / n
 		cost.RunQueue = float64(p.own.waiting) / n
-		for _, store := range p.s.stores {
+		for _, store := range p.site.stores {
 			used := float64(max(0, store.after.CPU-store.before.CPU)) / n
 			if asksSQL(store) {
 				cost.PostgresCPU += used
@@ -45,16 +45,16 @@ func (p *pass) costs() {
 // decision costs.
 func (p *pass) leftovers(ctx context.Context) error {
 	cost := &p.run.Cost
-	if !p.m.cfg.First() {
+	if !p.measurement.cfg.First() {
 		return nil // it would be told twice
 	}
 	if err := p.keep(ctx); err != nil {
 		return err
 	}
 	// A store that has failed over has no replica any more. After a fault connections may be dead, and scripts forgotten.
-	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.failsOver() || o.Breaks() })
-	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
-		probe, err := guard.Within(ctx, p.s.aside(), guard.Grace(p.s.Deadline), "the cost probe", p.probe)
+	whole := !slices.ContainsFunc(p.site.outages, func(o *outage) bool { return o.failsOver() || o.Breaks() })
+	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.measurement.latencyOnly {
+		probe, err := guard.Within(ctx, p.site.aside(), guard.Grace(p.site.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c ownCPU) sub(earlier ownCPU) ownCPU {
 // countKeys counts the strategy's keys in all stores if that can be done.
 func (p *pass) countKeys(ctx context.Context) map[string]results.StoredAt {
 	keys := map[string]results.StoredAt{}
-	for name, store := range p.s.stores {
+	for name, store := range p.site.stores {
 		// In an outage of the server's own nothing is known.
 		if counter := monitor.Countable(store.Store); counter != nil {
 			if n, err := counter.Count(ctx); err == nil {
@@ -102,18 +102,18 @@ func (p *pass) countKeys(ctx context.Context) map[string]results.StoredAt {
 func (p *pass) keep(ctx context.Context) error {
 	cost := &p.run.Cost
 	subjects := p.subjects()
-	for _, name := range slices.Sorted(maps.Keys(p.s.stores)) {
-		store := p.s.stores[name]
+	for _, name := range slices.Sorted(maps.Keys(p.site.stores)) {
+		store := p.site.stores[name]
 		if monitor.Follows(store.Store) {
 			continue // its primary's
 		}
-		usage, err := store.Usage(ctx, p.s.scope)
+		usage, err := store.Usage(ctx, p.site.scope)
 		if err != nil {
 			return fmt.Errorf("count keys: %w", err)
 		}
 		cost.KeysAtEnd += usage.Keys
 		cost.KeysWithoutTTL += usage.WithoutTTL
-		if p.m.latencyOnly {
+		if p.measurement.latencyOnly {
 			continue
 		}
 		over := p.keys.Over[name]
@@ -128,7 +128,7 @@ func (p *pass) keep(ctx context.Context) error {
 // subjects is how many the strategy was asked about, in the warm-up and in the pass, or
 // that were set up.
 func (p *pass) subjects() (n int64) {
-	if _, setUp := p.s.Instances[0].(strategies.Provisioner); setUp {
+	if _, setUp := p.site.Instances[0].(strategies.Provisioner); setUp {
 		return warmSubjects + int64(p.d.subjects.n)
 	}
 	for _, subject := range p.d.subjects.all() {
@@ -201,10 +201,10 @@ func (p *pass) probeOnce(ctx context.Context, first uint64) (out *results.Probe,
 	for n := first; n < first+probeSubjects; n++ {
 		subject := quota.Subject(fmt.Sprintf("cost-probe-%d", n))
 		grants := []strategies.Grant{{Subject: subject, Limit: policy.Limit}}
-		if err := p.s.Provision(ctx, &policy, grants, 0); err != nil {
+		if err := p.site.Provision(ctx, &policy, grants, 0); err != nil {
 			return nil, false, err
 		}
-		before := p.s.setUps()
+		before := p.site.setUps()
 		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+n<<16)
 		if errors.Is(err, errProbeLate) {
 			late = true
@@ -215,7 +215,7 @@ func (p *pass) probeOnce(ctx context.Context, first uint64) (out *results.Probe,
 		}
 		if probe != nil {
 			out = probe
-			disturbed = p.s.setUps() != before
+			disturbed = p.site.setUps() != before
 		}
 		if admitted {
 			break
@@ -241,8 +241,8 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 	var taken, rejected probeSum
 	var failures harness.Failures
 	for i := range uint64(4 * probeRequests) {
-		before := p.s.traffic(mallocs())
-		decision, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
+		before := p.site.traffic(mallocs())
+		decision, err := p.site.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
 		if err != nil && !strategies.IsPrescribed(err) {
 			failures.Count(err)
 			if err := p.probeFailed(&failures, err); err != nil {
@@ -253,7 +253,7 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 			}
 			continue // no decision, and no cost of one
 		}
-		sent := p.s.traffic(mallocs()).sub(before)
+		sent := p.site.traffic(mallocs()).sub(before)
 		switch {
 		case i == 0:
 			out.First = sent.cost(1)

@@ -38,21 +38,21 @@ const (
 // open prepares to read. Nothing is read if counters change by other things than
 // decisions, or if nobody else has access.
 func (c *counters) open(ctx context.Context, p *pass) {
-	s := p.s
+	s := p.site
 	kind := p.policy.Window.Kind
 	shared := false
 	for _, store := range s.stores {
 		shared = shared || !store.Owned()
 	}
-	if !shared || p.m.cfg.Peers != nil || p.m.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
-		len(p.m.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
-		p.m.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
+	if !shared || p.measurement.cfg.Peers != nil || p.measurement.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
+		len(p.measurement.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
+		p.measurement.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
 		return
 	}
-	cfg := *p.m.cfg
+	cfg := *p.measurement.cfg
 	cfg.Pool = 1
 	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
-	c.site = &site{Session: session, cfg: &cfg, tb: s.tb, scope: s.scope, model: s.model, jobs: newJobRunner(s.tb),
+	c.site = &site{Session: session, cfg: &cfg, timebase: s.timebase, scope: s.scope, model: s.model, jobs: newJobRunner(s.timebase),
 		stores: map[string]*siteStore{}}
 	for name, store := range s.stores {
 		c.site.stores[name] = &siteStore{Store: store.Store, name: name}
@@ -71,7 +71,7 @@ func (c *counters) begin(ctx context.Context, d *drive) {
 		for wait(counterEvery * monitor.Every) {
 			if force := d.limit.Load(); force != nil {
 				c.watch(d)
-				c.read(ctx, d.tb, force.policy)
+				c.read(ctx, d.timebase, force.policy)
 			}
 		}
 	})
@@ -94,7 +94,7 @@ func (c *counters) close(ctx context.Context) {
 
 // watch adds the subjects that are asked about now.
 func (c *counters) watch(d *drive) {
-	at := max(d.next.Load(), int64(d.perSecond*time.Duration(d.tb.nano()-d.epoch).Seconds()))
+	at := max(d.next.Load(), int64(d.perSecond*time.Duration(d.timebase.nano()-d.epoch).Seconds()))
 	var op workloads.Op
 	for i := at; i < min(at+2*maxWatched, d.requests); i++ {
 		d.stream.At(i, &op)
@@ -114,8 +114,8 @@ func (c *counters) read(ctx context.Context, tb *timebase, policy *quota.Policy)
 
 // jump is a change of a counter that no decision explains.
 type jump struct {
-	a, b     harness.Reading
-	from, to int64 // when it happened, in nanoseconds since the epoch
+	reading, b harness.Reading
+	from, to   int64 // when it happened, in nanoseconds since the epoch
 }
 
 // jumps are the changes that no decision of the run explains, as one finding about the
@@ -170,7 +170,7 @@ func (c *counters) jumps(p *pass, facts *harness.Facts) ([]harness.Notice, error
 	}
 	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
 		"%d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
-		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.a.Units, first.b.Units, monitor.Span(first.from, first.to), more)
+		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.reading.Units, first.b.Units, monitor.Span(first.from, first.to), more)
 	return []harness.Notice{{Code: "store-changed", Detail: detail}}, nil
 }
 

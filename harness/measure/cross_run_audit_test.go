@@ -113,8 +113,8 @@ func TestOthersShareIsRecorded(t *testing.T) {
 // auditPass is a pass with nothing wrong in it, to plant one thing in.
 func auditPass() *pass {
 	return &pass{
-		m: &measurement{cfg: &Config{}, across: newCrossRunAudit()},
-		s: &site{Session: &harness.Session{Selection: strategies.Selection{Meta: &strategies.Meta{
+		measurement: &measurement{cfg: &Config{}, across: newCrossRunAudit()},
+		site: &site{Session: &harness.Session{Selection: strategies.Selection{Meta: &strategies.Meta{
 			Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}}},
 		d:   &drive{subjects: newSubjects(nameless{}, 0, 0)},
 		run: &results.Run{Audit: results.Audit{Valid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
@@ -128,7 +128,7 @@ func TestAuditStores(t *testing.T) {
 		discards string
 		plant    func(p *pass, st *siteStore)
 	}{
-		{"keys-under-prefix", results.DiscardsCorrectness, func(p *pass, _ *siteStore) { p.s.strays = 1 }},
+		{"keys-under-prefix", results.DiscardsCorrectness, func(p *pass, _ *siteStore) { p.site.strays = 1 }},
 		{"store-restarted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
 		{"", "", func(_ *pass, st *siteStore) {
 			st.before.Incarnation = "a,b"
@@ -141,7 +141,7 @@ func TestAuditStores(t *testing.T) {
 	} {
 		p := auditPass()
 		st := &siteStore{Store: storetest.EmbeddedRedis(t), name: "redis", before: healthy, after: healthy}
-		p.s.stores = map[string]*siteStore{"redis": st}
+		p.site.stores = map[string]*siteStore{"redis": st}
 		p.audit()
 		if len(p.run.Audit.Reasons) != 0 {
 			t.Fatalf("healthy stores: %+v", p.run.Audit)
@@ -208,7 +208,7 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
 	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}, ReferenceLength: DefaultReferenceLength}
-	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
+	m := &measurement{cfg: &cfg, timebase: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	reference := func() loop {
 		l, err := m.reference(t.Context())
 		if err != nil {
@@ -340,7 +340,7 @@ func TestAuditSampleMismatch(t *testing.T) {
 // TestAuditReferenceFailed ends the server between the two loops of a round.
 func TestAuditReferenceFailed(t *testing.T) {
 	redis := storetest.EmbeddedRedis(t)
-	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, tb: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
+	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, timebase: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	before, err := m.reference(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // drive is one measured pass of a request stream over open instances.
 type drive struct {
-	tb        *timebase
+	timebase  *timebase
 	instances []strategies.Strategy
 	stand     func(instance int) // waits if it is to stand still
 	stream    workloads.Stream
@@ -118,9 +118,9 @@ func (d *drive) nextShare(ns int64) int64 {
 // run drives the stream until it ends, time is up or stop is set. Operations in
 // flight when ctx ends fail with its error.
 func (d *drive) run(ctx context.Context) {
-	d.epoch = d.tb.nano()
+	d.epoch = d.timebase.nano()
 	if d.begins != nil {
-		d.begins(d.tb.time(d.epoch))
+		d.begins(d.timebase.time(d.epoch))
 	}
 	d.putInForce()
 	d.firstWindow = d.window(d.epoch).index
@@ -178,7 +178,7 @@ func (d *drive) window(t int64) *window {
 	}
 	w := &window{start: math.MinInt64, end: math.MaxInt64}
 	if d.policy.Window.Kind.Tumbling() {
-		at := d.tb.time(t)
+		at := d.timebase.time(t)
 		span := d.policy.Window.At(at)
 		*w = window{index: span.Index, start: t - int64(at.Sub(span.Start)), end: t + int64(span.End.Sub(at))}
 	}
@@ -198,7 +198,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 		firstID += uint64(number+1) << 40
 	}
 	d := &drive{
-		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
+		timebase: m.timebase, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
 		requests: math.MaxInt64, duration: int64(warmUpTime(config.Duration)), firstID: firstID,
 		rec: newRecorder(config.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
 	}

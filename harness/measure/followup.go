@@ -80,7 +80,7 @@ func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
 		f.actual = min(op.Actual, granted)
 	}
 	if op.Fate == workloads.FateAbandon {
-		k.d.settled.abandoned.Add(1)
+		k.drive.settled.abandoned.Add(1)
 		k.abandon(f)
 		return
 	}
@@ -101,10 +101,10 @@ func (k *worker) leave() {
 // strategy nor the online counters are told; to those it makes a rejection look
 // less certainly wrong than it is. If it is doubtful, it is open from then on.
 func (k *worker) abandon(f followUp) {
-	if k.d.history == nil {
+	if k.drive.history == nil {
 		return
 	}
-	life := int64(k.d.life)
+	life := int64(k.drive.life)
 	event := oracle.Event{
 		Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
 		TakeCall: f.takeCall, TakeReply: f.takeReply,
@@ -112,18 +112,18 @@ func (k *worker) abandon(f followUp) {
 	if f.doubtful {
 		event.Outcome = oracle.Failed
 	}
-	k.d.history.Append(k.id, event)
+	k.drive.history.Append(k.id, event)
 }
 
 // ended reports whether the life of what is not committed may be over at a moment.
 func (k *worker) ended(f *followUp, now int64) bool {
-	return !f.committed && now-k.d.epoch >= f.takeCall+int64(k.d.life)
+	return !f.committed && now-k.drive.epoch >= f.takeCall+int64(k.drive.life)
 }
 
 // settleDue does what is due at the moment of the worker's last clock reading.
 func (k *worker) settleDue() {
 	for {
-		if due, ok := k.agenda.next(); !ok || due > k.last || k.d.stop.Load() {
+		if due, ok := k.agenda.next(); !ok || due > k.last || k.drive.stop.Load() {
 			return
 		}
 		k.settle(heap.Pop(&k.agenda).(followUp))
@@ -135,19 +135,19 @@ func (k *worker) settle(f followUp) {
 	committing := f.fate == workloads.FateCommit
 	refunder, canRefund := k.strategy.(strategies.Refunder)
 	committer, canCommit := k.strategy.(strategies.Committer)
-	if over := f.actual - f.units; k.d.online && committing && canCommit && over > 0 {
+	if over := f.actual - f.units; k.drive.online && committing && canCommit && over > 0 {
 		f.cell.Overrun(over)
 	}
-	f.call = k.d.tb.nano()
+	f.call = k.drive.timebase.nano()
 	switch {
 	case k.ended(&f, f.call):
 		if !f.doubtful {
-			k.d.settled.abandoned.Add(1) // its life is over before it was settled
+			k.drive.settled.abandoned.Add(1) // its life is over before it was settled
 		}
 		k.abandon(f)
 		return
 	case !committing && !canRefund:
-		k.d.settled.chargedForNothing.Add(f.units)
+		k.drive.settled.chargedForNothing.Add(f.units)
 		return
 	}
 	k.follow = f
@@ -162,7 +162,7 @@ func (k *worker) settle(f followUp) {
 	case canCommit:
 		err = committer.Commit(k.Context(), f.reservation, f.actual)
 	}
-	reply := k.d.tb.nano()
+	reply := k.drive.timebase.nano()
 	if reply-f.call > monitor.LongCall {
 		err = k.Returned(err)
 	}
@@ -183,7 +183,7 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 	}
 	k.last = reply
 	if committing {
-		k.d.settled.commits.Add(1)
+		k.drive.settled.commits.Add(1)
 		f.doubtful = canCommit && (err != nil || k.ended(&f, reply))
 		f.committed = !f.doubtful
 		if canCommit {
@@ -205,20 +205,20 @@ func (k *worker) settled(f followUp, reply int64, err error) {
 			return // no strategy was told, so nothing happened
 		}
 	} else {
-		k.d.settled.refunds.Add(1)
+		k.drive.settled.refunds.Add(1)
 	}
 	if err != nil {
 		event.Outcome = oracle.Failed
-		k.d.settled.failed.Add(1)
-		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
+		k.drive.settled.failed.Add(1)
+		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
 	}
-	k.d.rec.recordSettle(k.stripe, reply-f.call)
-	if k.d.online && event.Units > 0 && err == nil {
+	k.drive.rec.recordSettle(k.stripe, reply-f.call)
+	if k.drive.online && event.Units > 0 && err == nil {
 		f.cell.GiveBack(event.Units)
 	}
-	if k.d.history != nil {
-		event.Call = f.call - k.d.epoch
-		event.Reply = reply - k.d.epoch
-		k.d.history.Append(k.id, event)
+	if k.drive.history != nil {
+		event.Call = f.call - k.drive.epoch
+		event.Reply = reply - k.drive.epoch
+		k.drive.history.Append(k.id, event)
 	}
 }

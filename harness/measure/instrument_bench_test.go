@@ -90,7 +90,7 @@ func BenchmarkDecision(b *testing.B) {
 	var allocs uint64
 	newDrive := func() *drive {
 		d := &drive{
-			tb: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
+			timebase: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
 			requests: n, online: true, deadline: harness.DefaultDecisionTimeout, rec: newRecorder(instrumentWorkers),
 			history: instrumentHistory(b, n), subjects: newSubjects(stream, n/100, n/100),
 		}

@@ -42,8 +42,8 @@ func TestInterruptedWhileSettingUp(t *testing.T) {
 // later.
 func TestPacerLooksUp(t *testing.T) {
 	at := int64(0)
-	d := &drive{tb: &timebase{nano: func() int64 { at += glance; return at }}}
-	pacer := newPacer(d.tb.nano, 1)
+	d := &drive{timebase: &timebase{nano: func() int64 { at += glance; return at }}}
+	pacer := newPacer(d.timebase.nano, 1)
 	defer pacer.close()
 	if !d.waitFor(pacer, 20*glance) {
 		t.Error("a pass that goes on did not wait")

@@ -12,24 +12,24 @@ import (
 // jobRunner runs the background work of a run's instances on the wall clock. A
 // job never overlaps with itself.
 type jobRunner struct {
-	jobs   []*runningJob
-	tb     *timebase
-	times  map[string]*roundTimes // by the job's name
-	wg     sync.WaitGroup
-	cancel context.CancelFunc
+	jobs     []*runningJob
+	timebase *timebase
+	times    map[string]*roundTimes // by the job's name
+	wg       sync.WaitGroup
+	cancel   context.CancelFunc
 	// cut ends the rounds under way.
 	cut context.CancelFunc
 }
 
 type runningJob struct {
 	*harness.Job
-	wake  chan struct{}
-	tb    *timebase
-	times *roundTimes
+	wake     chan struct{}
+	timebase *timebase
+	times    *roundTimes
 }
 
 func newJobRunner(tb *timebase) *jobRunner {
-	return &jobRunner{tb: tb, times: map[string]*roundTimes{}}
+	return &jobRunner{timebase: tb, times: map[string]*roundTimes{}}
 }
 
 // waker returns what an instance calls to wake its own jobs. It may be called
@@ -52,7 +52,7 @@ func (r *jobRunner) add(jobs []*harness.Job) {
 		if r.times[j.Name] == nil {
 			r.times[j.Name] = &roundTimes{}
 		}
-		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1), tb: r.tb, times: r.times[j.Name]})
+		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1), timebase: r.timebase, times: r.times[j.Name]})
 	}
 }
 
@@ -85,9 +85,9 @@ func (j *runningJob) loop(ctx, rounds context.Context) {
 		case <-j.wake:
 		}
 		for {
-			from := j.tb.nano()
+			from := j.timebase.nano()
 			changed, err := j.Run(rounds)
-			j.times.add(from, j.tb.nano())
+			j.times.add(from, j.timebase.nano())
 			if err != nil || !changed || ctx.Err() != nil || j.Pending == nil || !j.Pending() {
 				break
 			}

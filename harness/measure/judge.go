@@ -29,13 +29,13 @@ const readers = 8
 // catchUp has jobs do what the warm-up left to them. A round may take as long as those at rest together: what a queue of counts
 // holds is written one by one, and a busy machine takes its time for that.
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	for began, again := m.tb.nano(), true; again; {
+	for began, again := m.timebase.nano(), true; again; {
 		var err error
 		again, err = guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", s.CatchUp)
 		if err != nil {
 			return err
 		}
-		if again && time.Duration(m.tb.nano()-began) > catchUpLimit {
+		if again && time.Duration(m.timebase.nano()-began) > catchUpLimit {
 			return fmt.Errorf("its jobs still have work %v after the warm-up", catchUpLimit)
 		}
 	}
@@ -97,9 +97,9 @@ func (p *pass) judge(ctx context.Context) error {
 		run.Jobs = append(run.Jobs, j.finish())
 	}
 	p.audit()
-	audit := p.m.across
+	audit := p.measurement.across
 	audit.sameRequests(run, asked.hash)
-	audit.freshStream(run, p.m.random(drive.stream))
+	audit.freshStream(run, p.measurement.random(drive.stream))
 	if !drive.lateness.open {
 		audit.stationary(run, thirds)
 	}
@@ -110,28 +110,28 @@ func (p *pass) judge(ctx context.Context) error {
 func (p *pass) facts() *harness.Facts {
 	drive := p.d
 	facts := &harness.Facts{
-		Plan: &p.m.cfg.Plan, Selection: p.s.Selection, Policy: p.policy, Epoch: drive.tb.time(drive.epoch),
+		Plan: &p.measurement.cfg.Plan, Selection: p.site.Selection, Policy: p.policy, Epoch: drive.timebase.time(drive.epoch),
 		Initial: func(s uint32) int64 { return drive.subjects.at(s).initial },
 		History: drive.history, Cells: p.cells(), Counts: drive.counts,
-		Partial: drive.stop.Load() && !drive.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.s.AchievedPeriod(), Tiers: format.Strings(*drive.rec.tiers.names.Load()), TiersFolded: drive.rec.tiers.folded.Load(),
+		Partial: drive.stop.Load() && !drive.full.Load(), Instances: p.measurement.cfg.Instances, Grace: reconnectGrace,
+		SyncPeriod: p.site.AchievedPeriod(), Tiers: format.Strings(*drive.rec.tiers.names.Load()), TiersFolded: drive.rec.tiers.folded.Load(),
 	}
-	facts.ClockAhead, facts.ClockWrong = p.m.bound()
-	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
-	for _, c := range p.s.clocks {
-		facts.Skews, facts.SkewFrom = append(facts.Skews, c.Ahead), append(facts.SkewFrom, p.s.wrongFrom(c)-drive.epoch)
+	facts.ClockAhead, facts.ClockWrong = p.measurement.bound()
+	facts.FailedRounds, facts.JobError = p.site.FailedRounds()
+	for _, c := range p.site.clocks {
+		facts.Skews, facts.SkewFrom = append(facts.Skews, c.Ahead), append(facts.SkewFrom, p.site.wrongFrom(c)-drive.epoch)
 	}
-	for _, outage := range p.s.outages {
+	for _, outage := range p.site.outages {
 		if span, ok := outage.span(drive.epoch); ok {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
-	facts.Outages = append(facts.Outages, p.m.cfg.NetworkSpans(false, p.run.ElapsedNS)...)
-	for _, store := range p.s.stores {
+	facts.Outages = append(facts.Outages, p.measurement.cfg.NetworkSpans(false, p.run.ElapsedNS)...)
+	for _, store := range p.site.stores {
 		facts.Evicts = facts.Evicts || store.Info().Evicts
 	}
-	facts.Noticed, facts.Pause = p.noticed(), time.Duration(p.s.paused.Load())
-	facts.Unwatched = p.stores.Len() < len(p.s.stores)
+	facts.Noticed, facts.Pause = p.noticed(), time.Duration(p.site.paused.Load())
+	facts.Unwatched = p.stores.Len() < len(p.site.stores)
 	facts.LimitChanges = p.limits.changes(drive.epoch)
 	facts.Overwritten = p.overwritten
 	return facts
@@ -158,7 +158,7 @@ func (p *pass) ask(ctx context.Context, facts *harness.Facts) error {
 		case err == nil || ctx.Err() != nil:
 		case guard.Stack(err) != "": // what was decided is judged all the same
 			p.failed = err
-			p.s.lose()
+			p.site.lose()
 			p.discardFailed()
 			return nil
 		default:
@@ -197,7 +197,7 @@ func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 // read reads the counters twice: at rest, and after the background jobs have run
 // until they are idle.
 func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
-	if !p.s.Counts() || p.m.latencyOnly || !p.m.cfg.First() {
+	if !p.site.Counts() || p.measurement.latencyOnly || !p.measurement.cfg.First() {
 		return nil
 	}
 	var touched []uint32
@@ -207,17 +207,17 @@ func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
 		}
 	}
 	var subjects []harness.Subject
-	for _, n := range p.m.cfg.Sample(touched, p.run.Repetition) {
+	for _, n := range p.measurement.cfg.Sample(touched, p.run.Repetition) {
 		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects.at(n).name})
 	}
-	how := harness.ReadConfig{Policy: p.d.limit.Load().policy, Now: func() int64 { return p.d.tb.nano() - p.d.epoch }, Parallel: readers}
+	how := harness.ReadConfig{Policy: p.d.limit.Load().policy, Now: func() int64 { return p.d.timebase.nano() - p.d.epoch }, Parallel: readers}
 	list, err := p.readCounters(ctx, how, subjects)
 	if err != nil {
 		return err
 	}
-	if p.m.cfg.Peers != nil { // their memory and their jobs are out of reach
+	if p.measurement.cfg.Peers != nil { // their memory and their jobs are out of reach
 		stored := slices.DeleteFunc(slices.Clone(list), func(reading harness.Reading) bool { return reading.Own })
-		if len(stored) < len(list) || len(p.s.Jobs) > 0 {
+		if len(stored) < len(list) || len(p.site.Jobs) > 0 {
 			p.discard("peers-not-judged", results.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
 				"counters after jobs have run, is undecided: not judged over several processes")
 		}
@@ -225,16 +225,16 @@ func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
 		return nil
 	}
 	facts.Readings = append(facts.Readings, harness.Readings{At: harness.AtRest, List: list})
-	if len(p.s.Jobs) == 0 {
+	if len(p.site.Jobs) == 0 {
 		return nil
 	}
-	start := p.d.tb.nano()
-	idle, err := guard.Within(ctx, settleLimit, guard.Grace(p.s.Deadline), "its jobs",
-		func(ctx context.Context) (bool, error) { return p.s.Settle(ctx), nil })
+	start := p.d.timebase.nano()
+	idle, err := guard.Within(ctx, settleLimit, guard.Grace(p.site.Deadline), "its jobs",
+		func(ctx context.Context) (bool, error) { return p.site.Settle(ctx), nil })
 	if err != nil {
 		return err
 	}
-	took := p.d.tb.nano() - start
+	took := p.d.timebase.nano() - start
 	if !idle {
 		p.run.Audit.Discard("jobs-not-idle", results.DiscardsNothing,
 			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
@@ -251,9 +251,9 @@ func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
 // used, and a client may look for its server once a second alone.
 func (p *pass) readCounters(ctx context.Context, how harness.ReadConfig, subjects []harness.Subject) (list []harness.Reading, err error) {
 	const limit = 10 * time.Second
-	for began := p.d.tb.nano(); ; {
-		list, err = p.s.Read(ctx, how, subjects)
-		if err == nil || len(p.s.outages) == 0 || p.d.tb.nano()-began > int64(limit) {
+	for began := p.d.timebase.nano(); ; {
+		list, err = p.site.Read(ctx, how, subjects)
+		if err == nil || len(p.site.outages) == 0 || p.d.timebase.nano()-began > int64(limit) {
 			return list, err
 		}
 		if stopped := (clock.Wall{}).Sleep(ctx, 10*time.Millisecond); stopped != nil {
@@ -264,7 +264,7 @@ func (p *pass) readCounters(ctx context.Context, how harness.ReadConfig, subject
 
 // settlement records what became of admitted requests, if callers settle.
 func (p *pass) settlement() error {
-	if !p.m.cfg.Workload.GivesBack {
+	if !p.measurement.cfg.Workload.GivesBack {
 		return nil
 	}
 	latency, err := p.d.rec.mergeOne(func(s *stripe) *results.Histogram { return s.settle }).Latency()

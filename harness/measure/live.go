@@ -84,7 +84,7 @@ func (l *Live) begin(p *pass) {
 	p.d.shown = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.d.tb.nano()
+	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.d.timebase.nano()
 	l.underWay.Round = p.run.Repetition
 	l.underWay.Running = true
 }
@@ -113,13 +113,13 @@ func (l *Live) end(returned bool) {
 
 // soFar takes what is known of the pass at this moment, except latencies.
 func (f *LiveFigures) soFar(p *pass) {
-	f.Certain, f.Lag, f.Meter = p.certain(), p.s.AchievedPeriod(), harness.MeterSince(p.meter, p.s.Meter())
+	f.Certain, f.Lag, f.Meter = p.certain(), p.site.AchievedPeriod(), harness.MeterSince(p.meter, p.site.Meter())
 }
 
 // certain is what the online counters tell while requests are under way: what they have of
 // answers only grows.
 func (p *pass) certain() *liveCertain {
-	config := p.m.cfg
+	config := p.measurement.cfg
 	kind := config.Policy.Window.Kind
 	changes := len(config.Trouble.Of(trouble.Change)) > 0
 	if config.Workload.GivesBack || changes || !kind.Tumbling() && kind != quota.Standing {
@@ -143,7 +143,7 @@ func (l *Live) rate(now []harness.LiveLatency) float64 {
 			n += now[i].Count
 		}
 	}
-	return float64(n) / (float64(max(l.pass.d.tb.nano()-l.began, 1)) / 1e9)
+	return float64(n) / (float64(max(l.pass.d.timebase.nano()-l.began, 1)) / 1e9)
 }
 
 // judged is told of a run that is over.

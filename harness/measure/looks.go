@@ -80,7 +80,7 @@ func newJobLatency(name string, times *roundTimes, epoch, length int64) *jobLate
 
 // jobLatencies are those of all jobs that ran during the pass.
 func (p *pass) jobLatencies() (out []*jobLatency) {
-	times := p.s.jobs.times
+	times := p.site.jobs.times
 	for _, name := range slices.Sorted(maps.Keys(times)) {
 		if j := newJobLatency(name, times[name], p.d.epoch, p.run.ElapsedNS); j != nil {
 			out = append(out, j)

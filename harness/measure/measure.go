@@ -51,11 +51,11 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 
 // measurement is a measurement under way.
 type measurement struct {
-	cfg *Config
-	tb  *timebase
-	obs Observer
-	id  string // of this measurement, in key prefixes and schema names
-	n   int    // runs begun
+	cfg      *Config
+	timebase *timebase
+	obs      Observer
+	id       string // of this measurement, in key prefixes and schema names
+	n        int    // runs begun
 	// across remembers what the audit compares between runs.
 	across *crossRunAudit
 	// open measures latency at the common rate; nil until that is known.
@@ -204,7 +204,7 @@ func (m *measurement) from(now time.Time) quota.Policy {
 	policy := m.cfg.Policy
 	if policy.Window.Kind.Tumbling() {
 		if now.IsZero() {
-			now = m.tb.time(m.tb.nano())
+			now = m.timebase.time(m.timebase.nano())
 		}
 		policy.Window.Timeline = quota.Timeline{Real: now, Policy: policy.Window.At(now).Start}
 		m.ours(&policy.Window)

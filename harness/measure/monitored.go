@@ -18,29 +18,29 @@ import (
 
 // watchCores begins to read how long threads of this program and of the servers that were started for it wait for a core.
 func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
-	if p.d.tb != wallTime {
+	if p.d.timebase != wallTime {
 		return monitor.NoCores()
 	}
 	var servers []int
-	for _, store := range p.s.stores {
+	for _, store := range p.site.stores {
 		if placed, ok := store.Store.(stores.Placed); ok && placed.Place() == stores.StartedHere {
 			if more, err := placed.Processes(ctx); err == nil {
 				servers = append(servers, more...)
 			}
 		}
 	}
-	return monitor.WatchCores(p.d.tb.nano, servers...)
+	return monitor.WatchCores(p.d.timebase.nano, servers...)
 }
 
 // mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes away have
 // none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
-	for name, store := range p.s.stores {
-		planned := slices.ContainsFunc(p.s.outages, func(o *outage) bool { return p.s.concerns(o.Where.Name, name) })
-		if !p.m.cfg.First() || store.Info().Evicts || planned || p.s.loses(name) {
+	for name, store := range p.site.stores {
+		planned := slices.ContainsFunc(p.site.outages, func(o *outage) bool { return p.site.concerns(o.Where.Name, name) })
+		if !p.measurement.cfg.First() || store.Info().Evicts || planned || p.site.loses(name) {
 			continue
 		}
-		if err := p.stores.Mark(ctx, name, store.Store, p.s.scope, &store.meter); err != nil {
+		if err := p.stores.Mark(ctx, name, store.Store, p.site.scope, &store.meter); err != nil {
 			return err
 		}
 	}
@@ -50,24 +50,24 @@ func (p *pass) mark(ctx context.Context) error {
 // canCompare reports whether what a store said of itself before and after the pass can be compared, and was not told of as a
 // restart or a failover already.
 func (p *pass) canCompare(store *siteStore) bool {
-	return store.before.Known && store.after.Known && !p.stores.Restarted(store.name) && !p.s.failedOver(store.name)
+	return store.before.Known && store.after.Known && !p.stores.Restarted(store.name) && !p.site.failedOver(store.name)
 }
 
 // noticed is what happened to the stores.
 func (p *pass) noticed() []harness.Notice {
 	out := p.stores.Notices()
-	for _, store := range p.s.stores {
+	for _, store := range p.site.stores {
 		switch stats, a := store.before, store.after; {
 		case !p.canCompare(store):
 		case stores.Restarted(stats.Incarnation, a.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: results.StoreRestarted,
 				Detail: store.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
-		case a.Evicted > stats.Evicted && a.Incarnation == stats.Incarnation && !p.s.evicts(store):
+		case a.Evicted > stats.Evicted && a.Incarnation == stats.Incarnation && !p.site.evicts(store):
 			out = append(out, harness.Notice{Fault: quota.FaultEviction, Code: "store-evicted",
 				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", store.name, a.Evicted-stats.Evicted)})
 		}
 	}
-	if n := p.d.counts.Degraded; n > 0 && len(p.s.outages) == 0 && !p.s.loses("") {
+	if n := p.d.counts.Degraded; n > 0 && len(p.site.outages) == 0 && !p.site.loses("") {
 		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
 			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}
@@ -77,7 +77,7 @@ func (p *pass) noticed() []harness.Notice {
 // deadline is that of a call: calls return by the wall clock, and under any other one
 // none is watched.
 func (m *measurement) deadline() time.Duration {
-	if m.tb != wallTime {
+	if m.timebase != wallTime {
 		return 0
 	}
 	return m.cfg.DecisionTimeout

@@ -58,7 +58,7 @@ func (d *drive) runOpen(ctx context.Context) {
 	over := make(chan struct{})
 	drained.Go(func() {
 		pacing.Wait()
-		grace := max((d.tb.nano()-d.epoch)*drainFactor, drainAtLeast)
+		grace := max((d.timebase.nano()-d.epoch)*drainFactor, drainAtLeast)
 		timer := time.AfterFunc(time.Duration(grace), func() { giveUp.Store(true) })
 		<-over
 		timer.Stop()
@@ -97,13 +97,13 @@ func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 			r, ok = <-queue
 			return r, ok
 		}
-		timer := time.NewTimer(time.Duration(due - k.d.tb.nano()))
+		timer := time.NewTimer(time.Duration(due - k.drive.timebase.nano()))
 		select {
 		case r, ok = <-queue:
 			timer.Stop()
 			return r, ok
 		case <-timer.C:
-			k.last = k.d.tb.nano()
+			k.last = k.drive.timebase.nano()
 			k.Beat()
 		}
 	}
@@ -112,7 +112,7 @@ func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 // enterUnfinished records a request that was due and never started with the
 // time it had waited by then: leaving it out would flatter slow strategies.
 func (d *drive) enterUnfinished(s *stripe, r release) {
-	now := d.tb.nano()
+	now := d.timebase.nano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	into(&s.latency[slot(oracle.Failed, 0)]).RecordAtLeast(now - r.intended)
@@ -126,11 +126,11 @@ const glance = int64(100 * time.Millisecond)
 
 // waitFor waits for a moment of the schedule; false says that the pass ends before it.
 func (d *drive) waitFor(p *pacer, at int64) bool {
-	for at-d.tb.nano() > 2*glance {
+	for at-d.timebase.nano() > 2*glance {
 		if d.ended() {
 			return false
 		}
-		p.wait(d.tb.nano() + glance)
+		p.wait(d.timebase.nano() + glance)
 	}
 	p.wait(at)
 	return true
@@ -138,7 +138,7 @@ func (d *drive) waitFor(p *pacer, at int64) bool {
 
 // pace releases the schedule.
 func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
-	pacer := newPacer(d.tb.nano, d.perSecond)
+	pacer := newPacer(d.timebase.nano, d.perSecond)
 	defer pacer.close()
 	half := int64(0)
 	var i int64
@@ -152,7 +152,7 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 		if !d.waitFor(pacer, intended) {
 			break
 		}
-		now := d.tb.nano()
+		now := d.timebase.nano()
 		d.lateness.pacer.Record(now - intended)
 		queue <- release{index: d.number(i), intended: intended, released: now}
 		if d.duration > 0 && half == 0 && at >= d.duration/2 {

@@ -21,9 +21,9 @@ import (
 type outage struct {
 	trouble.Event
 	network.Switch
-	site     *site
-	ctx      context.Context // of what is done to the store
-	from, to atomic.Int64    // when it was, on the run's clock; set by the timers
+	site        *site
+	ctx         context.Context // of what is done to the store
+	from, int64 atomic.Int64    // when it was, on the run's clock; set by the timers
 	// gone and back are when it was away for certain: the switch is turned between from and gone, and between back and to.
 	gone, back atomic.Int64
 	// lags is set if the replica gets each write later, and need not be detached.
@@ -55,7 +55,7 @@ func (o *outage) schedule(now func() int64, duration time.Duration) (stop func()
 		o.from.Store(began)
 		if o.Breaks() {
 			o.err = o.inflict(func() { wait(to - from - time.Duration(now()-began)) })
-			o.to.Store(now())
+			o.int64.Store(now())
 			return
 		}
 		o.Set(true)
@@ -69,7 +69,7 @@ func (o *outage) schedule(now func() int64, duration time.Duration) (stop func()
 		}
 		o.back.Store(now())
 		o.Set(false)
-		o.to.Store(now())
+		o.int64.Store(now())
 	})
 }
 
@@ -81,7 +81,7 @@ const reconnectGrace = int64(1100 * time.Millisecond)
 // span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (span results.Span, ok bool) {
 	from := o.from.Load()
-	to := o.to.Load()
+	to := o.int64.Load()
 	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
 	return results.Span{Store: o.Where.Name, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
 }
@@ -206,7 +206,7 @@ func (s *site) link(store string, instance int) func(net.Conn) net.Conn {
 			own = append(own, event)
 		}
 	}
-	link := network.NewLink(own, s.cfg.Duration, func() int64 { return s.tb.nano() + 1 }, random)
+	link := network.NewLink(own, s.cfg.Duration, func() int64 { return s.timebase.nano() + 1 }, random)
 	if link == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (s *site) loses(store string) bool {
 
 // losses notes how many requests and replies the network has lost.
 func (p *pass) losses() {
-	for _, link := range p.s.links {
+	for _, link := range p.site.links {
 		p.run.LostRequests += link.Lost.Load()
 		p.run.LostReplies += link.LostReplies.Load()
 	}
@@ -231,13 +231,13 @@ func (p *pass) losses() {
 
 // goWrong begins what is wrong with the network, and plans the outages. Pauses are counted from now. What it returns ends them.
 func (s *site) goWrong() (over []func()) {
-	s.began.Store(s.tb.nano())
+	s.began.Store(s.timebase.nano())
 	for _, link := range s.links {
 		link.Begin()
 		over = append(over, link.End)
 	}
 	for _, outage := range s.outages {
-		over = append(over, outage.schedule(s.tb.nano, s.cfg.Duration))
+		over = append(over, outage.schedule(s.timebase.nano, s.cfg.Duration))
 	}
 	return over
 }

@@ -36,7 +36,7 @@ func (m *measurement) paced(load harness.Load) *measurement {
 	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
 	cfg.Timer = nil
 	cfg.Archive = ""
-	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),
+	return &measurement{cfg: &cfg, timebase: m.timebase, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),
 		places: m.places, leftOut: m.leftOut, latencyOnly: true}
 }
 

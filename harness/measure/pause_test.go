@@ -76,7 +76,7 @@ func TestStand(t *testing.T) {
 		{1, 299, 299, 0}, {1, 300, 500, 200}, {1, 450, 500, 200}, {1, 500, 500, 0}, {0, 300, 300, 0}, {0, 650, 700, 100}, {1, 600, 700, 100},
 	} {
 		c := &stood{now: ms(x.at)}
-		site := &site{tb: &timebase{nano: func() int64 { return c.now }, clock: c}, cfg: cfg, pauses: pauses}
+		site := &site{timebase: &timebase{nano: func() int64 { return c.now }, clock: c}, cfg: cfg, pauses: pauses}
 		if site.stand(int(x.instance)); c.now != ms(x.at) {
 			t.Errorf("instance %d stands still before the run", x.instance)
 		}

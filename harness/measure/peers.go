@@ -42,7 +42,7 @@ func (p *pass) begin(ctx context.Context) error {
 	if p.began.IsZero() {
 		return nil
 	}
-	return clock.Wall{}.Sleep(ctx, p.began.Add(p.m.ahead).Sub(p.m.tb.time(p.m.tb.nano())))
+	return clock.Wall{}.Sleep(ctx, p.began.Add(p.measurement.ahead).Sub(p.measurement.timebase.time(p.measurement.timebase.nano())))
 }
 
 // lateAt is by how much later than its peers a process may begin without its timings
@@ -54,7 +54,7 @@ func (p *pass) auditBegin() {
 	if p.began.IsZero() {
 		return
 	}
-	if late := p.m.tb.time(p.d.epoch).Sub(p.began.Add(p.m.ahead)); late > lateAt {
+	if late := p.measurement.timebase.time(p.d.epoch).Sub(p.began.Add(p.measurement.ahead)); late > lateAt {
 		p.discard("began-late", results.DiscardsRound, "it began %v later than the others", late.Round(time.Millisecond))
 	}
 }

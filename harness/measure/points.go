@@ -56,10 +56,10 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		runs += point.runs()
 	}
 	first.obs.Begin(runs)
-	begun := first.tb.nano()
+	begun := first.timebase.nano()
 	longest := int64(0)
 	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
-		start := first.tb.nano()
+		start := first.timebase.nano()
 		if first.cfg.outOfTime(round, start-begun+longest) {
 			first.report.OutOfTime = true
 			break
@@ -76,7 +76,7 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 				return nil, err
 			}
 		}
-		longest = max(longest, first.tb.nano()-start)
+		longest = max(longest, first.timebase.nano()-start)
 		if enough := first.cfg.Enough; enough != nil && round < first.cfg.last() && ctx.Err() == nil {
 			var all []results.Run
 			for _, point := range points {
@@ -129,10 +129,10 @@ func newPoint(cfg Config) *point {
 	if cfg.Peers != nil {
 		id = cfg.Peers.Run()
 	}
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
+	m := &measurement{cfg: &cfg, timebase: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
 		leftOut: &leftOut{why: map[string]string{}, hung: map[string]bool{}}}
-	if m.tb == nil {
-		m.tb = wallTime
+	if m.timebase == nil {
+		m.timebase = wallTime
 	}
 	if m.obs == nil {
 		m.obs = Silent

@@ -24,7 +24,7 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 	}
 	_, lift := m.places.take(ctx, false, 0, []string{string(strategies.NeedRedis)})
 	defer lift()
-	l, err := referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), int64(m.cfg.ReferenceLength))
+	l, err := referenceFor(ctx, m.cfg, server, m.timebase, m.siteName("ref"), int64(m.cfg.ReferenceLength))
 	if err != nil {
 		if m.ask(ctx, string(strategies.NeedRedis)); m.leftOut.needs(bareClient) != "" {
 			return loop{}, nil
@@ -53,7 +53,7 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	if !ok {
 		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
 	}
-	r := incrLoop{client: client, key: scope.Prefix() + "reference", tb: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
+	r := incrLoop{client: client, key: scope.Prefix() + "reference", timebase: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
 	r.run(ctx, length/5) // connections
 	r.n.Store(0)
 	rec := r.rec.warmed(false)
@@ -87,29 +87,29 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 
 // incrLoop has workers send INCR of one key, each as fast as the answers come.
 type incrLoop struct {
-	client  redis.UniversalClient
-	key     string
-	tb      *timebase
-	workers int
-	rec     *recorder
-	n       atomic.Int64
-	failed  atomic.Pointer[error]
+	client   redis.UniversalClient
+	key      string
+	timebase *timebase
+	workers  int
+	rec      *recorder
+	n        atomic.Int64
+	failed   atomic.Pointer[error]
 }
 
 // run goes on for so many nanoseconds.
 func (l *incrLoop) run(ctx context.Context, length int64) {
-	end := l.tb.nano() + length
+	end := l.timebase.nano() + length
 	var group sync.WaitGroup
 	for w := range l.workers {
 		group.Go(func() {
 			var own int64
 			stripe := l.rec.stripe(w)
-			for last := l.tb.nano(); last < end && ctx.Err() == nil; {
+			for last := l.timebase.nano(); last < end && ctx.Err() == nil; {
 				if err := l.client.Incr(ctx, l.key).Err(); err != nil {
 					l.failed.Store(&err)
 					return
 				}
-				now := l.tb.nano()
+				now := l.timebase.nano()
 				l.rec.record(stripe, oracle.Admitted, 0, now-last)
 				last = now
 				own++

@@ -54,7 +54,7 @@ func TestSlotMovesInARun(t *testing.T) {
 
 // incremented counts in Redis by one command, and adds up what is left there when it is closed.
 type incremented struct {
-	c      goredis.UniversalClient
+	client goredis.UniversalClient
 	prefix string
 	mu     *sync.Mutex
 	asked  map[quota.Subject]bool
@@ -71,11 +71,11 @@ func (s *incremented) Take(ctx context.Context, r quota.Request) (quota.Decision
 	s.mu.Lock()
 	s.asked[r.Subject] = true
 	s.mu.Unlock()
-	return d, s.c.IncrBy(ctx, s.key(r.Subject), r.Units).Err()
+	return d, s.client.IncrBy(ctx, s.key(r.Subject), r.Units).Err()
 }
 
 func (s *incremented) Used(ctx context.Context, of quota.Subject, _ *quota.Policy) ([]quota.Reading, error) {
-	n, err := s.c.Get(ctx, s.key(of)).Int64()
+	n, err := s.client.Get(ctx, s.key(of)).Int64()
 	if errors.Is(err, goredis.Nil) {
 		err = nil
 	}
@@ -85,7 +85,7 @@ func (s *incremented) Used(ctx context.Context, of quota.Subject, _ *quota.Polic
 func (s *incremented) Close(ctx context.Context) error {
 	*s.left = 0
 	for of := range s.asked {
-		n, err := s.c.Get(ctx, s.key(of)).Int64()
+		n, err := s.client.Get(ctx, s.key(of)).Int64()
 		if err != nil && !errors.Is(err, goredis.Nil) {
 			return err
 		}
@@ -97,13 +97,13 @@ func (s *incremented) Close(ctx context.Context) error {
 // losing is a cluster whose replicas get nothing of what the masters are told for a while before one of them is killed.
 type losing struct {
 	*redis.Store
-	c *goredis.ClusterClient
+	client *goredis.ClusterClient
 }
 
 func (l *losing) Break(ctx context.Context, fault string, scope stores.Scope) (func(context.Context) error, error) {
 	cut := sync.Map{}
 	for n := 0; n < 3; { // the cluster tells of each replica once it has been told something
-		err := l.c.ForEachSlave(ctx, func(ctx context.Context, r *goredis.Client) error {
+		err := l.client.ForEachSlave(ctx, func(ctx context.Context, r *goredis.Client) error {
 			cut.Store(r.Options().Addr, true)
 			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(), r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
 		})
@@ -131,7 +131,7 @@ func TestNodeKilledInARun(t *testing.T) {
 	state := &incremented{mu: new(sync.Mutex), asked: map[quota.Subject]bool{}, left: &left}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		in := *state
-		in.c = strategies.Redis(env)
+		in.client = strategies.Redis(env)
 		in.prefix = env.Prefix
 		return &in, nil
 	}

@@ -39,7 +39,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	defer cancel()
 	setUp := context.AfterFunc(ctx, cancel)
 	s, opened, err := m.site(ctx, func() (*site, error) {
-		return openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
+		return openSite(work, m.cfg, m.timebase, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
 	})
 	if s == nil {
 		return false, err
@@ -63,7 +63,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
-	p := &pass{m: m, s: s, run: run, policy: &policy}
+	p := &pass{measurement: m, site: s, run: run, policy: &policy}
 	drive, err := p.ready(work, stream, info)
 	if drive != nil {
 		defer func() {
@@ -123,8 +123,8 @@ func (m *measurement) site(ctx context.Context, open func() (*site, error)) (s *
 
 // ready warms up, and sets subjects up for the pass. The drive is the caller's to close, with an error too.
 func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workloads.Info) (*drive, error) {
-	measurement := p.m
-	site := p.s
+	measurement := p.measurement
+	site := p.site
 	run := p.run
 	if err := p.mark(ctx); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	number, of := config.Place()
 	per := workloads.OpsPerCrossing(stream)
 	return &drive{
-		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
+		timebase: m.timebase, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
 		requests: requests, place: int64(number), peers: int64(of),
 		duration: int64(config.Duration), online: true, longCrossings: per >= 4*int64(config.Workers),
 		history: config.NewHistory(config.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: config.Life, lowest: config.LowestLimit(),
@@ -264,11 +264,11 @@ func (d *drive) willAsk() map[uint32]bool {
 
 // pass is a measured pass and what surrounds it.
 type pass struct {
-	m      *measurement
-	s      *site
-	d      *drive
-	run    *results.Run
-	policy *quota.Policy
+	measurement *measurement
+	site        *site
+	d           *drive
+	run         *results.Run
+	policy      *quota.Policy
 	// began is when peers begin, by their common clock.
 	began time.Time
 
@@ -303,16 +303,16 @@ type coreWaits interface {
 // together makes what the pass needs, and waits for the moment at which all peers begin.
 func (p *pass) together(ctx, work context.Context) (err error) {
 	p.stores.Prepared(work)
-	if err := p.s.replicate(work); err != nil {
+	if err := p.site.replicate(work); err != nil {
 		return err
 	}
-	p.began, err = p.m.meet(ctx, "start")
+	p.began, err = p.measurement.meet(ctx, "start")
 	if err != nil {
 		return err
 	}
 	p.counters.open(work, p)
 	runtime.GC()
-	p.s.observe(work, func(store *siteStore) *stores.Stats { return &store.before })
+	p.site.observe(work, func(store *siteStore) *stores.Stats { return &store.before })
 	return p.begin(work)
 }
 
@@ -320,7 +320,7 @@ func (p *pass) together(ctx, work context.Context) (err error) {
 // not end soon after are given up.
 func (p *pass) drive(ctx context.Context) error {
 	drive := p.d
-	site := p.s
+	site := p.site
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, func() {
@@ -342,11 +342,11 @@ func (p *pass) drive(ctx context.Context) error {
 	own := readOwnCPU()
 	others := watchOthers()
 	over := p.plan(work)
-	p.stores.Begin(work, drive.tb.nano)
+	p.stores.Begin(work, drive.timebase.nano)
 	p.counters.begin(work, drive)
 	p.cores = p.watchCores(work)
-	p.m.cfg.Live.begin(p)
-	if timer := p.m.cfg.Timer; timer != nil {
+	p.measurement.cfg.Live.begin(p)
+	if timer := p.measurement.cfg.Timer; timer != nil {
 		timer.StartTimer()
 		drive.run(work)
 		timer.StopTimer()
@@ -354,7 +354,7 @@ func (p *pass) drive(ctx context.Context) error {
 		drive.run(work)
 	}
 	p.cores.End()
-	p.m.cfg.Live.end(len(drive.hung) == 0)
+	p.measurement.cfg.Live.end(len(drive.hung) == 0)
 	p.counters.end(work)
 	p.stores.End(work)
 	for _, name := range p.stores.Absent() {
@@ -365,7 +365,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.machine, p.own, p.accompanied = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own), others()
 	p.traffic = site.traffic(heapAllocs()).sub(before)
-	_, lost := p.m.meet(ctx, "rest")
+	_, lost := p.measurement.meet(ctx, "rest")
 	if !slices.ContainsFunc(site.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
 		p.run.PoolWait = poolWaits(pools, site.poolUse())
 	}
@@ -374,7 +374,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	site.observe(work, func(store *siteStore) *stores.Stats { return &store.after })
 	if slices.ContainsFunc(site.outages, (*outage).restarts) {
-		_ = drive.tb.clock.Sleep(work, time.Duration(reconnectGrace)) // before clients are asked for counters
+		_ = drive.timebase.clock.Sleep(work, time.Duration(reconnectGrace)) // before clients are asked for counters
 	}
 	for _, outage := range site.outages {
 		if outage.err != nil {
@@ -386,13 +386,13 @@ func (p *pass) drive(ctx context.Context) error {
 
 // plan begins what is to happen while requests are measured. What it returns ends that.
 func (p *pass) plan(ctx context.Context) (over []func()) {
-	config := p.m.cfg
+	config := p.measurement.cfg
 	drive := p.d
-	over = p.s.goWrong()
-	p.limits = operator{d: drive, session: p.s.Session}
+	over = p.site.goWrong()
+	p.limits = operator{drive: drive, session: p.site.Session}
 	over = append(over, p.limits.schedule(ctx, config.Trouble.Of(trouble.Change), config.Duration), p.overwrite(ctx))
-	if config.Duration > 0 && !p.m.latencyOnly && drive.place == 0 {
-		over = append(over, p.keys.Schedule(drive.tb.nano, config.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
+	if config.Duration > 0 && !p.measurement.latencyOnly && drive.place == 0 {
+		over = append(over, p.keys.Schedule(drive.timebase.nano, config.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
 	}
 	return over
 }

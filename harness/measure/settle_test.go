@@ -59,7 +59,7 @@ func TestCatchUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			now := clock.Wall{}.Now
 			began := now()
-			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}}, tb: &timebase{nano: func() int64 { return int64(now().Sub(began)) }}}
+			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}}, timebase: &timebase{nano: func() int64 { return int64(now().Sub(began)) }}}
 			err := m.catchUp(t.Context(), &site{Session: &harness.Session{Jobs: []*harness.Job{{Job: strategies.Job{
 				Name: "queue", Pending: func() bool { return c.left > 0 }, Run: func(ctx context.Context) (bool, error) {
 					c.left--

@@ -28,9 +28,9 @@ import (
 type site struct {
 	*harness.Session
 
-	cfg   *Config
-	tb    *timebase
-	scope stores.Scope
+	cfg      *Config
+	timebase *timebase
+	scope    stores.Scope
 	// apart is set if peers do not end together: each removes what it may have written after the first did so.
 	apart  bool
 	stores map[string]*siteStore
@@ -69,7 +69,7 @@ type siteStore struct {
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
-	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg, tb: tb,
+	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg, timebase: tb,
 		scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	s.round = uint64(round)
 	s.network = cfg.Trouble.Of(trouble.Network)
@@ -136,10 +136,10 @@ func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) 
 
 // Furnish serves [harness.Session.Open].
 func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
-	env.Clock = s.tb.clock
-	env.TrueClock = s.tb.clock
+	env.Clock = s.timebase.clock
+	env.TrueClock = s.timebase.clock
 	if i := env.Instance; i < len(s.clocks) {
-		env.Clock = skewed{Clock: s.clocks[i], s: s}
+		env.Clock = skewed{Clock: s.clocks[i], site: s}
 	}
 	env.Model = s.model
 	env.Prefix = s.scope.Prefix()

@@ -74,10 +74,10 @@ func oneSubject(c *Config, limit int64) {
 // virtualWall is the time of a virtual clock.
 type virtualWall struct {
 	clock.Wall
-	tb *timebase
+	timebase *timebase
 }
 
-func (c virtualWall) Now() time.Time { return c.tb.time(c.tb.nano()) }
+func (c virtualWall) Now() time.Time { return c.timebase.time(c.timebase.nano()) }
 
 // TestWrongClock plants a leak of a whole limit: a clock that is 300 µs ahead begins the next window 300 requests early. By its
 // own clock nothing leaks, and by a right one neither.
@@ -85,7 +85,7 @@ func TestWrongClock(t *testing.T) {
 	for _, wrong := range []bool{true, false} {
 		v := &virtual{}
 		base := v.timebase()
-		base.clock = virtualWall{tb: base}
+		base.clock = virtualWall{timebase: base}
 		r := measureOne(t, &planted{}, "boundary", func(c *Config) {
 			oneSubject(c, 100)
 			c.base = base
@@ -173,11 +173,11 @@ func TestClockSteps(t *testing.T) {
 	c := &stood{}
 	tb := &timebase{nano: func() int64 { return c.now }}
 	tb.time = func(nano int64) time.Time { return time.Unix(0, nano).UTC() }
-	tb.clock = virtualWall{tb: tb}
-	at := &site{tb: tb, clocks: []trouble.Clock{{Ahead: 2 * time.Second}, {Ahead: -2 * time.Second, From: time.Second / 2}}}
+	tb.clock = virtualWall{timebase: tb}
+	at := &site{timebase: tb, clocks: []trouble.Clock{{Ahead: 2 * time.Second}, {Ahead: -2 * time.Second, From: time.Second / 2}}}
 	ahead := func(instance int, now int64) int64 {
 		c.now = now
-		return (skewed{Clock: at.clocks[instance], s: at}.Now().UnixNano() - now) / s
+		return (skewed{Clock: at.clocks[instance], site: at}.Now().UnixNano() - now) / s
 	}
 	if a, b := ahead(0, 999*s), ahead(1, 1001*s); a != 2 || b != 0 {
 		t.Errorf("before the pass the clocks are ahead by %d and %d s", a, b)

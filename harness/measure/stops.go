@@ -33,10 +33,10 @@ func (s *site) stand(instance int) {
 		event := &s.pauses[i]
 		at, _ := event.When.Within(s.cfg.Duration)
 		from := s.began.Load() + int64(at)
-		left := from + int64(event.What.For) - s.tb.nano()
+		left := from + int64(event.What.For) - s.timebase.nano()
 		if event.Where.Has(instance) && s.began.Load() != 0 && left > 0 && left <= int64(event.What.For) {
-			_ = s.tb.clock.Sleep(context.Background(), time.Duration(left))
-			s.paused.Most(s.tb.nano() - from)
+			_ = s.timebase.clock.Sleep(context.Background(), time.Duration(left))
+			s.paused.Most(s.timebase.nano() - from)
 		}
 	}
 }
@@ -45,13 +45,13 @@ func (s *site) stand(instance int) {
 type skewed struct {
 	clock.Wall
 	trouble.Clock
-	s *site
+	site *site
 }
 
 // Now is what the instance takes for the time.
 func (c skewed) Now() time.Time {
-	now := c.s.tb.clock.Now()
-	if c.s.tb.nano() >= c.s.wrongFrom(c.Clock) {
+	now := c.site.timebase.clock.Now()
+	if c.site.timebase.nano() >= c.site.wrongFrom(c.Clock) {
 		now = now.Add(c.Ahead)
 	}
 	return now

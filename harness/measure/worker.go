@@ -22,7 +22,7 @@ import (
 // worker is one caller.
 type worker struct {
 	monitor.Caller
-	d        *drive
+	drive    *drive
 	op       workloads.Op
 	call     int64            // when the take under way was called; 0 if none is
 	intended int64            // when that was due, in an open loop
@@ -52,7 +52,7 @@ type worker struct {
 
 func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	i := id % len(d.instances)
-	k := &worker{d: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id),
+	k := &worker{drive: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id),
 		share: 1, last: d.epoch}
 	k.Init(ctx, k.calling)
 	return k
@@ -89,7 +89,7 @@ func (k *worker) admit(cell *windowCell, units int64) {
 		k.cell = cell
 	}
 	k.admitted += units
-	if k.admissions++; k.d.shown && k.admissions >= liveBatch {
+	if k.admissions++; k.drive.shown && k.admissions >= liveBatch {
 		k.flush()
 	}
 }
@@ -107,16 +107,16 @@ func (k *worker) finish() {
 	k.leave()
 	k.flush()
 	k.withdraw()
-	k.d.counting.Lock()
-	defer k.d.counting.Unlock()
-	k.d.counts.Add(k.counts)
+	k.drive.counting.Lock()
+	defer k.drive.counting.Unlock()
+	k.drive.counts.Add(k.counts)
 }
 
 // do issues one operation. The clock is read twice, around the call alone; the
 // window is chosen by the worker's last reading, and corrected if that one
 // lay before a boundary.
 func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
-	drive := k.d
+	drive := k.drive
 	subject := drive.subjects.at(op.Subject)
 	req := quota.Request{ID: drive.firstID + uint64(i) + 1, Subject: subject.name, Units: op.Units}
 	if op.Fate != workloads.FateNone {
@@ -132,7 +132,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		k.Beat()
 	}
 	dec, err := k.take(i, req)
-	reply = drive.tb.nano()
+	reply = drive.timebase.nano()
 	if reply-call > monitor.LongCall {
 		err = k.Returned(err)
 	}
@@ -171,10 +171,10 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 // the store. If its last command comes from another goroutine, the caller goes on without the
 // store, and its answer does not count.
 func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
-	if k.d.stand != nil {
-		k.d.stand(int(k.instance))
+	if k.drive.stand != nil {
+		k.drive.stand(int(k.instance))
 	}
-	after := k.d.plan.Kills(i)
+	after := k.drive.plan.Kills(i)
 	if after == 0 {
 		return k.strategy.Take(k.Context(), req)
 	}
@@ -184,7 +184,7 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 			runtime.Goexit()
 		}
 	})
-	dec, err := guard.Within(ctx, 0, guard.Grace(k.d.deadline), "a decision", func(ctx context.Context) (quota.Decision, error) {
+	dec, err := guard.Within(ctx, 0, guard.Grace(k.drive.deadline), "a decision", func(ctx context.Context) (quota.Decision, error) {
 		own = stacks.Current()
 		return k.strategy.Take(ctx, req)
 	})
@@ -201,14 +201,14 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 // enter chooses the window that a request belongs to, and announces its units there. call is
 // the reading of the clock that it is called at.
 func (k *worker) enter(s *subject, units int64) (w *window, cell *windowCell, mark, call int64) {
-	drive := k.d
+	drive := k.drive
 	w = drive.window(k.last)
 	for {
 		if drive.online {
 			cell = s.cell(w.index)
 			mark = k.begin(cell, units)
 		}
-		call = drive.tb.nano()
+		call = drive.timebase.nano()
 		if call < w.end {
 			return w, cell, mark, call
 		}
@@ -225,11 +225,11 @@ func (k *worker) enter(s *subject, units int64) (w *window, cell *windowCell, ma
 func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
 	out = k.counts.Told(dec, err)
 	if err != nil {
-		k.d.errOnce.Do(func() { k.d.counts.FirstError = err })
+		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
 		return out, 0
 	}
 	if dec.Tier != k.tier {
-		k.tier, k.tierIndex = dec.Tier, k.d.rec.tiers.index(dec.Tier)
+		k.tier, k.tierIndex = dec.Tier, k.drive.rec.tiers.index(dec.Tier)
 	}
 	return out, k.tierIndex
 }
@@ -246,12 +246,12 @@ func (k *worker) count(cell *windowCell, out oracle.Outcome, units, granted int6
 	case oracle.Admitted:
 		k.admit(cell, granted)
 		if granted < units {
-			cell.Reject(units-granted, b.mark, k.d.heldAgainst(b.limit))
+			cell.Reject(units-granted, b.mark, k.drive.heldAgainst(b.limit))
 		}
 	case oracle.Failed, oracle.Elsewhere:
 		cell.Fail(units)
 	default:
-		cell.Reject(units, b.mark, k.d.heldAgainst(b.limit))
+		cell.Reject(units, b.mark, k.drive.heldAgainst(b.limit))
 	}
 }
 
@@ -302,8 +302,8 @@ func (k *worker) leaves(value any, through bool, done func()) {
 	}
 	if value != nil {
 		err := &guard.PanicError{Where: cmp.Or(k.calling(), "a caller"), Value: value, Stack: debug.Stack()}
-		k.d.crash.CompareAndSwap(nil, err)
-		k.d.stop.Store(true)
+		k.drive.crash.CompareAndSwap(nil, err)
+		k.drive.stop.Store(true)
 		k.lost(err)
 	} else {
 		k.finish()
@@ -327,8 +327,8 @@ func (k *worker) calling() string {
 
 // lost ends a worker whose last call has no answer: what became of it is not known.
 func (k *worker) lost(err error) {
-	drive := k.d
-	now := drive.tb.nano()
+	drive := k.drive
+	now := drive.timebase.nano()
 	switch {
 	case k.settling != nil:
 		k.settled(*k.settling, now, err)
@@ -342,7 +342,7 @@ func (k *worker) lost(err error) {
 
 // lostTake records a take that has no answer as one that failed.
 func (k *worker) lostTake(now int64) {
-	drive := k.d
+	drive := k.drive
 	op := &k.op
 	if drive.online {
 		subject := drive.subjects.at(op.Subject)

@@ -29,7 +29,7 @@ func TestCalendar(t *testing.T) {
 		"too many":        {quota.Window{Kind: quota.Fixed, Length: time.Second}, time.Hour, "", "", nil},
 		"rolling":         {quota.Window{Kind: quota.Rolling, Length: time.Minute}, time.Hour, "", "", nil},
 	} {
-		s := sampler{d: &drive{policy: &quota.Policy{Window: c.window}, epoch: start.UnixNano()}, out: &results.Series{Samples: []results.Sample{{AtNS: int64(c.last)}}}}
+		s := sampler{drive: &drive{policy: &quota.Policy{Window: c.window}, epoch: start.UnixNano()}, out: &results.Series{Samples: []results.Sample{{AtNS: int64(c.last)}}}}
 		s.calendar()
 		var want []int64
 		for _, at := range c.ends {

@@ -31,10 +31,10 @@ func onTime(ctx context.Context, d *drive, plan trouble.List, change func(*troub
 func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 	next := *d.policy
 	next.Limit = limit
-	subjects := d.st.LimitedSubjects(d.stream, len(d.truth.subjects))
+	subjects := d.site.LimitedSubjects(d.stream, len(d.truth.subjects))
 	from := d.now()
 	d.setLimit(&next, min(limit, d.policy.Limit), max(limit, d.policy.Limit))
-	err := d.st.SetLimit(ctx, &next, subjects, through...)
+	err := d.site.SetLimit(ctx, &next, subjects, through...)
 	d.setLimit(&next, limit, limit)
 	d.changes = append(d.changes, oracle.LimitChange{From: from - d.epoch, To: d.now() - d.epoch, Limit: limit})
 	return err
@@ -72,8 +72,8 @@ func (t *truth) allow(s *subject) {
 
 // overwrite changes the strategy's counters in every Redis, in no time.
 func (p *pass) overwrite(event *trouble.Event) error {
-	for n := range p.st.tables {
-		changed, err := p.st.overwrite(context.Background(), n, event)
+	for n := range p.site.tables {
+		changed, err := p.site.overwrite(context.Background(), n, event)
 		p.overwritten += changed
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (st *site) overwrite(ctx context.Context, n int, event *trouble.Event) (int
 		}
 		return tamper.Apply(ctx, event, st.admin, prefix, keys)
 	}
-	storeHook{w: st.w, table: st.tables[n], to: st.redis[n]}.present()
+	storeHook{network: st.network, table: st.tables[n], server: st.redis[n]}.present()
 	var keys []string
 	for _, k := range st.tables[n].Keys(nil) {
 		keys = append(keys, k.Name)

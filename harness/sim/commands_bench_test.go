@@ -41,13 +41,13 @@ func BenchmarkCommands(b *testing.B) {
 			}
 			hash := newTraceHash()
 			w := newNetwork(&cfg, hash, nil, nil)
-			s := w.s
+			s := w.scheduler
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
 			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (fakeredis.Redis, error) { return fakeredis.New(), nil })
 			if err != nil {
 				b.Fatal(err)
 			}
-			c, err := st.client(b.Context(), st.tables[0], &route{to: newServer(n)})
+			c, err := st.client(b.Context(), st.tables[0], &route{server: newServer(n)})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func BenchmarkCommands(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			began := clock.Nano()
-			if err := s.Simulate(cfg.Start.Add(1<<60), st.w.latency); err != nil {
+			if err := s.Simulate(cfg.Start.Add(1<<60), st.network.latency); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()

@@ -16,12 +16,12 @@ import (
 
 // drive is one pass of a request stream over a site.
 type drive struct {
-	cfg    *Config
-	s      *sched.Scheduler
-	st     *site
-	clock  quota.Clock
-	policy *quota.Policy // in force
-	stream workloads.Stream
+	cfg       *Config
+	scheduler *sched.Scheduler
+	site      *site
+	clock     quota.Clock
+	policy    *quota.Policy // in force
+	stream    workloads.Stream
 	// arrivals makes the loop open; nil is closed.
 	arrivals workloads.Arrivals
 	requests int64
@@ -82,7 +82,7 @@ type caller struct {
 	wake quota.Event
 }
 
-func (d *drive) now() int64 { return d.s.Nano() }
+func (d *drive) now() int64 { return d.scheduler.Nano() }
 
 // windowAt is the window of a moment.
 func (d *drive) windowAt(now int64) window {
@@ -97,11 +97,11 @@ func (d *drive) windowAt(now int64) window {
 // begin makes the actors that issue requests.
 func (d *drive) begin() {
 	if d.arrivals != nil {
-		d.s.Go("arrivals", d.issue)
+		d.scheduler.Go("arrivals", d.issue)
 		return
 	}
 	for range d.cfg.Workers {
-		d.s.Go("caller", d.loop)
+		d.scheduler.Go("caller", d.loop)
 	}
 	d.callers = d.cfg.Workers
 }
@@ -168,7 +168,7 @@ func (d *drive) start(w due) {
 	}
 	d.callers++
 	c := &caller{work: w}
-	d.s.Go("caller", func(ctx context.Context) { d.serve(ctx, c) })
+	d.scheduler.Go("caller", func(ctx context.Context) { d.serve(ctx, c) })
 }
 
 // serve is a caller of an open loop.

@@ -69,19 +69,19 @@ var firstOfBubbles = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 // names a call in which it passes by itself: other callers would have gone on meanwhile.
 func (p *pass) liveThrough(w *network) {
 	w.foreign = true
-	w.s.OnPass(func(duration time.Duration) {
+	w.scheduler.OnPass(func(duration time.Duration) {
 		synctest.Wait()
 		now := clock.Runtime{}.Now()
-		if w.watching && now.After(w.s.Now()) {
+		if w.watching && now.After(w.scheduler.Now()) {
 			w.witness.Note(witness.WaitsInCall, "a call waits for package time to pass, e.g. by time.Sleep: no other caller can go "+
 				"on meanwhile in a simulation")
 		}
-		if left := w.s.Now().Add(duration).Sub(now); left > 0 {
+		if left := w.scheduler.Now().Add(duration).Sub(now); left > 0 {
 			time.Sleep(left)
 			synctest.Wait()
 		}
-		if duration > 0 && p.trail != nil && p.st != nil {
-			past := w.s.Now().Add(duration).Sub(p.cfg.Start)
+		if duration > 0 && p.trail != nil && p.site != nil {
+			past := w.scheduler.Now().Add(duration).Sub(p.cfg.Start)
 			_ = p.trail.Set([]byte(past.Truncate(time.Second).String())) // it only makes the text of a death better
 		}
 	})
@@ -90,7 +90,7 @@ func (p *pass) liveThrough(w *network) {
 // own reports whether an operation comes from a goroutine that the strategy has started.
 // Until that is known nothing is read that a simulation writes.
 func (w *network) own(name string) bool {
-	if !w.careful || !w.s.OnOwn() {
+	if !w.careful || !w.scheduler.OnOwn() {
 		return false
 	}
 	w.witness.Note(witness.OwnGoroutine, name+" came from a goroutine that the strategy has started")
@@ -104,14 +104,14 @@ var greeting = map[string]bool{"hello": true, "client": true, "auth": true, "sel
 // watched, the command belongs to the caller on whose goroutine it comes. From a goroutine
 // of the strategy's own it is an error.
 func (w *network) adopt(ctx context.Context, cmd redis.Cmder) (context.Context, error) {
-	if greeting[cmd.Name()] && w.careful && w.s.OnOwn() {
+	if greeting[cmd.Name()] && w.careful && w.scheduler.OnOwn() {
 		return ctx, w.witness.Past() // a connection that no call asked for, e.g. of a subscription
 	}
 	if w.own(cmd.Name()) {
 		return ctx, sched.ErrForeign
 	}
 	if w.foreign && w.watching && !w.inside.Load() {
-		ctx = w.s.Adopt(ctx)
+		ctx = w.scheduler.Adopt(ctx)
 		if sched.From(ctx) == nil {
 			return ctx, sched.ErrForeign
 		}

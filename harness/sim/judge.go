@@ -22,12 +22,12 @@ import (
 
 // judge turns a finished pass into its figures, until the context judging ends.
 func (p *pass) judge(ctx, judging context.Context) error {
-	drive := p.d
+	drive := p.drive
 	run := &p.run
 	run.ElapsedNS = max(0, drive.lastEnd-drive.epoch)
 	drive.series.finish()
-	run.LostRequests = p.st.w.wrong.requests
-	run.LostReplies = p.st.w.wrong.replies
+	run.LostRequests = p.site.network.wrong.requests
+	run.LostReplies = p.site.network.wrong.replies
 	if err := p.latencies(); err != nil {
 		return err
 	}
@@ -39,12 +39,12 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		Initial: func(s uint32) int64 { return drive.truth.subjects[s].initial },
 		History: drive.history, Counts: drive.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
-		Outages:    append(p.st.w.sinceStart(drive.epoch), p.cfg.NetworkSpans(false, run.ElapsedNS)...),
-		SyncPeriod: p.st.AchievedPeriod(), Tiers: format.Strings(drive.tiers), TiersFolded: drive.folded,
+		Outages:    append(p.site.network.sinceStart(drive.epoch), p.cfg.NetworkSpans(false, run.ElapsedNS)...),
+		SyncPeriod: p.site.AchievedPeriod(), Tiers: format.Strings(drive.tiers), TiersFolded: drive.folded,
 		LimitChanges: drive.changes, Overwritten: p.overwritten, Restarts: p.restarts, Pause: p.paused,
 	}
 	facts.Skews, facts.SkewFrom = p.cfg.Topology.skews()
-	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
+	facts.FailedRounds, facts.JobError = p.site.FailedRounds()
 	if err := p.settled(ctx, facts); err != nil {
 		return err
 	}
@@ -72,23 +72,23 @@ type atRest struct {
 // session settled. Jobs may be behind, and the window is still the one that was counted. The
 // reading takes no time, and is no part of the trace.
 func (p *pass) rest(ctx context.Context) {
-	if !p.st.Counts() {
+	if !p.site.Counts() {
 		return
 	}
 	var touched []uint32
-	for i := range p.d.truth.subjects {
-		if p.d.truth.subjects[i].asked {
+	for i := range p.drive.truth.subjects {
+		if p.drive.truth.subjects[i].asked {
 			touched = append(touched, uint32(i))
 		}
 	}
 	rest := &atRest{window: p.window()}
 	for _, n := range p.cfg.Sample(touched, 1) {
-		rest.subjects = append(rest.subjects, harness.Subject{Number: n, Name: p.d.truth.subjects[n].name})
+		rest.subjects = append(rest.subjects, harness.Subject{Number: n, Name: p.drive.truth.subjects[n].name})
 	}
-	watching := p.st.w.watching
-	p.st.w.watching = false
-	rest.list, rest.err = p.st.Read(context.WithoutCancel(ctx), p.st.howToRead(p.d), rest.subjects)
-	p.st.w.watching = watching
+	watching := p.site.network.watching
+	p.site.network.watching = false
+	rest.list, rest.err = p.site.Read(context.WithoutCancel(ctx), p.site.howToRead(p.drive), rest.subjects)
+	p.site.network.watching = watching
 	p.resting = rest
 }
 
@@ -97,7 +97,7 @@ func (p *pass) window() int64 {
 	if !p.policy.Window.Kind.Tumbling() {
 		return 0
 	}
-	return p.policy.Window.At(p.d.clock.Now()).Index
+	return p.policy.Window.At(p.drive.clock.Now()).Index
 }
 
 // settled adds the readings at rest, and those after all jobs have run until they are idle,
@@ -118,10 +118,10 @@ func (p *pass) settled(ctx context.Context, facts *harness.Facts) error {
 	}
 	facts.Readings = append(facts.Readings, harness.Readings{At: harness.AtRest, List: rest.list})
 	ctx = context.WithoutCancel(ctx)
-	if len(p.st.Jobs) == 0 || !p.st.Settle(ctx) || p.window() != rest.window {
+	if len(p.site.Jobs) == 0 || !p.site.Settle(ctx) || p.window() != rest.window {
 		return nil
 	}
-	list, err := p.st.Read(ctx, p.st.howToRead(p.d), rest.subjects)
+	list, err := p.site.Read(ctx, p.site.howToRead(p.drive), rest.subjects)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *pass) settled(ctx context.Context, facts *harness.Facts) error {
 
 // audit looks for reasons not to believe the run that only a simulation can have.
 func (p *pass) audit(v *oracle.Verdict) {
-	drive := p.d
+	drive := p.drive
 	discard := func(code, discards, format string, args ...any) {
 		p.run.Audit.Discard(code, discards, fmt.Sprintf(format, args...))
 	}
@@ -155,7 +155,7 @@ func (p *pass) audit(v *oracle.Verdict) {
 var outcomeNames = [...]string{oracle.Admitted: "admitted", oracle.Rejected: "rejected", oracle.Failed: "error"}
 
 func (p *pass) latencies() error {
-	drive := p.d
+	drive := p.drive
 	run := &p.run
 	var parts []results.Part
 	for out := range drive.parts {
@@ -191,26 +191,26 @@ func (p *pass) latencies() error {
 // costs are per decision.
 func (p *pass) costs(ctx context.Context) error {
 	cost := &p.run.Cost
-	n := float64(p.d.issued)
-	usage, err := p.st.usage(context.WithoutCancel(ctx))
+	n := float64(p.drive.issued)
+	usage, err := p.site.usage(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
 	cost.KeysAtEnd = usage.Keys
 	cost.KeysWithoutTTL = usage.WithoutTTL
 	if p.failed == nil {
-		p.run.Meter = p.st.Meter()
+		p.run.Meter = p.site.Meter()
 	}
 	if n == 0 {
 		return nil
 	}
 	var commands int64
-	for _, server := range p.st.redis {
+	for _, server := range p.site.redis {
 		commands += server.served
 	}
 	cost.Commands = float64(commands) / n
-	cost.ModelSQL = float64(p.st.postgres.served) / n
-	cost.RoundTrips = float64(p.st.w.legs) / n
+	cost.ModelSQL = float64(p.site.postgres.served) / n
+	cost.RoundTrips = float64(p.site.network.legs) / n
 	return nil
 }
 
@@ -219,13 +219,13 @@ func (p *pass) keep(ctx context.Context) error {
 	if !needsRedis(p.sel) {
 		return nil
 	}
-	usage, err := p.st.usage(context.WithoutCancel(ctx))
+	usage, err := p.site.usage(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
 	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), usage.Keys, usage.Bytes, p.overTime())}
-	if extended := int64(0); len(p.st.tables) > 0 {
-		for _, redis := range p.st.tables {
+	if extended := int64(0); len(p.site.tables) > 0 {
+		for _, redis := range p.site.tables {
 			table, ok := redis.(*fakeredis.Table)
 			if !ok {
 				return nil // miniredis does not count it
@@ -239,9 +239,9 @@ func (p *pass) keep(ctx context.Context) error {
 
 // subjects is how many were set up or asked about.
 func (p *pass) subjects() (n int64) {
-	_, setUp := p.st.Instances[0].(strategies.Provisioner)
-	for i := range p.d.truth.subjects {
-		if subject := &p.d.truth.subjects[i]; setUp || subject.asked || subject.initial != 0 {
+	_, setUp := p.site.Instances[0].(strategies.Provisioner)
+	for i := range p.drive.truth.subjects {
+		if subject := &p.drive.truth.subjects[i]; setUp || subject.asked || subject.initial != 0 {
 			n++
 		}
 	}
@@ -251,7 +251,7 @@ func (p *pass) subjects() (n int64) {
 // overTime is what the samples found at the quarters of the run; nil if the series
 // has too few.
 func (p *pass) overTime() (out []results.StoredAt) {
-	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)
+	length := cmp.Or(int64(p.cfg.Duration), p.drive.lastEnd-p.drive.epoch)
 	samples := p.series.Samples
 	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(sample results.Sample) bool { return sample.Keys > 0 }) {
 		return nil
@@ -302,32 +302,32 @@ const maxProbeRounds = 10_000
 // passed at rest. A strategy that still rejects does not take the time from its
 // clock. It is no part of the trace or of any figure.
 func (p *pass) probe(ctx context.Context) error {
-	drive := p.d
+	drive := p.drive
 	window := p.policy.Window
 	if drive.rejectedLast == "" || drive.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || window.Kind == quota.Standing ||
 		ctx.Err() != nil {
 		return nil
 	}
-	wait := probeWindows * verdict.Length(&p.policy, p.st.s.Now())
+	wait := probeWindows * verdict.Length(&p.policy, p.site.scheduler.Now())
 	if wait <= 0 || wait > MaxDuration {
 		return nil
 	}
-	for _, j := range p.st.Jobs {
+	for _, j := range p.site.Jobs {
 		if j.Every > 0 && wait/j.Every > maxProbeRounds {
 			return nil
 		}
 	}
 	var admitted, answered bool
-	p.st.s.Go("probe", func(ctx context.Context) {
+	p.site.scheduler.Go("probe", func(ctx context.Context) {
 		if drive.clock.Sleep(ctx, wait) != nil {
 			return
 		}
 		req := quota.Request{ID: harness.ProbeID, Subject: drive.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
-		dec, err := p.st.Instances[0].Take(ctx, req)
+		dec, err := p.site.Instances[0].Take(ctx, req)
 		admitted = dec.Admitted
 		answered = err == nil
 	})
-	if err := p.st.s.Simulate(p.st.s.Now().Add(wait+time.Hour), p.st.w.latency); err != nil {
+	if err := p.site.scheduler.Simulate(p.site.scheduler.Now().Add(wait+time.Hour), p.site.network.latency); err != nil {
 		return err
 	}
 	if answered && !admitted {

@@ -79,7 +79,7 @@ func (l *Live) show(d *drive, sample results.Sample, sampled bool) {
 		latency.Tier = string(d.tiers[key[1]])
 		latencies = append(latencies, *latency)
 	}
-	meter := d.st.Meter()
+	meter := d.site.Meter()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !sampled {

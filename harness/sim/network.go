@@ -23,8 +23,8 @@ import (
 // network is the routes from callers to stores. A command's request travels, it
 // waits and is served, which ends in its effect, and its reply travels.
 type network struct {
-	s   *sched.Scheduler
-	rng *rand.PCG
+	scheduler *sched.Scheduler
+	rng       *rand.PCG
 	// route that an actor's operation is on, by the actor's number.
 	route []*route
 	// inside is set while a client carries an operation out: what it does
@@ -51,16 +51,16 @@ func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched
 	w := &network{rng: rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)}
 	w.outages, w.turns = cfg.outages()
 	w.cold, w.wrong = cfg.Cold, newWrong(cfg, w.rng)
-	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe,
+	w.scheduler = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe,
 		Interrupt: interrupt, Beat: beat, Within: reflect.ValueOf((*pass).simulate).Pointer()})
-	w.clock = w.s.Clock(0)
+	w.clock = w.scheduler.Clock(0)
 	return w
 }
 
 // leave is for what a client sends while it carries out what came by its hooks. What a goroutine
 // of the strategy's own sends at that moment, e.g. to subscribe, has a connection of its own.
 func (w *network) leave(first bool) error {
-	if !w.inside.Load() || first && w.careful && w.s.OnOwn() {
+	if !w.inside.Load() || first && w.careful && w.scheduler.OnOwn() {
 		return w.witness.Past()
 	}
 	return nil
@@ -68,7 +68,7 @@ func (w *network) leave(first bool) error {
 
 // route leads from one region to one server.
 type route struct {
-	to *server
+	server *server
 	// far is one direction of the distance between the regions.
 	far time.Duration
 	// wrong are the events of the network between the instance and the store.
@@ -87,17 +87,17 @@ func (w *network) request(actor *sched.Actor, to *route) {
 // travel is how long a request takes to its store.
 func (w *network) travel(actor *sched.Actor, _ *sched.Op) time.Duration {
 	route := w.route[actor.ID]
-	return route.far + route.to.request.draw(w.rng)
+	return route.far + route.server.request.draw(w.rng)
 }
 
 // latency is what the scheduler asks for.
 func (w *network) latency(actor *sched.Actor, op *sched.Op) time.Duration {
 	switch op.Kind {
 	case sched.Command, sched.Transaction, sched.SQL:
-		return w.route[actor.ID].to.serve(w.s.Nano(), w.rng)
+		return w.route[actor.ID].server.serve(w.scheduler.Nano(), w.rng)
 	case sched.Reply:
 		route := w.route[actor.ID]
-		return route.far + route.to.reply.draw(w.rng) + w.delay(route)
+		return route.far + route.server.reply.draw(w.rng) + w.delay(route)
 	default:
 		return 0
 	}
@@ -114,7 +114,7 @@ func (w *network) connected(ctx context.Context, to *route, store strategies.Nee
 		return err
 	}
 	for range handshakes {
-		trip := 2*to.far + to.to.request.draw(w.rng) + to.to.reply.draw(w.rng) + w.delay(to)
+		trip := 2*to.far + to.server.request.draw(w.rng) + to.server.reply.draw(w.rng) + w.delay(to)
 		if err := w.clock.Sleep(ctx, trip); err != nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func (w *network) send(ctx context.Context, to *route, cmds []redis.Cmder, next 
 // storeHook is the hook of a client that comes after the scheduler's: it brings the
 // table up to the present and has it answer.
 type storeHook struct {
-	w     *network
-	table fakeredis.Redis
-	to    *server
+	network *network
+	table   fakeredis.Redis
+	server  *server
 	// real is set if a server carries the commands out; the table then only
 	// knows what expires.
 	real bool
@@ -172,10 +172,10 @@ type storeHook struct {
 
 // carryOut is a [hooks.Redis]. Code outside of all callers always finds the store.
 func (i storeHook) carryOut(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
-	if i.w.inside.Load() {
+	if i.network.inside.Load() {
 		return next(ctx)
 	}
-	if i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil {
+	if i.network.down(strategies.NeedRedis) && sched.From(ctx) != nil {
 		return setErrors(cmds, errDown)
 	}
 	i.present()
@@ -188,14 +188,14 @@ func (i storeHook) carryOut(ctx context.Context, cmds []redis.Cmder, next func(c
 			return err
 		}
 	}
-	i.w.inside.Store(true)
-	defer i.w.inside.Store(false)
+	i.network.inside.Store(true)
+	defer i.network.inside.Store(false)
 	return next(ctx)
 }
 
 // answer carries out a command that the table can answer at once.
 func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
-	if i.w.down(strategies.NeedRedis) {
+	if i.network.down(strategies.NeedRedis) {
 		return errDown, true
 	}
 	i.present()
@@ -207,8 +207,8 @@ func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
 
 // present brings the table up to this moment.
 func (i storeHook) present() {
-	now := i.w.s.Nano()
-	i.w.befall(i.to, i.table)
+	now := i.network.scheduler.Nano()
+	i.network.befall(i.server, i.table)
 	i.table.SetNow(now)
 }
 
@@ -240,7 +240,7 @@ func (w *wrong) between(instance int, store strategies.Need) (out trouble.List) 
 func (w *network) delay(to *route) (duration time.Duration) {
 	for i := range to.wrong {
 		event := &to.wrong[i]
-		if event.What.Latency > 0 && event.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
+		if event.What.Latency > 0 && event.When.In(time.Duration(w.scheduler.Nano()-w.wrong.start), w.wrong.length) {
 			duration += event.What.Delay(w.wrong.rng.Float64())
 		}
 	}
@@ -255,12 +255,12 @@ var errLost = conditions.Reset("planned loss")
 func (w *network) loses(ctx context.Context, to *route) (reply bool, lost error) {
 	for i := range to.wrong {
 		event := &to.wrong[i]
-		if !w.watching || !event.When.In(time.Duration(w.s.Nano()-w.wrong.start), w.wrong.length) {
+		if !w.watching || !event.When.In(time.Duration(w.scheduler.Nano()-w.wrong.start), w.wrong.length) {
 			continue
 		}
 		if event.What.Loss > 0 && w.wrong.rng.Float64() < event.What.Loss {
 			w.wrong.requests++
-			if err := w.clock.Sleep(ctx, to.far+to.to.request.draw(w.rng)); err != nil {
+			if err := w.clock.Sleep(ctx, to.far+to.server.request.draw(w.rng)); err != nil {
 				return false, err
 			}
 			return false, errLost

@@ -74,7 +74,7 @@ var errDown = conditions.Reset("planned outage")
 
 // down reports whether a store is away at this moment.
 func (w *network) down(store strategies.Need) bool {
-	now := w.s.Nano()
+	now := w.scheduler.Nano()
 	return slices.ContainsFunc(w.outages, func(span results.Span) bool {
 		return span.Store == string(store) && now >= span.FromNS && now < span.ToNS
 	})
@@ -83,7 +83,7 @@ func (w *network) down(store strategies.Need) bool {
 // befall has what was to happen to a Redis since it was last looked at happen now, when
 // it is looked at again: nothing else has changed it meanwhile.
 func (w *network) befall(to *server, redis fakeredis.Redis) {
-	now := w.s.Nano()
+	now := w.scheduler.Nano()
 	was := to.asked
 	for _, turn := range w.turns {
 		if was < turn.at && turn.at <= now {
@@ -101,7 +101,7 @@ func (w *network) refused(ctx context.Context, to *route, store strategies.Need)
 	if !w.down(store) {
 		return nil
 	}
-	trip := 2*to.far + to.to.request.draw(w.rng) + to.to.reply.draw(w.rng)
+	trip := 2*to.far + to.server.request.draw(w.rng) + to.server.reply.draw(w.rng)
 	if err := w.clock.Sleep(ctx, trip); err != nil {
 		return err
 	}

@@ -45,8 +45,8 @@ type pass struct {
 	// overwritten counts the values in Redis that were changed as planned.
 	overwritten int64
 
-	st *site
-	d  *drive
+	site  *site
+	drive *drive
 	// begun is set once requests are issued; cut if it ended while calls were in flight; abandoned if its judgement
 	// goes on by itself, and closes the history.
 	begun, cut, abandoned bool
@@ -115,25 +115,25 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if p.sel.Foreign {
 		p.liveThrough(network)
 	}
-	p.st, err = openSite(ctx, p.cfg, p.sel, network, p.open)
+	p.site, err = openSite(ctx, p.cfg, p.sel, network, p.open)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
-	if err := p.newDrive(ctx, network.s); err != nil {
+	defer func() { err = errors.Join(err, p.site.close(context.WithoutCancel(ctx))) }()
+	if err := p.newDrive(ctx, network.scheduler); err != nil {
 		return err
 	}
 	defer func() {
 		if !p.abandoned {
-			err = errors.Join(err, p.d.history.Close())
+			err = errors.Join(err, p.drive.history.Close())
 		}
 	}()
-	p.d.witness = network.witness
+	p.drive.witness = network.witness
 	if err := p.metered(func() error { return p.issue(ctx, network) }); err != nil {
 		return err
 	}
 	p.run.Trace = fmt.Sprintf("%016x", hash.h)
-	if err := cmp.Or(p.d.series.err, p.d.changeErr); err != nil {
+	if err := cmp.Or(p.drive.series.err, p.drive.changeErr); err != nil {
 		return err
 	}
 	judging, end := harness.Judging(ctx)
@@ -144,7 +144,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
 		return err
 	}
-	for _, reason := range p.d.witness.Reasons() {
+	for _, reason := range p.drive.witness.Reasons() {
 		p.run.Audit.Discard(string(reason.Code), results.DiscardsCorrectness, reason.Detail)
 	}
 	return nil
@@ -165,15 +165,15 @@ func (p *pass) metered(issue func() error) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	began := clock.Processor()
 	err := issue()
-	p.run.Cost.ClientCPU = float64(clock.Processor()-began) / float64(max(p.d.issued, 1))
+	p.run.Cost.ClientCPU = float64(clock.Processor()-began) / float64(max(p.drive.issued, 1))
 	return err
 }
 
 // issue has all requests issued, and waits until nothing is in flight.
 func (p *pass) issue(ctx context.Context, w *network) error {
 	config := p.cfg
-	drive := p.d
-	scheduler := w.s
+	drive := p.drive
+	scheduler := w.scheduler
 	drive.rest = func() { p.rest(ctx) }
 	w.watching = true
 	drive.begin()
@@ -182,7 +182,7 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	}
 	if changes := config.Trouble.Of(trouble.Change); len(changes) > 0 {
 		scheduler.Go("operator", func(ctx context.Context) {
-			onTime(ctx, drive, changes, func(event *trouble.Event) error { return drive.change(ctx, event.What.Units, p.st.through()) })
+			onTime(ctx, drive, changes, func(event *trouble.Event) error { return drive.change(ctx, event.What.Units, p.site.through()) })
 		})
 	}
 	if tampered := config.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
@@ -206,7 +206,7 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 			return err
 		}
 	}
-	for _, server := range p.st.redis {
+	for _, server := range p.site.redis {
 		if server.unfit != nil {
 			return server.unfit
 		}
@@ -235,7 +235,7 @@ func (p *pass) through(until time.Time) (err error) {
 			panic(v)
 		}
 	}()
-	err = p.st.s.Simulate(until, p.st.w.latency)
+	err = p.site.scheduler.Simulate(until, p.site.network.latency)
 	if errors.Is(err, sched.ErrInterrupted) {
 		p.cut = true
 		err = nil
@@ -250,15 +250,15 @@ const historyEvents = 1 << 20
 func (p *pass) newDrive(ctx context.Context, scheduler *sched.Scheduler) error {
 	config := p.cfg
 	d := &drive{
-		cfg: config, s: scheduler, st: p.st, number: p.number, clock: scheduler.Clock(0), policy: &p.policy, stream: p.stream, epoch: config.Start.UnixNano(),
+		cfg: config, scheduler: scheduler, site: p.site, number: p.number, clock: scheduler.Clock(0), policy: &p.policy, stream: p.stream, epoch: config.Start.UnixNano(),
 		requests: math.MaxInt64, history: config.NewHistory(1, historyEvents), placement: seed.Stream(config.Seed, seed.Placement),
 		tiers: []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
-	p.d = d
+	p.drive = d
 	d.live, d.liveParts = config.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
 	d.aborted = func() bool { return ctx.Err() != nil }
 	d.stop = func() bool {
-		return d.aborted() || p.st.unknown() != "" || d.witness.Noted(witness.OtherClient) || d.history.Full()
+		return d.aborted() || p.site.unknown() != "" || d.witness.Noted(witness.OtherClient) || d.history.Full()
 	}
 	var err error
 	d.arrivals, err = p.arrivals()
@@ -273,14 +273,14 @@ func (p *pass) newDrive(ctx context.Context, scheduler *sched.Scheduler) error {
 	if err := p.provision(ctx); err != nil {
 		return err
 	}
-	p.series.Outages = append(p.st.w.sinceStart(d.epoch), p.cfg.NetworkSpans(true, int64(p.cfg.Duration))...)
-	d.series = &sampler{d: d, out: &p.series, every: p.every()}
+	p.series.Outages = append(p.site.network.sinceStart(d.epoch), p.cfg.NetworkSpans(true, int64(p.cfg.Duration))...)
+	d.series = &sampler{drive: d, out: &p.series, every: p.every()}
 	return nil
 }
 
 // provision makes the subjects and sets them up.
 func (p *pass) provision(ctx context.Context) error {
-	drive := p.d
+	drive := p.drive
 	perSecond := 0.0
 	if p.openLoop() {
 		perSecond = p.cfg.RateInForce()
@@ -290,7 +290,7 @@ func (p *pass) provision(ctx context.Context) error {
 	p.run.Params.Subjects = n
 	drive.truth.subjects = make([]subject, n)
 	grants := harness.Grants(p.stream, &p.policy, n)
-	if err := p.st.Provision(ctx, &p.policy, grants, p.st.through()...); err != nil {
+	if err := p.site.Provision(ctx, &p.policy, grants, p.site.through()...); err != nil {
 		return err
 	}
 	for i, grant := range grants {
@@ -315,7 +315,7 @@ var errRestarted = conditions.Reset("planned restart")
 func (p *pass) stopping(ctx context.Context, until time.Time) error {
 	for _, event := range p.cfg.Trouble.Of(trouble.Pause, trouble.Restart).InTime() {
 		at, _ := event.When.Within(p.cfg.Duration)
-		if err := p.through(p.cfg.Start.Add(at)); err != nil || p.cut || p.st.s.Since() < at { // then nothing is left to do
+		if err := p.through(p.cfg.Start.Add(at)); err != nil || p.cut || p.site.scheduler.Since() < at { // then nothing is left to do
 			return err
 		}
 		if err := p.stop(ctx, &event, at); err != nil {
@@ -327,7 +327,7 @@ func (p *pass) stopping(ctx context.Context, until time.Time) error {
 
 // stop has instances stand still, or opens them anew and ends what they were doing.
 func (p *pass) stop(ctx context.Context, event *trouble.Event, at time.Duration) error {
-	for i, process := range p.st.process {
+	for i, process := range p.site.process {
 		switch {
 		case !event.Where.Has(i):
 			continue
@@ -335,9 +335,9 @@ func (p *pass) stop(ctx context.Context, event *trouble.Event, at time.Duration)
 			p.paused = max(p.paused, process.Pause(event.What.For))
 			continue
 		}
-		p.st.w.watching = false
-		err := p.st.Reopen(context.WithoutCancel(ctx), p.st, i)
-		p.st.w.watching = true
+		p.site.network.watching = false
+		err := p.site.Reopen(context.WithoutCancel(ctx), p.site, i)
+		p.site.network.watching = true
 		if err != nil {
 			return err
 		}

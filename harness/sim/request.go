@@ -47,8 +47,8 @@ func (d *drive) do(ctx context.Context, w due) {
 		ctx, _ = kill.After(ctx, after, func(ctx context.Context) { sched.From(ctx).Die(kill.Err) })
 	}
 	var dec quota.Decision
-	err := d.st.process[instance].Do(ctx, func() (err error) {
-		dec, err = d.st.Instances[instance].Take(ctx, req)
+	err := d.site.process[instance].Do(ctx, func() (err error) {
+		dec, err = d.site.Instances[instance].Take(ctx, req)
 		return err
 	})
 	answered = true
@@ -125,7 +125,7 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 // would put that of each request on the heap.
 func (d *drive) session(op workloads.Op, reservation quota.Reservation, h *holding) {
 	d.settling++
-	d.s.Go("session", func(ctx context.Context) {
+	d.scheduler.Go("session", func(ctx context.Context) {
 		d.settle(ctx, op, reservation, h)
 		d.settling--
 		d.calm()
@@ -194,7 +194,7 @@ type holding struct {
 // an error.
 func (d *drive) settle(ctx context.Context, op workloads.Op, reservation quota.Reservation, h *holding) {
 	within := func(call func() error) func() error {
-		return func() error { return d.st.process[h.instance].Do(ctx, call) }
+		return func() error { return d.site.process[h.instance].Do(ctx, call) }
 	}
 	late := int64(op.Settle) >= int64(d.cfg.Life)-(h.reply-h.call) // its life is over by then
 	if op.Fate == workloads.FateAbandon || late {
@@ -209,7 +209,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, reservation quota.R
 	}
 	if op.Fate == workloads.FateCommit {
 		d.settlement.Commits++
-		if committer, ok := d.st.Instances[h.instance].(strategies.Committer); ok {
+		if committer, ok := d.site.Instances[h.instance].(strategies.Committer); ok {
 			ended, err := d.commit(h, op.Actual, within(func() error { return committer.Commit(ctx, reservation, op.Actual) }))
 			if ended {
 				return
@@ -227,7 +227,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, reservation quota.R
 			return
 		}
 	}
-	refunder, canRefund := d.st.Instances[h.instance].(strategies.Refunder)
+	refunder, canRefund := d.site.Instances[h.instance].(strategies.Refunder)
 	switch {
 	case canRefund:
 		d.settlement.Refunds++

@@ -18,15 +18,15 @@ const maxWindowEnds = 1_000
 
 // sampler takes the samples.
 type sampler struct {
-	d     *drive
+	drive *drive
 	out   *results.Series
 	every time.Duration
 	err   error
 }
 
 func (s *sampler) run(ctx context.Context) {
-	for !s.d.over && s.err == nil {
-		if s.d.clock.Sleep(ctx, s.every) != nil {
+	for !s.drive.over && s.err == nil {
+		if s.drive.clock.Sleep(ctx, s.every) != nil {
 			return
 		}
 		s.take()
@@ -54,23 +54,23 @@ func (s *sampler) thin(most int) {
 // take adds a sample. Readings happen at one instant and outside of all actors:
 // they take no time and wait in no queue.
 func (s *sampler) take() {
-	drive := s.d
+	drive := s.drive
 	now := drive.now()
 	drive.at(now)
 	sample := drive.state(now)
 	sample.Usage, sample.Fill = drive.truth.inUse(now)
 	var usage stores.Usage
-	usage, s.err = s.d.st.count(context.Background())
+	usage, s.err = s.drive.site.count(context.Background())
 	if s.err != nil {
 		return
 	}
 	sample.Keys = usage.Keys
 	sample.KeysWithoutTTL = usage.WithoutTTL
-	sample.Bytes = max(0, usage.Bytes-s.d.st.empty)
-	if s.d.st.Counts() {
-		s.d.st.w.watching = false
+	sample.Bytes = max(0, usage.Bytes-s.drive.site.empty)
+	if s.drive.site.Counts() {
+		s.drive.site.network.watching = false
 		s.err = s.read(&sample, now)
-		s.d.st.w.watching = true
+		s.drive.site.network.watching = true
 	}
 	s.out.Samples = append(s.out.Samples, sample)
 	drive.cfg.Live.show(drive, sample, true)
@@ -86,17 +86,17 @@ func (d *drive) state(now int64) results.Sample {
 }
 
 func (s *sampler) read(sample *results.Sample, now int64) error {
-	how := s.d.st.howToRead(s.d)
+	how := s.drive.site.howToRead(s.drive)
 	sample.Counters = make([]results.Counter, len(s.out.Counters))
 	fresh := make([]int64, len(s.out.Counters)) // readings behind the mean
-	for _, track := range s.d.truth.tracks {
-		sub := &s.d.truth.subjects[track.number]
-		s.d.truth.touch(sub, now)
+	for _, track := range s.drive.truth.tracks {
+		sub := &s.drive.truth.subjects[track.number]
+		s.drive.truth.touch(sub, now)
 		if sub.crossed {
 			continue // which window it was charged to is not known
 		}
-		want := s.d.truth.expected(sub, now)
-		readings, err := s.d.st.Read(context.Background(), how, []harness.Subject{{Number: track.number, Name: sub.name}})
+		want := s.drive.truth.expected(sub, now)
+		readings, err := s.drive.site.Read(context.Background(), how, []harness.Subject{{Number: track.number, Name: sub.name}})
 		if err != nil {
 			return fmt.Errorf("at %v: %w", time.Duration(sample.AtNS), err)
 		}
@@ -154,7 +154,7 @@ func (s *sampler) counter(name string) int {
 
 // finish makes all samples equally wide.
 func (s *sampler) finish() {
-	s.out.Tiers = format.Strings(s.d.tiers[1:])
+	s.out.Tiers = format.Strings(s.drive.tiers[1:])
 	for i := range s.out.Samples {
 		sample := &s.out.Samples[i]
 		for len(sample.Hits) < len(s.out.Tiers) {
@@ -164,17 +164,17 @@ func (s *sampler) finish() {
 			sample.Counters = append(sample.Counters, results.Counter{})
 		}
 	}
-	s.out.Tracked = len(s.d.truth.tracks)
+	s.out.Tracked = len(s.drive.truth.tracks)
 	s.calendar()
 }
 
 // calendar notes when windows ended, and of calendar windows the date.
 func (s *sampler) calendar() {
-	window := s.d.policy.Window
+	window := s.drive.policy.Window
 	if !window.Kind.Tumbling() || len(s.out.Samples) == 0 {
 		return
 	}
-	start := time.Unix(0, s.d.epoch).UTC()
+	start := time.Unix(0, s.drive.epoch).UTC()
 	if !window.Kind.HasLength() {
 		zone := cmp.Or(window.Location, time.UTC)
 		s.out.Start, s.out.Zone = start.In(zone).Format(time.RFC3339Nano), zone.String()

@@ -17,8 +17,8 @@ func TestSeriesContradictsTheVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	for series, want := range map[int64]bool{2: false, 3: false, 4: true} {
-		p := &pass{d: &drive{history: oracle.NewHistory(oracle.HistoryOptions{})}, policy: policy}
-		p.d.truth.leak = series
+		p := &pass{drive: &drive{history: oracle.NewHistory(oracle.HistoryOptions{})}, policy: policy}
+		p.drive.truth.leak = series
 		p.audit(&oracle.Verdict{LeakUnits: 3})
 		if got := slices.ContainsFunc(p.run.Audit.Reasons, func(r results.Reason) bool { return r.Code == "oracles-disagree" }); got != want {
 			t.Errorf("%d units in the series, 3 in the verdict: found %t", series, got)

@@ -22,9 +22,9 @@ import (
 type site struct {
 	*harness.Session
 
-	cfg *Config
-	s   *sched.Scheduler
-	w   *network
+	cfg       *Config
+	scheduler *sched.Scheduler
+	network   *network
 	// open makes a Redis in this process.
 	open func() (fakeredis.Redis, error)
 
@@ -45,7 +45,7 @@ type site struct {
 const scope = stores.Scope("sim")
 
 func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (fakeredis.Redis, error)) (*site, error) {
-	st := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg: cfg, s: w.s, w: w, open: open,
+	st := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg: cfg, scheduler: w.scheduler, network: w, open: open,
 		postgres: newServer(*cfg.PostgresNet), process: make([]*sched.Process, cfg.Topology.total())}
 	err := st.prepare(ctx)
 	if err == nil {
@@ -119,21 +119,21 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	topology := &st.cfg.Topology
 	r := topology.region(env.Instance)
 	n := st.at[r]
-	toRedis := &route{to: st.redis[n], wrong: st.w.wrong.between(env.Instance, strategies.NeedRedis)}
+	toRedis := &route{server: st.redis[n], wrong: st.network.wrong.between(env.Instance, strategies.NeedRedis)}
 	if topology.SharedRedis {
 		toRedis.far = topology.distance(r) / 2
 	}
-	toSQL := &route{to: st.postgres, far: topology.distance(r) / 2, wrong: st.w.wrong.between(env.Instance, strategies.NeedPostgres)}
-	st.jobs = st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
-	st.jobs.Process = st.s.NewProcess()
+	toSQL := &route{server: st.postgres, far: topology.distance(r) / 2, wrong: st.network.wrong.between(env.Instance, strategies.NeedPostgres)}
+	st.jobs = st.scheduler.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
+	st.jobs.Process = st.scheduler.NewProcess()
 	own := topology.clock(env.Instance)
-	env.Clock = st.s.Steps(own.Ahead, own.From)
-	env.TrueClock = st.s.Clock(0)
+	env.Clock = st.scheduler.Steps(own.Ahead, own.From)
+	env.TrueClock = st.scheduler.Clock(0)
 	env.Region = topology.Regions[r]
 	env.Wake = st.jobs.Wake
 	env.Prefix = st.prefix(n)
 	if st.Selection.NeedsStore(strategies.NeedSource) {
-		env.Model = strategies.NewModel(st.w.statement(toSQL))
+		env.Model = strategies.NewModel(st.network.statement(toSQL))
 	}
 	if needsRedis(st.Selection) {
 		client, err := st.client(ctx, st.tables[n], toRedis)
@@ -165,7 +165,7 @@ func (st *site) newTable(ctx context.Context) (fakeredis.Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	redis.Reset(st.s.Nano())
+	redis.Reset(st.scheduler.Nano())
 	if table, ok := redis.(*fakeredis.Table); ok {
 		table.Watch = st.real == nil // which else answers
 		if st.admin != nil {
@@ -192,7 +192,7 @@ func (st *site) client(ctx context.Context, t fakeredis.Redis, to *route) (redis
 			return nil, err
 		}
 	} else {
-		own := fakeredis.Watched(t, fakeredis.Pool, st.w.leave)
+		own := fakeredis.Watched(t, fakeredis.Pool, st.network.leave)
 		st.clients = append(st.clients, own)
 		client = own
 	}
@@ -200,9 +200,9 @@ func (st *site) client(ctx context.Context, t fakeredis.Redis, to *route) (redis
 		client.AddHook(kill.Hook)
 	}
 	client.AddHook(hooks.Redis(func(ctx context.Context, cmds []redis.Cmder, next func(context.Context) error) error {
-		return st.w.send(ctx, to, cmds, next)
+		return st.network.send(ctx, to, cmds, next)
 	}))
-	store := storeHook{w: st.w, table: t, to: to.to, real: st.real != nil}
+	store := storeHook{network: st.network, table: t, server: to.server, real: st.real != nil}
 	chosen := sched.Hook{Answer: store.answer}
 	if store.real {
 		chosen.Answer = nil // a server may take its time
@@ -244,7 +244,7 @@ func (st *site) unknown() string {
 }
 
 func (st *site) close(ctx context.Context) error {
-	st.s.Close()
+	st.scheduler.Close()
 	errs := []error{st.Close(ctx)}
 	for _, c := range st.clients {
 		errs = append(errs, c.Close())
@@ -258,7 +258,7 @@ func (st *site) close(ctx context.Context) error {
 // present brings all Redis up to this moment, as a command would.
 func (st *site) present() {
 	for i, redis := range st.tables {
-		storeHook{w: st.w, table: redis, to: st.redis[i]}.present()
+		storeHook{network: st.network, table: redis, server: st.redis[i]}.present()
 	}
 }
 

@@ -19,9 +19,9 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 		tr := truth{policy: &policy, counts: counts, subjects: make([]subject, 1), span: window{end: 1 << 62}, most: policy.Limit}
 		var events []oracle.Event
 		type open struct {
-			s     *subject
-			asked asked
-			event oracle.Event
+			subject *subject
+			asked   asked
+			event   oracle.Event
 		}
 		var inFlight []open
 		now := int64(0)
@@ -33,7 +33,7 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				o.event.Reply = now
 				o.event.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Rejected, oracle.Failed, oracle.RejectedDegraded}[r.IntN(4)]
-				tr.end(asking{subject: o.s, call: o.event.Call, began: o.asked}, o.event.Units, o.event.Units, now, o.event.Outcome)
+				tr.end(asking{subject: o.subject, call: o.event.Call, began: o.asked}, o.event.Units, o.event.Units, now, o.event.Outcome)
 				events = append(events, o.event)
 			} else {
 				units := 1 + r.Int64N(4)

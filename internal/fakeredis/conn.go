@@ -11,7 +11,7 @@ import (
 
 // session is what belongs to a connection and not to the keys.
 type session struct {
-	t      *Table
+	table  *Table
 	queued [][]string // between MULTI and EXEC
 	multi  bool
 	dirty  bool // a queued command was refused
@@ -22,7 +22,7 @@ type session struct {
 
 // dial opens a connection that has no other end.
 func (t *Table) dial() net.Conn {
-	s := &session{t: t}
+	s := &session{table: t}
 	out := new(bytes.Buffer)
 	var buf []byte
 	return resp.NewConn(out, func(args []string) {
@@ -49,11 +49,11 @@ func (s *session) answer(args []string) Reply {
 		s.end()
 		return okReply
 	case "watch":
-		if s.t.Watch {
+		if s.table.Watch {
 			return s.watch(args)
 		}
 	case "unwatch":
-		if s.t.Watch && !s.multi {
+		if s.table.Watch && !s.multi {
 			s.unwatch()
 			return okReply
 		}
@@ -63,11 +63,11 @@ func (s *session) answer(args []string) Reply {
 		return okReply
 	}
 	if !s.multi {
-		return s.t.Do(args)
+		return s.table.Do(args)
 	}
 	if k := table[strings.ToLower(args[0])]; k == nil || len(args) != k.arity && (k.arity > 0 || len(args) < -k.arity) {
 		s.dirty = true
-		return s.t.Do(args) // which says what is wrong with it
+		return s.table.Do(args) // which says what is wrong with it
 	}
 	s.queued = append(s.queued, args)
 	return status("QUEUED")
@@ -89,7 +89,7 @@ func (s *session) exec() Reply {
 	}
 	out := Reply{Kind: Array, Array: make([]Reply, len(queued))}
 	for i, args := range queued {
-		out.Array[i] = s.t.Do(args)
+		out.Array[i] = s.table.Do(args)
 	}
 	return out
 }
@@ -107,10 +107,10 @@ func (s *session) watch(args []string) Reply {
 		if slices.Contains(s.watched, key) {
 			continue
 		}
-		if s.t.watchers == nil {
-			s.t.watchers = map[string][]*session{}
+		if s.table.watchers == nil {
+			s.table.watchers = map[string][]*session{}
 		}
-		s.t.watchers[key] = append(s.t.watchers[key], s)
+		s.table.watchers[key] = append(s.table.watchers[key], s)
 		s.watched = append(s.watched, key)
 	}
 	return okReply
@@ -118,10 +118,10 @@ func (s *session) watch(args []string) Reply {
 
 func (s *session) unwatch() {
 	for _, key := range s.watched {
-		left := slices.DeleteFunc(s.t.watchers[key], func(x *session) bool { return x == s })
-		s.t.watchers[key] = left
+		left := slices.DeleteFunc(s.table.watchers[key], func(x *session) bool { return x == s })
+		s.table.watchers[key] = left
 		if len(left) == 0 {
-			delete(s.t.watchers, key)
+			delete(s.table.watchers, key)
 		}
 	}
 	s.watched = nil

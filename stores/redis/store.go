@@ -96,8 +96,8 @@ func (r *Store) remove(ctx context.Context, scope stores.Scope) error {
 // conn is a client that a strategy is given, and the one that holds the connections. lent is
 // set if their owner closes them.
 type conn struct {
-	given, c goredis.UniversalClient
-	lent     bool
+	given, client goredis.UniversalClient
+	lent          bool
 }
 
 func (c conn) Client() any { return c.given }
@@ -107,7 +107,7 @@ func (c conn) Close() error {
 	if c.lent {
 		return nil
 	}
-	return c.c.Close()
+	return c.client.Close()
 }
 
 var _ stores.Pooled = conn{}
@@ -115,7 +115,7 @@ var _ stores.Pooled = conn{}
 // PoolUse is what the client counts, over all servers of a cluster, and with the commands of
 // its owner.
 func (c conn) PoolUse() stores.PoolUse {
-	stats := c.c.PoolStats()
+	stats := c.client.PoolStats()
 	return stores.PoolUse{Taken: int64(stats.Hits) + int64(stats.Misses), Waited: int64(stats.WaitCount), Wait: time.Duration(stats.WaitDurationNs)}
 }
 

@@ -40,7 +40,7 @@ func init() {
 // store is one instance of edge-kv.
 type store struct {
 	clock       quota.Clock
-	kv          *replicas
+	replicas    *replicas
 	region      string
 	read, write time.Duration
 	stale, lost strategies.Tally
@@ -51,8 +51,8 @@ func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	region := cmp.Or(env.Region, fmt.Sprintf("instance-%d", env.Instance))
 	return &store{
 		clock: env.Clock, region: region,
-		kv:   strategies.SharedValue(env.Shared, "edge.kv", func() *replicas { return &replicas{lag: lag} }),
-		read: env.Options.Duration("read"), write: env.Options.Duration("write"),
+		replicas: strategies.SharedValue(env.Shared, "edge.kv", func() *replicas { return &replicas{lag: lag} }),
+		read:     env.Options.Duration("read"), write: env.Options.Duration("write"),
 	}, nil
 }
 
@@ -103,7 +103,7 @@ func (s *store) get(ctx context.Context, k string) (write, error) {
 	if err := s.wait(ctx, s.read); err != nil {
 		return write{}, err
 	}
-	w, stale := s.kv.get(k, s.region, s.clock.Now())
+	w, stale := s.replicas.get(k, s.region, s.clock.Now())
 	if stale {
 		s.stale.Add(1)
 	}
@@ -114,7 +114,7 @@ func (s *store) put(ctx context.Context, k string, units, read int64) error {
 	if err := s.wait(ctx, s.write); err != nil {
 		return err
 	}
-	if s.kv.put(k, s.region, s.clock.Now(), units, read) {
+	if s.replicas.put(k, s.region, s.clock.Now(), units, read) {
 		s.lost.Add(1)
 	}
 	return nil
@@ -131,7 +131,7 @@ func (s *store) wait(ctx context.Context, duration time.Duration) error {
 // Used implements [strategies.Viewer]: what the replica of this region says.
 func (s *store) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
 	now := s.clock.Now()
-	write, _ := s.kv.get(key(subject, policy, policy.Window.At(now).Index), s.region, now)
+	write, _ := s.replicas.get(key(subject, policy, policy.Window.At(now).Index), s.region, now)
 	return []quota.Reading{{Tier: s.tier(), Units: write.units, Known: write.number != 0}}, ctx.Err()
 }
 
@@ -144,7 +144,7 @@ func (s *store) Provision(ctx context.Context, policy *quota.Policy, grants []st
 	now := s.clock.Now()
 	index := policy.Window.At(now).Index
 	for _, grant := range grants {
-		s.kv.reset(key(grant.Subject, policy, index), s.region, now.Add(-s.kv.lag), grant.Used)
+		s.replicas.reset(key(grant.Subject, policy, index), s.region, now.Add(-s.replicas.lag), grant.Used)
 	}
 	return ctx.Err()
 }

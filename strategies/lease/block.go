@@ -97,7 +97,7 @@ type plan struct {
 	turn            quota.Event
 	waiter          *waiter
 
-	h          *holding
+	holding    *holding
 	window     int64
 	ends, sent time.Time
 	key        string
@@ -119,7 +119,7 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 	if h.turn == nil && (h.window != span.Index || !h.ends.Equal(span.End)) { // a block ends with its window
 		*h = holding{window: span.Index, ends: span.End}
 	}
-	p := plan{h: h, window: span.Index, ends: span.End}
+	p := plan{holding: h, window: span.Index, ends: span.End}
 	current := h.window == span.Index && h.ends.Equal(span.End)
 	fits := func() bool { return current && h.fits(req.Units, req.Policy.Limit, now, s.valid) }
 	if h.next.number > 0 && !fits() {
@@ -161,7 +161,7 @@ func (s *lease) plan(req quota.Request, span *quota.Span, now time.Time, waited 
 func (s *lease) answered(p plan, limit int64, r reply, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	holding := p.h
+	holding := p.holding
 	if err != nil {
 		s.owes(debt{key: p.key, number: p.old.number, unused: p.old.left, ends: p.ends})
 	}

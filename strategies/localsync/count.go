@@ -93,7 +93,7 @@ func (m *memory) begin(c *count, base int64, known, blind bool) {
 
 // push is units on their way to Redis. No units only ask for the base.
 type push struct {
-	c             *count
+	count         *count
 	units, number int64
 }
 
@@ -111,12 +111,12 @@ func (s *localSync) depart() (list []push) {
 			delete(s.counts, account)
 		default:
 			count.asked = false
-			list = append(list, push{c: count})
+			list = append(list, push{count: count})
 		}
 	}
-	slices.SortFunc(list, func(a, b push) int { return cmp.Compare(a.c.key, b.c.key) })
+	slices.SortFunc(list, func(a, b push) int { return cmp.Compare(a.count.key, b.count.key) })
 	for i := range list {
-		count := list[i].c
+		count := list[i].count
 		switch {
 		case count.sent > 0:
 			s.repeats.Add(1)
@@ -138,11 +138,11 @@ func (s *localSync) depart() (list []push) {
 func (m *memory) land(p push, used int64, late bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.c.sent = 0
-	p.c.over = p.c.over || late
+	p.count.sent = 0
+	p.count.over = p.count.over || late
 	if !late {
-		p.c.base = used
-		p.c.blind = false
+		p.count.base = used
+		p.count.blind = false
 	}
 }
 
@@ -151,7 +151,7 @@ func (m *memory) drop(list []push) (units int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, push := range list {
-		push.c.sent = 0
+		push.count.sent = 0
 		units += push.units
 	}
 	return units

@@ -214,7 +214,7 @@ func (s *localSync) sync(ctx context.Context) (changed bool, err error) {
 		defer func() { s.forgotten.Add(s.forget()) }()
 	}
 	for i, push := range list {
-		verdict, used, err := s.run(ctx, push.c.key, push.c.ends, charge{push.units, -1, push.number})
+		verdict, used, err := s.run(ctx, push.count.key, push.count.ends, charge{push.units, -1, push.number})
 		if err != nil {
 			if s.drops {
 				s.dropped.Add(s.drop(list[i:]))

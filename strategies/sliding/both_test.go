@@ -20,7 +20,7 @@ func TestBoth(t *testing.T) {
 			req := quota.Request{ID: id, Subject: "a", Policy: user, Units: 1}
 			req.Second.Subject = "r"
 			req.Second.Policy = route
-			d, err := b.s.Take(t.Context(), req)
+			d, err := b.strategy.Take(t.Context(), req)
 			r := d.Reservation
 			d.Reservation = (quota.Reservation{})
 			want.Tier = quota.TierRedis
@@ -31,7 +31,7 @@ func TestBoth(t *testing.T) {
 		}
 		used := func(subject quota.Subject, p *quota.Policy, want int64) {
 			t.Helper()
-			if r, err := b.s.(strategies.Viewer).Used(t.Context(), subject, p); err != nil || r[0].Units != want {
+			if r, err := b.strategy.(strategies.Viewer).Used(t.Context(), subject, p); err != nil || r[0].Units != want {
 				t.Errorf("%s: %s has %+v, %v, want %d", both, subject, r, err, want)
 			}
 		}
@@ -53,7 +53,7 @@ func TestBoth(t *testing.T) {
 		if both == "after" { // the user has no unit left, and the route is not asked
 			take(5, quota.Decision{RetryAfter: time.Minute - time.Second})
 		}
-		if err := b.s.(strategies.Refunder).Refund(t.Context(), first); err != nil {
+		if err := b.strategy.(strategies.Refunder).Refund(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		used("a", user, charged-1)

@@ -21,13 +21,13 @@ import (
 // bench is a Redis whose time is set by hand, for a strategy and for its clock.
 type bench struct {
 	clock.Wall
-	t      *testing.T
-	server *miniredis.Miniredis
-	client *redis.Client
-	now    time.Time
-	ids    uint64
-	s      strategies.Strategy
-	events []oracle.Event
+	t        *testing.T
+	server   *miniredis.Miniredis
+	client   *redis.Client
+	now      time.Time
+	ids      uint64
+	strategy strategies.Strategy
+	events   []oracle.Event
 }
 
 var start = time.Date(2031, time.March, 15, 12, 0, 0, 0, time.UTC)
@@ -42,7 +42,7 @@ func newBench(t *testing.T, meta *strategies.Meta, given quota.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.s, err = meta.Open(t.Context(), strategies.Env{Clients: map[string]any{"redis": b.client}, Clock: b, Prefix: "t:", Options: sel.Options, Instances: 1})
+	b.strategy, err = meta.Open(t.Context(), strategies.Env{Clients: map[string]any{"redis": b.client}, Clock: b, Prefix: "t:", Options: sel.Options, Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (b *bench) at(d time.Duration) {
 func (b *bench) take(p *quota.Policy, units int64) quota.Decision {
 	b.t.Helper()
 	b.ids++
-	d, err := b.s.Take(b.t.Context(), quota.Request{ID: b.ids, Subject: "a", Policy: p, Units: units})
+	d, err := b.strategy.Take(b.t.Context(), quota.Request{ID: b.ids, Subject: "a", Policy: p, Units: units})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (b *bench) take(p *quota.Policy, units int64) quota.Decision {
 // used is what the strategy shows.
 func (b *bench) used(p *quota.Policy) int64 {
 	b.t.Helper()
-	r, err := b.s.(strategies.Viewer).Used(b.t.Context(), "a", p)
+	r, err := b.strategy.(strategies.Viewer).Used(b.t.Context(), "a", p)
 	if err != nil || len(r) != 1 {
 		b.t.Fatal(r, err)
 	}
@@ -220,7 +220,7 @@ func TestCounterRefund(t *testing.T) {
 	if n := b.used(p); n != 4 {
 		t.Errorf("%d used at the next window's begin, should be 4", n)
 	}
-	if err := b.s.(strategies.Refunder).Refund(t.Context(), held); err != nil {
+	if err := b.strategy.(strategies.Refunder).Refund(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.used(p); n != 0 || !b.take(p, 4).Admitted {
@@ -235,7 +235,7 @@ func TestLogKnowsRequests(t *testing.T) {
 	ctx := context.Background()
 	req := quota.Request{ID: 7, Subject: "a", Policy: p, Units: 2}
 	for range 3 {
-		if d, err := b.s.Take(ctx, req); err != nil || !d.Admitted || d.Remaining != 1 {
+		if d, err := b.strategy.Take(ctx, req); err != nil || !d.Admitted || d.Remaining != 1 {
 			t.Fatalf("%+v, %v", d, err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestLogKnowsRequests(t *testing.T) {
 		t.Errorf("%d used, should be 3", b.used(p))
 	}
 	for range 2 {
-		if err := b.s.(strategies.Refunder).Refund(ctx, quota.Reservation{Request: req}); err != nil {
+		if err := b.strategy.(strategies.Refunder).Refund(ctx, quota.Reservation{Request: req}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,7 +261,7 @@ func TestLogKnowsRequests(t *testing.T) {
 	if b.at(80 * time.Second); b.used(p) != 0 {
 		t.Errorf("%d used after a minute", b.used(p))
 	}
-	if _, err := b.s.Take(ctx, quota.Request{ID: 9, Subject: "a", Policy: p, Units: mostEntries + 1}); err == nil {
+	if _, err := b.strategy.Take(ctx, quota.Request{ID: 9, Subject: "a", Policy: p, Units: mostEntries + 1}); err == nil {
 		t.Error("a request of too many entries is logged")
 	}
 }

@@ -60,18 +60,18 @@ var patientClock = testClock{Clock: patient{clock.Wall{}}}
 // setClock is a patient clock that is ahead of the wall's by so many nanoseconds.
 type setClock struct {
 	patient
-	by *atomic.Int64
+	int64 *atomic.Int64
 }
 
 func newSetClock() setClock { return setClock{patient{clock.Wall{}}, new(atomic.Int64)} }
 
-func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.by.Load())) }
+func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.int64.Load())) }
 
 // hasty is a clock that waits for nothing: it goes ahead by what it is asked to wait.
 type hasty struct{ setClock }
 
 func (h hasty) Sleep(ctx context.Context, duration time.Duration) error {
-	h.by.Add(max(0, int64(duration)))
+	h.int64.Add(max(0, int64(duration)))
 	return ctx.Err()
 }
 

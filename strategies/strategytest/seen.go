@@ -148,7 +148,7 @@ func checkClock(tb testing.TB, meta *strategies.Meta, stores Stores) {
 	// It begins early in the month, the day and the hour: half an hour in microseconds
 	// and three weeks in milliseconds, as what is left of a window, look like the wall's seconds.
 	real := clock.Wall{}.Now().UTC()
-	setClock.by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
+	setClock.int64.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
 	fixture := openBy(tb, meta, stores, 1, nil, testClock{setClock, setClock.Now()})
 	const limit, offered = 3, 6
 	for _, policy := range served(meta, stores) {
@@ -160,7 +160,7 @@ func checkClock(tb testing.TB, meta *strategies.Meta, stores Stores) {
 		if len(meta.Needs) > 0 || meta.Reset != strategies.ResetsWindow || q.Window.Kind == quota.Standing {
 			continue
 		}
-		setClock.by.Add(int64(2 * reach(q.Window)))
+		setClock.int64.Add(int64(2 * reach(q.Window)))
 		if admitted, _ := book.exhaust(subject, offered); admitted == 0 && book.least(offered) > 0 {
 			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: "+
 				"it takes the time from elsewhere", policy.Window.Kind)
@@ -225,8 +225,8 @@ func reach(window quota.Window) time.Duration {
 // pieces feeds the numbers in the middle of texts to the witness: a key that ends
 // in a timestamp tells the time as an argument does. Dates are looked for as text.
 type pieces struct {
-	w    *witness.Witness
-	date string // the wall clock's month
+	witness *witness.Witness
+	date    string // the wall clock's month
 }
 
 // look is a [hooks.Redis].
@@ -243,8 +243,8 @@ func (p pieces) lookAt(ctx context.Context, cmd redis.Cmder) {
 		if !ok {
 			continue
 		}
-		if strings.Contains(text, p.date) && !p.w.Told() {
-			p.w.Note(witness.WallClock,
+		if strings.Contains(text, p.date) && !p.witness.Told() {
+			p.witness.Note(witness.WallClock,
 				fmt.Sprintf("%s holds %q, the wall clock's month: the strategy takes the time from elsewhere than its clock",
 					cmd.Name(), text))
 		}
@@ -255,7 +255,7 @@ func (p pieces) lookAt(ctx context.Context, cmd redis.Cmder) {
 			}
 		}
 		if numbers != nil {
-			p.w.Statement(ctx, cmd.Name()+" ", numbers)
+			p.witness.Statement(ctx, cmd.Name()+" ", numbers)
 		}
 	}
 }

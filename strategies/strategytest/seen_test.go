@@ -134,30 +134,30 @@ func refusing() *strategies.Meta {
 
 // memoryWindow is a fixed window in memory.
 type memoryWindow struct {
-	mu    sync.Mutex
-	p     *quota.Policy
-	now   func() time.Time
-	spans map[string]int64
-	used  map[string]int64
+	mu     sync.Mutex
+	policy *quota.Policy
+	now    func() time.Time
+	spans  map[string]int64
+	used   map[string]int64
 }
 
 func (m *memoryWindow) Allow(ctx context.Context, key string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if span := m.p.Window.At(m.now()).Index; m.spans[key] != span {
+	if span := m.policy.Window.At(m.now()).Index; m.spans[key] != span {
 		m.spans[key], m.used[key] = span, 0
 	}
 	m.used[key]++
-	return m.used[key] <= m.p.Limit, ctx.Err()
+	return m.used[key] <= m.policy.Limit, ctx.Err()
 }
 
 // inMemory takes the time from now, or from the clock if it is nil.
 func inMemory(now func() time.Time) *strategies.Meta {
 	m := strategies.FromFunc("in-memory", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		if now == nil {
-			return &memoryWindow{p: p, now: env.Clock.Now, spans: map[string]int64{}, used: map[string]int64{}}, nil
+			return &memoryWindow{policy: p, now: env.Clock.Now, spans: map[string]int64{}, used: map[string]int64{}}, nil
 		}
-		return &memoryWindow{p: p, now: now, spans: map[string]int64{}, used: map[string]int64{}}, nil
+		return &memoryWindow{policy: p, now: now, spans: map[string]int64{}, used: map[string]int64{}}, nil
 	})
 	m.Needs = nil
 	m.Guarantee = nil

@@ -110,7 +110,7 @@ type past struct {
 
 type client struct {
 	engine.Client
-	in        *instance
+	instance  *instance
 	goroutine uint64
 	started   bool
 	done      atomic.Bool // set by a goroutine that time alone may have woken
@@ -152,7 +152,7 @@ func newEngine(sel strategies.Selection, setup engine.Setup, redis fakeredis.Red
 			c.Client, e.last, e.Last = e.LastClient(), c, &c.Client
 		}
 		c.Over = func() bool { return e.isOver() || c.dead.Load() }
-		c.Strategy = func() strategies.Strategy { return c.in.strategy }
+		c.Strategy = func() strategies.Strategy { return c.instance.strategy }
 		c.Turn = func() { e.turn(c) }
 		e.clients = append(e.clients, c)
 	}
@@ -215,7 +215,7 @@ func (e *Engine) begin() {
 		return
 	}
 	for i, client := range e.clients {
-		client.in = e.instances[i%len(e.instances)]
+		client.instance = e.instances[i%len(e.instances)]
 		client.goroutine = 0
 		client.started = false
 		client.at = nil

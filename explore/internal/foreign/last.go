@@ -22,7 +22,7 @@ func (e *Engine) ask(instance int) error {
 	if !e.MayAsk(instance) {
 		return engine.ErrMisfit
 	}
-	client.in = e.instances[instance]
+	client.instance = e.instances[instance]
 	e.Run.Timeline.By(client.Name, results.RoleClient, e.named(client.Name), results.EventCommand)
 	return e.AskWhole(func() (goesOn bool, err error) {
 		if client.started {

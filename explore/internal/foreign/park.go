@@ -21,8 +21,8 @@ var (
 
 // parked is an operation of a goroutine that waits for its turn.
 type parked struct {
-	op sched.Op
-	in *instance
+	op       sched.Op
+	instance *instance
 	// life of the instance that it belongs to.
 	life int
 	// client whose goroutine it is, or nil.
@@ -52,7 +52,7 @@ func (e *Engine) park(ctx context.Context, p *parked) (err error, injected bool)
 	p.client = e.callerOn(p.goroutine)
 	p.release = make(chan error, 1)
 	e.mu.Lock()
-	if e.over || p.in.lives != p.life || p.client != nil && p.client.dead.Load() {
+	if e.over || p.instance.lives != p.life || p.client != nil && p.client.dead.Load() {
 		e.mu.Unlock()
 		return errOver, true
 	}
@@ -103,9 +103,9 @@ func (e *Engine) callerOn(goroutine uint64) *client {
 
 // hook parks the commands of one instance's client.
 type hook struct {
-	e    *Engine
-	in   *instance
-	life int
+	engine   *Engine
+	instance *instance
+	life     int
 }
 
 // DialHook implements [redis.Hook].
@@ -114,16 +114,16 @@ func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if h.e.within() {
+		if h.engine.within() {
 			return next(ctx, cmd)
 		}
-		effect := func() error { return h.e.carriesOut(func() error { return next(ctx, cmd) }) }
-		if h.e.direct.Load() {
+		effect := func() error { return h.engine.carriesOut(func() error { return next(ctx, cmd) }) }
+		if h.engine.direct.Load() {
 			return effect()
 		}
-		h.e.seen(ctx, cmd)
-		p := &parked{op: sched.Op{Kind: sched.Command, Cmd: cmd, Of: 1}, in: h.in, life: h.life, effect: effect, repeat: effect}
-		err, injected := h.e.park(ctx, p)
+		h.engine.seen(ctx, cmd)
+		p := &parked{op: sched.Op{Kind: sched.Command, Cmd: cmd, Of: 1}, instance: h.instance, life: h.life, effect: effect, repeat: effect}
+		err, injected := h.engine.park(ctx, p)
 		if injected {
 			cmd.SetErr(err)
 		}
@@ -134,18 +134,18 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if h.e.within() {
+		if h.engine.within() {
 			return next(ctx, cmds)
 		}
-		each := func(part []redis.Cmder) error { return h.e.carriesOut(func() error { return next(ctx, part) }) }
-		if h.e.direct.Load() || len(cmds) == 0 {
+		each := func(part []redis.Cmder) error { return h.engine.carriesOut(func() error { return next(ctx, part) }) }
+		if h.engine.direct.Load() || len(cmds) == 0 {
 			return each(cmds)
 		}
 		for _, cmd := range cmds {
-			h.e.seen(ctx, cmd)
+			h.engine.seen(ctx, cmd)
 		}
 		return sched.Pipelined(cmds, each, func(op sched.Op, effect, repeat func() error) (error, bool) {
-			return h.e.park(ctx, &parked{op: op, in: h.in, life: h.life, effect: effect, repeat: repeat})
+			return h.engine.park(ctx, &parked{op: op, instance: h.instance, life: h.life, effect: effect, repeat: repeat})
 		})
 	}
 }
@@ -163,7 +163,7 @@ func (e *Engine) receive() {
 	for _, parked := range e.arrived {
 		switch {
 		case parked.gone:
-		case parked.life != parked.in.lives || parked.client != nil && parked.client.dead.Load():
+		case parked.life != parked.instance.lives || parked.client != nil && parked.client.dead.Load():
 			e.frozen = append(e.frozen, parked)
 		case parked.turn:
 			e.turns = append(e.turns, parked)
@@ -199,13 +199,13 @@ func (e *Engine) rank(p *parked) int {
 // keeps its own.
 func (e *Engine) help(p *parked) bool {
 	e.Run.Aside = true
-	if e.wentOn(p) && e.free(p.in, e.went.slot) {
+	if e.wentOn(p) && e.free(p.instance, e.went.slot) {
 		p.slot = e.went.slot
 		e.helpers = append(e.helpers, p)
 		return true
 	}
 	for slot := range mostHelpers {
-		if e.free(p.in, slot) {
+		if e.free(p.instance, slot) {
 			p.slot = slot
 			e.helpers = append(e.helpers, p)
 			return true
@@ -216,5 +216,5 @@ func (e *Engine) help(p *parked) bool {
 
 // free reports whether no goroutine of an instance has the slot.
 func (e *Engine) free(in *instance, slot int) bool {
-	return !slices.ContainsFunc(e.helpers, func(o *parked) bool { return o.in == in && o.slot == slot })
+	return !slices.ContainsFunc(e.helpers, func(o *parked) bool { return o.instance == in && o.slot == slot })
 }

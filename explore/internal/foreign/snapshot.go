@@ -20,7 +20,7 @@ func (e *Engine) Snapshot() *engine.Snapshot {
 		}
 	}
 	for _, parked := range e.helpers {
-		actor := engine.Actor{ID: e.number(parked), Instance: parked.in.index, At: engine.Waiting, Ready: true}
+		actor := engine.Actor{ID: e.number(parked), Instance: parked.instance.index, At: engine.Waiting, Ready: true}
 		if e.wentOn(parked) { // else another one has its number now
 			actor.At = parked.place()
 		}
@@ -31,7 +31,7 @@ func (e *Engine) Snapshot() *engine.Snapshot {
 }
 
 func (e *Engine) caller(c *client) engine.Actor {
-	actor := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.in.index, Members: e.Setup.Members(c.in.index), Lives: c.in.lives}
+	actor := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.instance.index, Members: e.Setup.Members(c.instance.index), Lives: c.instance.lives}
 	if c == e.last {
 		actor.ID = e.lastNumber()
 	}

@@ -48,8 +48,8 @@ func (e *Engine) State() (engine.Digest, error) {
 
 // note has an instance remember what comes to it.
 func (e *Engine) note(p *parked, kind uint64) {
-	e.comes(p.in, e.number(p), kind)
-	p.in.history.Text(p.op.String())
+	e.comes(p.instance, e.number(p), kind)
+	p.instance.history.Text(p.op.String())
 }
 
 // comes has an instance remember that something comes to an actor, and all of them in which order that was.
@@ -93,7 +93,7 @@ func (e *Engine) name(p *parked) string {
 	if p.client != nil {
 		return p.client.Name
 	}
-	return fmt.Sprintf("%d:goroutine%d", p.in.index, p.slot)
+	return fmt.Sprintf("%d:goroutine%d", p.instance.index, p.slot)
 }
 
 // columnOf is the column of an actor in the timeline.

@@ -99,7 +99,7 @@ func (e *Engine) number(p *parked) int {
 	if p.client != nil {
 		return p.client.Index
 	}
-	return e.last.Index + p.in.index*mostHelpers + p.slot
+	return e.last.Index + p.instance.index*mostHelpers + p.slot
 }
 
 // start begins a client, and carries its first command out if that is one step.
@@ -114,7 +114,7 @@ func (e *Engine) start(c *client) {
 }
 
 func (e *Engine) starts(c *client) {
-	e.comes(c.in, c.Index, uint64(sched.Start))
+	e.comes(c.instance, c.Index, uint64(sched.Start))
 	c.started = true
 	e.activate(c)
 	go e.perform(c)
@@ -134,7 +134,7 @@ func (e *Engine) perform(c *client) {
 		c.done.Store(true)
 	}()
 	c.Perform(context.Background(), func() bool {
-		_, injected := e.park(context.Background(), &parked{op: sched.Op{Kind: sched.Wait}, in: c.in, life: c.in.lives})
+		_, injected := e.park(context.Background(), &parked{op: sched.Op{Kind: sched.Wait}, instance: c.instance, life: c.instance.lives})
 		return !injected
 	})
 }
@@ -147,7 +147,7 @@ func (e *Engine) turn(c *client) {
 		e.mu.Unlock()
 		return
 	}
-	p := &parked{client: c, in: c.in, life: c.in.lives, turn: true, release: make(chan error, 1)}
+	p := &parked{client: c, instance: c.instance, life: c.instance.lives, turn: true, release: make(chan error, 1)}
 	e.arrived = append(e.arrived, p)
 	e.mu.Unlock()
 	e.tell()
@@ -172,7 +172,7 @@ func (e *Engine) settle() {
 		}
 		parked := e.turns[0]
 		e.turns = e.turns[1:]
-		e.comes(parked.client.in, parked.client.Index, uint64(sched.Wait))
+		e.comes(parked.client.instance, parked.client.Index, uint64(sched.Wait))
 		e.activate(parked.client)
 		parked.free(nil)
 	}
@@ -244,7 +244,7 @@ func (e *Engine) happen(p *parked) {
 
 // replied notes what an operation was answered.
 func (e *Engine) replied(p *parked) {
-	digest := &p.in.history
+	digest := &p.instance.history
 	switch p.op.Kind {
 	case sched.Command:
 		engine.FoldReply(digest, p.op.Cmd, p.err)
@@ -283,7 +283,7 @@ func (e *Engine) crashInstance(in *instance) {
 	history := engine.Digest{}
 	for _, client := range e.clients {
 		switch {
-		case client.in != in || !client.started || client.done.Load() || client.dead.Load():
+		case client.instance != in || !client.started || client.done.Load() || client.dead.Load():
 		case client.between() && client.Survives():
 			history.Fold(in.history) // which says where in its script it is
 		default:
@@ -292,10 +292,10 @@ func (e *Engine) crashInstance(in *instance) {
 	}
 	e.mu.Lock()
 	e.helpers = slices.DeleteFunc(e.helpers, func(p *parked) bool {
-		if p.in == in {
+		if p.instance == in {
 			e.frozen = append(e.frozen, p)
 		}
-		return p.in == in
+		return p.instance == in
 	})
 	in.lives++
 	e.mu.Unlock()

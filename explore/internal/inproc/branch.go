@@ -91,7 +91,7 @@ func (w *Engine) Branch(path []engine.Choice, trail []engine.Digest, several boo
 // save notes the present state.
 func (w *Engine) save(trail []engine.Digest) {
 	branch := &w.branch
-	w.s.Sync()
+	w.scheduler.Sync()
 	ok := false
 	branch.store, ok = w.store.copy()
 	if !ok {
@@ -108,7 +108,7 @@ func (w *Engine) save(trail []engine.Digest) {
 		branch.clients = append(branch.clients, client.Pending)
 	}
 	w.Run.Truth.CopyTo(&branch.truth)
-	w.s.Save(&branch.actors)
+	w.scheduler.Save(&branch.actors)
 	branch.trail, branch.fresh, branch.shared = trail, append(branch.fresh[:0], w.store.fresh()...), w.shared.Len()
 	branch.used = w.Budget
 	branch.synced = w.synced
@@ -133,7 +133,7 @@ func irrevocable(choice engine.Choice) bool {
 // Sound implements [engine.Brancher].
 func (w *Engine) Sound() bool {
 	branch := &w.branch
-	return !branch.tangled && !w.s.Moved(&branch.actors) && slices.Equal(w.store.fresh(), branch.fresh) && w.shared.Len() == branch.shared
+	return !branch.tangled && !w.scheduler.Moved(&branch.actors) && slices.Equal(w.store.fresh(), branch.fresh) && w.shared.Len() == branch.shared
 }
 
 // Again implements [engine.Brancher].
@@ -157,7 +157,7 @@ func (w *Engine) goBack(choice engine.Choice) bool {
 		branch.open = false
 		return false
 	}
-	if id, ok := choice.Actor(); ok && branch.instance[w.actors[id].in.index].gone || irrevocable(choice) {
+	if id, ok := choice.Actor(); ok && branch.instance[w.actors[id].instance.index].gone || irrevocable(choice) {
 		return false
 	}
 	branch.store()
@@ -165,7 +165,7 @@ func (w *Engine) goBack(choice engine.Choice) bool {
 	w.Budget = branch.used
 	w.synced = branch.synced
 	w.Run.Paused = branch.paused
-	w.s.Restore(&branch.actors, func(actor *sched.Actor) bool { return branch.changed(w.actors[actor.ID].in) })
+	w.scheduler.Restore(&branch.actors, func(actor *sched.Actor) bool { return branch.changed(w.actors[actor.ID].instance) })
 	w.recall(branch.trail)
 	for i, client := range w.clients {
 		client.Pending = branch.clients[i]
@@ -183,7 +183,7 @@ func (w *Engine) stays() bool {
 	branch := &w.branch
 	own := -1
 	if id, ok := branch.last.Actor(); ok {
-		own = w.actors[id].in.index
+		own = w.actors[id].instance.index
 	}
 	for i, instance := range w.instances {
 		was := &branch.instance[i]

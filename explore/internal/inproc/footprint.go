@@ -37,7 +37,7 @@ type footprint struct {
 	// due is set if the next step is one of which something is noted, and noted if
 	// the last one was.
 	due, noted bool
-	of         engine.Footprint
+	footprint  engine.Footprint
 	store      fakeredis.Trace
 	// what was so before the step
 	memory []engine.Digest
@@ -74,7 +74,7 @@ func (w *Engine) footBefore() {
 	if !footprint.noted {
 		return
 	}
-	footprint.of = engine.Footprint{}
+	footprint.footprint = engine.Footprint{}
 	footprint.store = fakeredis.Trace{}
 	footprint.tables = false
 	footprint.memory = footprint.memory[:0]
@@ -93,8 +93,8 @@ func (w *Engine) footBefore() {
 			footprint.own = append(footprint.own, own)
 		}
 	}
-	footprint.marks, footprint.truth, footprint.shared = w.s.Marks(), w.Run.Truth.Order(), w.shared.Len()
-	footprint.of.Whole = !w.store.trace(&footprint.store)
+	footprint.marks, footprint.truth, footprint.shared = w.scheduler.Marks(), w.Run.Truth.Order(), w.shared.Len()
+	footprint.footprint.Whole = !w.store.trace(&footprint.store)
 }
 
 // footAfter notes what a step has changed, except the memory of instances.
@@ -104,18 +104,18 @@ func (w *Engine) footAfter(choice engine.Choice) {
 		return
 	}
 	w.store.trace(nil)
-	locks, woken, made := w.s.Between(footprint.marks)
-	footprint.of.Whole = footprint.of.Whole || irrevocable(choice) || made || w.shared.Len() != footprint.shared
+	locks, woken, made := w.scheduler.Between(footprint.marks)
+	footprint.footprint.Whole = footprint.footprint.Whole || irrevocable(choice) || made || w.shared.Len() != footprint.shared
 	for _, instance := range w.instances {
-		footprint.of.Whole = footprint.of.Whole || instance.forgot // which is said of the last step alone
+		footprint.footprint.Whole = footprint.footprint.Whole || instance.forgot // which is said of the last step alone
 	}
-	read := &footprint.of.Read[0]
-	written := &footprint.of.Written[0]
+	read := &footprint.footprint.Read[0]
+	written := &footprint.footprint.Written[0]
 	footprint.actor = -1
 	if id, ok := choice.Actor(); ok {
 		member := w.actors[id]
-		footprint.actor = member.in.index
-		*read |= memoryOf(member.in.index)
+		footprint.actor = member.instance.index
+		*read |= memoryOf(member.instance.index)
 		*written |= actorOf(id)
 	}
 	for _, id := range woken { // of which it makes no difference how often
@@ -147,8 +147,8 @@ func (w *Engine) footAfter(choice engine.Choice) {
 			*x.in |= x.bit
 		}
 	}
-	copy(footprint.of.Read[1:], footprint.store.Read[:])
-	copy(footprint.of.Written[1:], footprint.store.Written[:])
+	copy(footprint.footprint.Read[1:], footprint.store.Read[:])
+	copy(footprint.footprint.Written[1:], footprint.store.Written[:])
 }
 
 // footAsks is called before the first instance is asked what is in use.
@@ -164,7 +164,7 @@ func (w *Engine) Footprint() engine.Footprint {
 	if !footprint.noted || len(footprint.after) != len(footprint.memory) {
 		return engine.Footprint{Whole: true}
 	}
-	of := footprint.of
+	of := footprint.footprint
 	for i, instance := range w.instances {
 		changed := footprint.after[i] != footprint.memory[i]
 		if changed && len(footprint.own) > 0 && (i > 0 || !footprint.asked) {

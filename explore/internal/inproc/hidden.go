@@ -40,7 +40,7 @@ func (w *Engine) current(hidden []unsafe.Pointer) []unsafe.Pointer {
 func function(m *memory, p unsafe.Pointer) {
 	p = *(*unsafe.Pointer)(p)
 	if p == nil {
-		m.d.Num(0)
+		m.digest.Num(0)
 		return
 	}
 	code := *(*uintptr)(p)
@@ -49,7 +49,7 @@ func function(m *memory, p unsafe.Pointer) {
 		has = hasVariables(code)
 		m.variables[code] = has
 	}
-	if m.d.Num(uint64(code)); has {
+	if m.digest.Num(uint64(code)); has {
 		m.hides(p)
 	}
 }
@@ -80,7 +80,7 @@ var givers = []string{givenPackage, clockType.PkgPath()}
 
 // channel hashes how much waits in a channel.
 func (m *memory) channel(value reflect.Value) {
-	m.d.Num(uint64(value.Len()))
+	m.digest.Num(uint64(value.Len()))
 	m.hides(value.UnsafePointer())
 }
 
@@ -103,12 +103,12 @@ func (m *memory) concurrent() func(*memory, unsafe.Pointer) {
 	entry := m.plan(reflect.TypeFor[any]())
 	return func(m *memory, p unsafe.Pointer) {
 		within := m.seen.len()
-		outer := m.d
+		outer := m.digest
 		var sum engine.Digest
 		n := uint64(0)
 		(*sync.Map)(p).Range(func(key, value any) bool {
 			var digest engine.Digest
-			m.d = &digest
+			m.digest = &digest
 			entry.hash(m, unsafe.Pointer(&key))
 			entry.hash(m, unsafe.Pointer(&value))
 			sum.A += digest.A
@@ -117,9 +117,9 @@ func (m *memory) concurrent() func(*memory, unsafe.Pointer) {
 			n++
 			return true
 		})
-		m.d = outer
-		m.d.Num(n)
-		m.d.Fold(sum)
+		m.digest = outer
+		m.digest.Num(n)
+		m.digest.Fold(sum)
 	}
 }
 
@@ -156,7 +156,7 @@ func (w *Engine) outlives() {
 	}
 	if !w.known && shares {
 		w.Setup.Shares = true
-		w.s.SplitReplies()
+		w.scheduler.SplitReplies()
 	}
 }
 
@@ -234,7 +234,7 @@ func (w *Engine) foldHidden(digest *engine.Digest) {
 
 // comes notes what comes to an instance.
 func (w *Engine) comes(m *member, what *engine.Digest) {
-	for _, digest := range [...]*engine.Digest{&m.in.history, &w.history} {
+	for _, digest := range [...]*engine.Digest{&m.instance.history, &w.history} {
 		digest.Num(uint64(m.ID))
 		digest.Fold(*what)
 	}

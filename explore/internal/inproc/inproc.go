@@ -50,7 +50,7 @@ type Engine struct {
 	// sampled is set in runs whose commands' arguments the witness looks at.
 	sampled bool
 
-	s          *sched.Scheduler
+	scheduler  *sched.Scheduler
 	clock      quota.Clock // of s, ahead of nobody
 	memory     hasher
 	scratch    engine.Digest           // that it folds an instance into
@@ -111,7 +111,7 @@ type instance struct {
 // member is an actor with what it belongs to.
 type member struct {
 	*sched.Actor
-	in *instance
+	instance *instance
 	// client is nil for a job.
 	client *client
 	// history stands for the actor's own variables.
@@ -120,8 +120,8 @@ type member struct {
 
 type client struct {
 	engine.Client
-	body func(ctx context.Context)
-	m    *member
+	body   func(ctx context.Context)
+	member *member
 }
 
 // Search runs f with an engine over a Redis in this process: over the table of
@@ -162,28 +162,28 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	st.watch(w)
 	w.Traits = engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true}
 	w.Connect(w, &setup)
-	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Beat: setup.Beat})
-	w.clock = w.s.Clock(0)
+	w.scheduler = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Beat: setup.Beat})
+	w.clock = w.scheduler.Clock(0)
 	for i := range setup.Instances {
-		in := &instance{index: i, clock: w.s.Clock(w.Setup.SkewOf(i)), source: seed.NewSource(w.Setup.Seed, seed.Instance, 0, uint64(i))}
+		in := &instance{index: i, clock: w.scheduler.Clock(w.Setup.SkewOf(i)), source: seed.NewSource(w.Setup.Seed, seed.Instance, 0, uint64(i))}
 		in.begin, in.rand = in.source.State(), rand.New(in.source)
 		label := ""
 		if setup.Instances > 1 {
 			label = fmt.Sprintf("%d:", i)
 		}
-		in.jobs = w.s.NewJobs(label)
+		in.jobs = w.scheduler.NewJobs(label)
 		in.wake = in.jobs.Wake
 		w.instances = append(w.instances, in)
 	}
 	for i := range setup.Clients {
 		c := &client{Client: w.Client(i)}
-		c.Strategy = func() strategies.Strategy { return c.m.in.strategy }
+		c.Strategy = func() strategies.Strategy { return c.member.instance.strategy }
 		c.body = func(ctx context.Context) { w.perform(ctx, c) }
 		w.clients = append(w.clients, c)
 	}
 	w.last = &client{Client: w.LastClient()}
 	w.Last = &w.last.Client
-	w.last.Strategy = func() strategies.Strategy { return w.last.m.in.strategy }
+	w.last.Strategy = func() strategies.Strategy { return w.last.member.instance.strategy }
 	w.last.body = func(ctx context.Context) { w.perform(ctx, w.last) }
 	return w
 }
@@ -198,14 +198,14 @@ func (m *member) role() results.Role {
 // Begin implements [engine.Engine].
 func (w *Engine) Begin() (err error) {
 	defer w.caught("being opened", &err)
-	w.s.Reset()
+	w.scheduler.Reset()
 	w.store.trace(nil)
 	w.foot.due = false
 	w.foot.noted = false
-	if err := w.store.reset(w.s); err != nil {
+	if err := w.store.reset(w.scheduler); err != nil {
 		return err
 	}
-	w.s.Careful = w.runs < carefulRuns || !w.known || w.s.Foreign()
+	w.scheduler.Careful = w.runs < carefulRuns || !w.known || w.scheduler.Foreign()
 	w.goroutines = runtime.NumGoroutine()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++
@@ -232,11 +232,11 @@ func (w *Engine) Begin() (err error) {
 	for _, instance := range w.instances {
 		w.startJobs(instance, instance.index == 0)
 	}
-	w.last.m = nil
+	w.last.member = nil
 	w.last.Pending = -1
 	for i, client := range w.clients {
 		client.Pending = -1
-		client.m = w.join(w.s.Go(client.Name, client.body), w.instances[i%len(w.instances)], client)
+		client.member = w.join(w.scheduler.Go(client.Name, client.body), w.instances[i%len(w.instances)], client)
 	}
 	w.fused = w.canFuse()
 	return nil
@@ -316,7 +316,7 @@ func (w *Engine) join(actor *sched.Actor, in *instance, c *client) *member {
 		w.actors[n] = &member{}
 	}
 	m := w.actors[n]
-	*m = member{Actor: actor, in: in, client: c}
+	*m = member{Actor: actor, instance: in, client: c}
 	in.members++
 	w.Run.Timeline.Column(actor.Name, m.role())
 	return m
@@ -360,11 +360,11 @@ func (w *Engine) caught(where string, err *error) {
 // End implements [engine.Engine].
 func (w *Engine) End() error {
 	w.outlives()
-	w.s.Reset()
+	w.scheduler.Reset()
 	if !w.known && runtime.NumGoroutine() > w.goroutines {
 		runtime.Gosched() // so that goroutines of the strategy get to the store before the search ends
 	}
-	if w.s.Foreign() {
+	if w.scheduler.Foreign() {
 		w.Witness.Note(witness.OwnGoroutine, "a command"+ownGoroutine)
 	}
 	return nil
@@ -373,6 +373,6 @@ func (w *Engine) End() error {
 // Close implements [engine.Engine].
 func (w *Engine) Close() error {
 	err := w.End()
-	w.s.Close()
+	w.scheduler.Close()
 	return errors.Join(err, w.store.close())
 }

@@ -41,7 +41,7 @@ type view struct {
 // How a type is hashed is worked out when it is first met: asking it again in each
 // state takes longer than the hash.
 type memory struct {
-	d      *engine.Digest
+	digest *engine.Digest
 	seen   visits
 	plans  map[reflect.Type]*plan
 	caller bool
@@ -77,7 +77,7 @@ func (m *memory) hash(digest *engine.Digest, strategy strategies.Strategy, of vi
 	if of.without != nil {
 		of.without.All(m.leaveOut)
 	}
-	m.d = digest
+	m.digest = digest
 	m.caller = of.caller
 	m.seen.all = of.places
 	value := reflect.ValueOf(strategy)
@@ -109,8 +109,8 @@ type visits struct {
 }
 
 type place struct {
-	at unsafe.Pointer
-	of *plan
+	at   unsafe.Pointer
+	plan *plan
 	// out is set if the place does not belong to what is hashed.
 	out bool
 }
@@ -130,15 +130,15 @@ func (s *visits) find(at unsafe.Pointer, of *plan) int {
 			if s.numbers == nil {
 				s.numbers = map[place]int{}
 			}
-			s.numbers[place{at: s.list[i].at, of: s.list[i].of}] = i
+			s.numbers[place{at: s.list[i].at, plan: s.list[i].plan}] = i
 		}
-		if n, ok := s.numbers[place{at: at, of: of}]; ok {
+		if n, ok := s.numbers[place{at: at, plan: of}]; ok {
 			return n
 		}
 		return -1
 	}
 	for i := range s.list {
-		if s.list[i].at == at && s.list[i].of == of {
+		if s.list[i].at == at && s.list[i].plan == of {
 			return i
 		}
 	}
@@ -154,7 +154,7 @@ func (s *visits) visit(at unsafe.Pointer, of *plan) (number uint64, old bool) {
 		if s.all != nil && !of.nothing {
 			s.all[at] = true
 		}
-		s.list = append(s.list, place{at: at, of: of})
+		s.list = append(s.list, place{at: at, plan: of})
 		return 0, false
 	case s.list[n].out:
 		return leftOut, true
@@ -165,14 +165,14 @@ func (s *visits) visit(at unsafe.Pointer, of *plan) (number uint64, old bool) {
 
 func (s *visits) leaveOut(at unsafe.Pointer, of *plan) {
 	if s.find(at, of) < 0 {
-		s.list = append(s.list, place{at: at, of: of, out: true})
+		s.list = append(s.list, place{at: at, plan: of, out: true})
 	}
 }
 
 // forget lets go of all places but the first n.
 func (s *visits) forget(n int) {
 	for i := n; i < len(s.list) && len(s.numbers) > n; i++ {
-		delete(s.numbers, place{at: s.list[i].at, of: s.list[i].of})
+		delete(s.numbers, place{at: s.list[i].at, plan: s.list[i].plan})
 	}
 	clear(s.list[n:])
 	s.list = s.list[:n]

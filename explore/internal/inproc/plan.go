@@ -39,13 +39,13 @@ func (m *memory) plan(kind reflect.Type) *plan {
 func (m *memory) planOf(kind reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 	switch kind.Kind() {
 	case reflect.Bool:
-		return func(m *memory, p unsafe.Pointer) { m.d.Bool(*(*bool)(p)) }
+		return func(m *memory, p unsafe.Pointer) { m.digest.Bool(*(*bool)(p)) }
 	case reflect.Float32:
-		return func(m *memory, p unsafe.Pointer) { m.d.Num(math.Float64bits(float64(*(*float32)(p)))) }
+		return func(m *memory, p unsafe.Pointer) { m.digest.Num(math.Float64bits(float64(*(*float32)(p)))) }
 	case reflect.Float64:
-		return func(m *memory, p unsafe.Pointer) { m.d.Num(math.Float64bits(*(*float64)(p))) }
+		return func(m *memory, p unsafe.Pointer) { m.digest.Num(math.Float64bits(*(*float64)(p))) }
 	case reflect.String:
-		return func(m *memory, p unsafe.Pointer) { m.d.Text(*(*string)(p)) }
+		return func(m *memory, p unsafe.Pointer) { m.digest.Text(*(*string)(p)) }
 	case reflect.Pointer:
 		return m.pointer(kind, p)
 	case reflect.Interface:
@@ -82,14 +82,14 @@ var numbers = map[reflect.Kind]func(*memory, unsafe.Pointer){
 }
 
 func number[T int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr](m *memory, p unsafe.Pointer) {
-	m.d.Num(uint64(*(*T)(p)))
+	m.digest.Num(uint64(*(*T)(p)))
 }
 
 func (m *memory) pointer(kind reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
 	if own.given {
 		return func(m *memory, p unsafe.Pointer) {
 			if *(*unsafe.Pointer)(p) == nil {
-				m.d.Num(0)
+				m.digest.Num(0)
 			}
 		}
 	}
@@ -97,14 +97,14 @@ func (m *memory) pointer(kind reflect.Type, own *plan) func(*memory, unsafe.Poin
 	return func(m *memory, p unsafe.Pointer) {
 		p = *(*unsafe.Pointer)(p)
 		if p == nil {
-			m.d.Num(0)
+			m.digest.Num(0)
 			return
 		}
 		if n, old := m.seen.visit(p, to); old {
-			m.d.Num(n)
+			m.digest.Num(n)
 			return
 		}
-		m.d.Num(follows) // else a pointer to zero would look like none
+		m.digest.Num(follows) // else a pointer to zero would look like none
 		to.hash(m, p)
 	}
 }
@@ -118,7 +118,7 @@ func (m *memory) dynamic(kind reflect.Type) func(*memory, unsafe.Pointer) {
 	return func(m *memory, at unsafe.Pointer) {
 		word := *(*unsafe.Pointer)(at)
 		if word == nil {
-			m.d.Num(0)
+			m.digest.Num(0)
 			return
 		}
 		if word != last {
@@ -126,7 +126,7 @@ func (m *memory) dynamic(kind reflect.Type) func(*memory, unsafe.Pointer) {
 			last, kept, pointer = word, m.plan(held), held.Kind() == reflect.Pointer
 		}
 		plan := kept // which a value of this type that it holds may change
-		m.d.Num(plan.id)
+		m.digest.Num(plan.id)
 		switch {
 		case plan.given || plan.nothing:
 		case pointer: // which is the second word
@@ -193,12 +193,12 @@ func (m *memory) slice(kind reflect.Type) func(*memory, unsafe.Pointer) {
 		return func(m *memory, p unsafe.Pointer) {
 			// The bits of a Bloom filter: too many to be looked at one by one.
 			words := *(*[]uint64)(p)
-			m.d.Bool(words == nil)
-			m.d.Num(uint64(len(words)))
+			m.digest.Bool(words == nil)
+			m.digest.Num(uint64(len(words)))
 			for i, word := range words {
 				if word != 0 {
-					m.d.Num(uint64(i))
-					m.d.Num(word)
+					m.digest.Num(uint64(i))
+					m.digest.Num(word)
 				}
 			}
 		}
@@ -208,13 +208,13 @@ func (m *memory) slice(kind reflect.Type) func(*memory, unsafe.Pointer) {
 	return func(m *memory, p unsafe.Pointer) {
 		// Length and array of a slice of any type lie where they do in one of bytes.
 		data := *(*[]byte)(p)
-		m.d.Bool(data == nil)
+		m.digest.Bool(data == nil)
 		m.list(each, size, len(data), unsafe.Pointer(unsafe.SliceData(data)))
 	}
 }
 
 func (m *memory) list(each *plan, size uintptr, n int, first unsafe.Pointer) {
-	m.d.Num(uint64(n))
+	m.digest.Num(uint64(n))
 	if each.nothing {
 		return
 	}
@@ -230,23 +230,23 @@ func (m *memory) entries(kind reflect.Type, own *plan) func(*memory, unsafe.Poin
 	value := m.plan(kind.Elem())
 	type pair struct {
 		key, value reflect.Value
-		d          engine.Digest
+		digest     engine.Digest
 	}
 	var free []*pair // entries have no addresses, and a map may lie within itself
 	return func(m *memory, p unsafe.Pointer) {
 		v := reflect.NewAt(kind, p).Elem()
 		if v.IsNil() {
-			m.d.Num(0)
+			m.digest.Num(0)
 			return
 		}
 		if n, old := m.seen.visit(v.UnsafePointer(), own); old {
-			m.d.Num(n)
+			m.digest.Num(n)
 			return
 		}
-		m.d.Num(follows)
-		m.d.Num(uint64(v.Len()))
+		m.digest.Num(follows)
+		m.digest.Num(uint64(v.Len()))
 		within := m.seen.len()
-		outer := m.d
+		outer := m.digest
 		var sum engine.Digest
 		if v.Len() > 0 {
 			var x *pair
@@ -257,21 +257,21 @@ func (m *memory) entries(kind reflect.Type, own *plan) func(*memory, unsafe.Poin
 				x = &pair{key: reflect.New(kind.Key()), value: reflect.New(kind.Elem())}
 			}
 			for iter := v.MapRange(); iter.Next(); {
-				x.d = engine.Digest{}
-				m.d = &x.d
+				x.digest = engine.Digest{}
+				m.digest = &x.digest
 				x.key.Elem().SetIterKey(iter)
 				key.hash(m, x.key.UnsafePointer())
 				x.value.Elem().SetIterValue(iter)
 				value.hash(m, x.value.UnsafePointer())
-				sum.A += x.d.A
-				sum.B += x.d.B
+				sum.A += x.digest.A
+				sum.B += x.digest.B
 				m.seen.forget(within)
 			}
 			x.key.Elem().SetZero()
 			x.value.Elem().SetZero()
 			free = append(free, x)
 		}
-		m.d = outer
-		m.d.Fold(sum)
+		m.digest = outer
+		m.digest.Fold(sum)
 	}
 }

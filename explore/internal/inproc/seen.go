@@ -35,7 +35,7 @@ func (w *Engine) pass(ctx context.Context, actor *sched.Actor, cmd redis.Cmder) 
 // own reports whether an operation of a strategy that is none of this module's comes from a
 // goroutine of its own. Until that is known nothing is read that a search writes.
 func (w *Engine) own(name string) bool {
-	if w.known || !w.s.OnOwn() {
+	if w.known || !w.scheduler.OnOwn() {
 		return false
 	}
 	w.Witness.Note(witness.OwnGoroutine, name+ownGoroutine)
@@ -51,10 +51,10 @@ func (w *Engine) refused(ctx context.Context, name string) bool {
 	if ctx.Value(setupKey{}) != nil {
 		return false
 	}
-	if w.s.OnScheduler() {
+	if w.scheduler.OnScheduler() {
 		return false // instances are being opened, under a context of the strategy's own
 	}
-	if w.s.OnActor() {
+	if w.scheduler.OnActor() {
 		w.Witness.Note(witness.ContextLost, name+" came without the context of the call that it is part of")
 		return false
 	}

@@ -12,11 +12,11 @@ import (
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	snapshot := &w.snapshot
-	snapshot.Now = w.s.Now()
+	snapshot.Now = w.scheduler.Now()
 	snapshot.Forgot = snapshot.Forgot[:0]
 	snapshot.SyncPeriod = w.synced
 	snapshot.PeriodicJobs = false
-	snapshot.Wakes, _ = w.s.NextDeadline()
+	snapshot.Wakes, _ = w.scheduler.NextDeadline()
 	snapshot.Actors = slices.Grow(snapshot.Actors[:0], len(w.actors))[:len(w.actors)]
 	for i, member := range w.actors {
 		w.actor(member, &snapshot.Actors[i])
@@ -32,7 +32,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 
 // actor fills in what a snapshot says of an actor.
 func (w *Engine) actor(m *member, actor *engine.Actor) {
-	*actor = engine.Actor{ID: m.ID, Instance: m.in.index, Members: m.in.members, Lives: m.in.lives, Text: m.Actor}
+	*actor = engine.Actor{ID: m.ID, Instance: m.instance.index, Members: m.instance.members, Lives: m.instance.lives, Text: m.Actor}
 	if m.client != nil {
 		actor.Client = &m.client.Client
 	}
@@ -64,7 +64,7 @@ func (w *Engine) actor(m *member, actor *engine.Actor) {
 func (w *Engine) Crashable(i int) bool {
 	instance := w.instances[i]
 	if instance.members > 1 && slices.ContainsFunc(w.actors, func(m *member) bool {
-		return m.in == instance && !m.Done() && !m.toCome() && m.Kind() != sched.Idle
+		return m.instance == instance && !m.Done() && !m.toCome() && m.Kind() != sched.Idle
 	}) {
 		return true
 	}
@@ -78,7 +78,7 @@ func (w *Engine) Crashable(i int) bool {
 
 // Holdings implements [engine.Engine].
 func (w *Engine) Holdings() ([]engine.Holding, error) {
-	w.s.Sync()
+	w.scheduler.Sync()
 	keys, err := w.store.keys()
 	w.holdings = engine.Held(w.holdings[:0], keys)
 	return w.holdings, err

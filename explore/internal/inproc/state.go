@@ -8,8 +8,8 @@ import (
 // State implements [engine.Engine].
 func (w *Engine) State() (engine.Digest, error) {
 	var digest engine.Digest
-	now := w.s.Now()
-	w.s.Sync()
+	now := w.scheduler.Now()
+	w.scheduler.Sync()
 	keys, err := w.store.keys()
 	if err != nil {
 		return digest, err

@@ -11,7 +11,7 @@ import (
 // Step implements [engine.Engine].
 func (w *Engine) Step(choice engine.Choice) (err error) {
 	defer w.caught("a step", &err)
-	w.Run.Truth.At(w.s.Now())
+	w.Run.Truth.At(w.scheduler.Now())
 	line := &w.Run.Timeline
 	line.Start()
 	w.footBefore()
@@ -28,7 +28,7 @@ func (w *Engine) Step(choice engine.Choice) (err error) {
 		w.screen()
 	}
 	w.footAfter(choice)
-	line.End(w.s.Now().Sub(w.start), &w.Run.Truth)
+	line.End(w.scheduler.Now().Sub(w.start), &w.Run.Truth)
 	return nil
 }
 
@@ -38,7 +38,7 @@ func (w *Engine) do(choice engine.Choice) error {
 		return w.tick(choice.ID)
 	case engine.EvictKey:
 		w.Inject(choice)
-		w.s.Sync()
+		w.scheduler.Sync()
 		return w.store.evict(choice.Key)
 	case engine.CrashHost:
 		if choice.ID >= len(w.instances) {
@@ -65,15 +65,15 @@ func (w *Engine) do(choice engine.Choice) error {
 			return engine.ErrMisfit
 		}
 		member.Job().Prompt()
-		w.s.Step(member.Actor)
+		w.scheduler.Step(member.Actor)
 	case engine.StepActor:
 		if !member.Ready() {
 			return engine.ErrMisfit
 		}
 		if w.fused && kind == sched.Start {
-			w.s.Starts(member.Actor)
+			w.scheduler.Starts(member.Actor)
 		} else {
-			w.s.Step(member.Actor)
+			w.scheduler.Step(member.Actor)
 		}
 	default:
 		return w.befall(choice, member)
@@ -92,15 +92,15 @@ func (w *Engine) befall(choice engine.Choice, m *member) error {
 	case engine.CrashCall:
 		w.kill(m)
 	case engine.RetryReply:
-		w.s.Repeat(m.Actor)
+		w.scheduler.Repeat(m.Actor)
 	default:
-		w.s.Fail(m.Actor, choice.Err())
+		w.scheduler.Fail(m.Actor, choice.Err())
 	}
 	return nil
 }
 
 func (w *Engine) kill(m *member) {
-	w.s.Kill(m.Actor)
+	w.scheduler.Kill(m.Actor)
 	if m.client != nil {
 		m.client.Lose()
 	}
@@ -111,7 +111,7 @@ func (w *Engine) kill(m *member) {
 // again, as a supervisor does. Requests that have not come yet will ask the new one.
 func (w *Engine) crashInstance(in *instance) error {
 	for _, member := range w.actors {
-		if member.in == in && !member.Done() && !member.toCome() {
+		if member.instance == in && !member.Done() && !member.toCome() {
 			w.kill(member)
 		}
 	}
@@ -129,7 +129,7 @@ func (w *Engine) tick(kind int) error {
 		return engine.ErrMisfit
 	}
 	ticked := w.Ticking()
-	duration := t.Sub(w.s.Now())
+	duration := t.Sub(w.scheduler.Now())
 	if a, ok := w.store.(ager); ok {
 		if err := a.age(duration); err != nil {
 			return err
@@ -144,9 +144,9 @@ func (w *Engine) tick(kind int) error {
 
 // Pass implements [engine.Local].
 func (w *Engine) Pass(duration time.Duration) error {
-	w.s.Advance(duration)
-	w.s.Sync()
-	w.Run.Truth.At(w.s.Now())
+	w.scheduler.Advance(duration)
+	w.scheduler.Sync()
+	w.Run.Truth.At(w.scheduler.Now())
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (w *Engine) observe(event *sched.Event) {
 	}
 	reply := engine.Digest{}
 	reply.Num(uint64(event.Op.Kind)<<8 | uint64(event.Outcome))
-	reply.Num(uint64(w.s.Nano()))
+	reply.Num(uint64(w.scheduler.Nano()))
 	switch answered := event.Outcome == sched.Happened || event.Outcome == sched.Repeated; {
 	case event.Outcome == sched.Failed:
 		reply.Text(event.Err.Error())
@@ -202,9 +202,9 @@ func (w *Engine) remember(m *member) {
 	if m.Op().Kind == sched.SQL {
 		w.foot.tables = true
 	}
-	if m.in.members > 1 || w.Setup.Shares || without == nil && w.shared.Len() > 0 {
-		if len(w.current(w.memory.hash(&m.history, m.in.strategy, view{caller: m.client != nil, without: without}))) > 0 {
-			m.history.Fold(m.in.history)
+	if m.instance.members > 1 || w.Setup.Shares || without == nil && w.shared.Len() > 0 {
+		if len(w.current(w.memory.hash(&m.history, m.instance.strategy, view{caller: m.client != nil, without: without}))) > 0 {
+			m.history.Fold(m.instance.history)
 		}
 	}
 }
@@ -216,14 +216,14 @@ func (w *Engine) ask(instance int) error {
 	if !w.MayAsk(instance) {
 		return engine.ErrMisfit
 	}
-	if client.m == nil {
-		client.m = w.join(w.s.Go(client.Name, client.body), w.instances[instance], client)
+	if client.member == nil {
+		client.member = w.join(w.scheduler.Go(client.Name, client.body), w.instances[instance], client)
 	}
-	member := client.m
+	member := client.member
 	w.column(member)
 	return w.AskWhole(func() (goesOn bool, err error) {
 		w.remember(member)
-		w.s.Step(member.Actor)
+		w.scheduler.Step(member.Actor)
 		return !member.Done() && member.Ready() && !member.between(), nil
 	})
 }

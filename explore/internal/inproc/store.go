@@ -68,7 +68,7 @@ func (t *memoryStore) watch(w *Engine) {
 func (t *memoryStore) watched(w *Engine) *redis.Client {
 	rdb := fakeredis.Watched(t.redis, mostConnections, func(first bool) error {
 		t.dialed.Store(true)
-		if !t.inside.Load() || first && !w.known && w.s.OnOwn() {
+		if !t.inside.Load() || first && !w.known && w.scheduler.OnOwn() {
 			return w.Witness.Past()
 		}
 		return nil

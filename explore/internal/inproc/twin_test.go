@@ -24,7 +24,7 @@ type twin struct {
 	met    []meeting
 	out    []unsafe.Pointer // which is left out
 	hidden []unsafe.Pointer
-	of     view
+	view   view
 }
 
 var _ hasher = (*twin)(nil)
@@ -38,7 +38,7 @@ func (w *twin) hash(d *engine.Digest, s strategies.Strategy, of view) []unsafe.P
 
 // write writes an instance out.
 func (w *twin) write(s strategies.Strategy, of view) (text string, hidden []unsafe.Pointer) {
-	*w = twin{of: of}
+	*w = twin{view: of}
 	if of.without != nil {
 		of.without.All(func(value any) {
 			if v := reflect.ValueOf(value); v.Kind() == reflect.Map || v.Kind() == reflect.Pointer {
@@ -52,8 +52,8 @@ func (w *twin) write(s strategies.Strategy, of view) (text string, hidden []unsa
 
 // meeting is a place that was written out, by its address and type.
 type meeting struct {
-	at unsafe.Pointer
-	of reflect.Type
+	at   unsafe.Pointer
+	kind reflect.Type
 }
 
 func (w *twin) text(v reflect.Value) string {
@@ -67,7 +67,7 @@ func (w *twin) text(v reflect.Value) string {
 	switch {
 	case t.Kind() == reflect.Pointer && given(t):
 		return fmt.Sprint(v.IsNil())
-	case given(t) && t.Kind() != reflect.Interface, w.of.caller && t == flagType:
+	case given(t) && t.Kind() != reflect.Interface, w.view.caller && t == flagType:
 		return ""
 	case t.Kind() == reflect.Struct && opaque(t):
 		return w.hides(at.UnsafePointer())
@@ -164,8 +164,8 @@ func (w *twin) once(v reflect.Value, contents func() string) string {
 	if slices.Contains(w.out, at.at) {
 		return "out"
 	}
-	if w.of.places != nil {
-		w.of.places[at.at] = true
+	if w.view.places != nil {
+		w.view.places[at.at] = true
 	}
 	if n := slices.Index(w.met, at); n >= 0 {
 		return fmt.Sprint("#", n)

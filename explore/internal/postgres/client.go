@@ -42,13 +42,13 @@ type halt struct {
 // between.
 type client struct {
 	engine.Client
-	in     *instance
-	w      *Engine
-	op     halt  // where it stopped, and
-	seen   notes // what it knew there
-	own    notes // belongs to its goroutine
-	resume chan struct{}
-	number atomic.Uint64 // of its goroutine
+	instance *instance
+	engine   *Engine
+	halt     halt  // where it stopped, and
+	seen     notes // what it knew there
+	own      notes // belongs to its goroutine
+	resume   chan struct{}
+	number   atomic.Uint64 // of its goroutine
 
 	// flying is set while a statement is with the server.
 	flying bool
@@ -72,40 +72,40 @@ type notes struct {
 
 // stopped is the event that a client has stopped.
 type stopped struct {
-	c   *client
-	op  halt
-	own notes
+	client *client
+	halt   halt
+	own    notes
 }
 
 type clientKey struct{}
 
 // park stops until the world says so. It reports whether the run goes on.
 func (c *client) park(h halt) bool {
-	if c.w.ctx.Err() != nil {
+	if c.engine.ctx.Err() != nil {
 		return false
 	}
 	select {
-	case c.w.events <- stopped{c, h, c.own}:
-	case <-c.w.ctx.Done():
+	case c.engine.events <- stopped{c, h, c.own}:
+	case <-c.engine.ctx.Done():
 		return false
 	}
 	select {
 	case <-c.resume:
-		return c.w.ctx.Err() == nil
-	case <-c.w.ctx.Done():
+		return c.engine.ctx.Err() == nil
+	case <-c.engine.ctx.Done():
 		return false
 	}
 }
 
 // follow is what the client's goroutine does.
 func (c *client) follow() {
-	defer c.w.running.Done()
+	defer c.engine.running.Done()
 	c.number.Store(stacks.Current())
-	ctx := context.WithValue(c.w.ctx, clientKey{}, c)
+	ctx := context.WithValue(c.engine.ctx, clientKey{}, c)
 	c.perform(ctx)
 	select {
-	case c.w.events <- stopped{c, halt{kind: opDone}, c.own}:
-	case <-c.w.ctx.Done():
+	case c.engine.events <- stopped{c, halt{kind: opDone}, c.own}:
+	case <-c.engine.ctx.Done():
 	}
 }
 
@@ -121,7 +121,7 @@ func (c *client) perform(ctx context.Context) {
 
 // tracer stops clients around their statements. What else the strategy sends,
 // to open, to set up or to be looked at, passes.
-type tracer struct{ w *Engine }
+type tracer struct{ engine *Engine }
 
 var _ pgx.BatchTracer = tracer{} // which a connection finds by assertion
 
@@ -129,7 +129,7 @@ type tracedKey struct{}
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, traceQueryStartData pgx.TraceQueryStartData) context.Context {
-	t.w.witnessed(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
+	t.engine.witnessed(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
 	return t.start(ctx, conn, statementText(traceQueryStartData.SQL, traceQueryStartData.Args))
 }
 
@@ -142,7 +142,7 @@ func (t tracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, traceQueryEnd
 func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, traceBatchStartData pgx.TraceBatchStartData) context.Context {
 	parts := make([]string, len(traceBatchStartData.Batch.QueuedQueries))
 	for i, query := range traceBatchStartData.Batch.QueuedQueries {
-		t.w.witnessed(ctx, query.SQL, query.Arguments)
+		t.engine.witnessed(ctx, query.SQL, query.Arguments)
 		parts[i] = statementText(query.SQL, query.Arguments)
 	}
 	return t.start(ctx, conn, strings.Join(parts, " "))
@@ -161,13 +161,13 @@ func (t tracer) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, traceBatchEnd
 // connection before.
 func (t tracer) sender(ctx context.Context, conn *pgx.Conn) *client {
 	if c, ok := ctx.Value(clientKey{}).(*client); ok {
-		t.w.owners.Store(conn, c)
+		t.engine.owners.Store(conn, c)
 		return c
 	}
-	if t.w.outside.Load() {
+	if t.engine.outside.Load() {
 		return nil
 	}
-	value, _ := t.w.owners.Load(conn)
+	value, _ := t.engine.owners.Load(conn)
 	owner, _ := value.(*client)
 	return owner
 }
@@ -182,7 +182,7 @@ func (t tracer) start(ctx context.Context, conn *pgx.Conn, text string) context.
 		wire.forget()
 	}
 	if !client.park(halt{kind: opStatement, text: text}) {
-		return t.w.ctx // it is done, so nothing is sent
+		return t.engine.ctx // it is done, so nothing is sent
 	}
 	client.setPatience(ctx, conn.PgConn())
 	return context.WithValue(ctx, tracedKey{}, client)
@@ -212,7 +212,7 @@ func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error
 func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {
 	// Once it has been set it is set each time: a rollback takes it back.
 	c.hurried = c.hurried || c.hurry
-	if !c.hurried || !c.w.mayHurry || conn.TxStatus() == 'E' {
+	if !c.hurried || !c.engine.mayHurry || conn.TxStatus() == 'E' {
 		return
 	}
 	value := "DEFAULT"

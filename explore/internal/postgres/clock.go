@@ -16,19 +16,19 @@ var errNoClient = errors.New("explore: would wait, but the context belongs to no
 // sleeps, which end once no client can do anything else. The server has a clock of
 // its own.
 type virtual struct {
-	w    *Engine
-	skew time.Duration
+	engine *Engine
+	skew   time.Duration
 }
 
 // Now implements quota.Clock.
-func (c virtual) Now() time.Time { return c.w.now.Add(c.skew) }
+func (c virtual) Now() time.Time { return c.engine.now.Add(c.skew) }
 
 // Sleep implements quota.Clock.
 func (c virtual) Sleep(ctx context.Context, duration time.Duration) error {
 	if duration <= 0 {
 		return ctx.Err()
 	}
-	return stop(ctx, halt{kind: opSleep, text: "has slept " + engine.ShortDuration(duration), until: c.w.now.Add(duration)})
+	return stop(ctx, halt{kind: opSleep, text: "has slept " + engine.ShortDuration(duration), until: c.engine.now.Add(duration)})
 }
 
 // NewMutex implements quota.Clock.

@@ -204,7 +204,7 @@ func (w *Engine) Begin() error {
 	for i := range w.Setup.Clients {
 		instance := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: instance, resume: make(chan struct{}), Client: w.Client(i)}
+		c := &client{engine: w, instance: instance, resume: make(chan struct{}), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return instance.strategy }
 		c.Over = func() bool { return w.ctx.Err() != nil }
 		w.callers = append(w.callers, c)
@@ -290,7 +290,7 @@ func (w *Engine) End() error {
 // something. over is false if there are any.
 func (w *Engine) release() (over bool, err error) {
 	w.begun = false
-	over = !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })
+	over = !slices.ContainsFunc(w.callers, func(c *client) bool { return c.halt.kind != opDone })
 	over = over && !slices.ContainsFunc(w.pools, func(pool *pgxpool.Pool) bool { return pool.Stat().AcquiredConns() > 0 })
 	w.stop()
 	err = w.ended()

@@ -36,13 +36,13 @@ func (w *Engine) await(duration time.Duration) *client {
 	defer w.timer.Stop()
 	select {
 	case stopped := <-w.events:
-		stopped.c.op = stopped.op
-		stopped.c.seen = stopped.own
-		stopped.c.flying = false
+		stopped.client.halt = stopped.halt
+		stopped.client.seen = stopped.own
+		stopped.client.flying = false
 		if stopped.own.panicked != nil && w.panicked == nil {
 			w.panicked = stopped.own.panicked
 		}
-		return stopped.c
+		return stopped.client
 	case <-w.timer.C:
 	case <-w.ctx.Done():
 	}
@@ -72,7 +72,7 @@ func (w *Engine) hear(c *client) error {
 func (c *client) hung() error {
 	goroutine := stacks.All()[c.number.Load()]
 	calls, _ := goroutine.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
-	hung := &guard.HungError{Where: c.Name, At: goroutine.Where(calls), After: c.w.Setup.Patience, Stack: []byte(goroutine.Text)}
+	hung := &guard.HungError{Where: c.Name, At: goroutine.Where(calls), After: c.engine.Setup.Patience, Stack: []byte(goroutine.Text)}
 	return fmt.Errorf("%w: it %w", hung, errUnseen)
 }
 

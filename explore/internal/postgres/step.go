@@ -24,20 +24,20 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	idle := true
 	var wakes time.Time
 	for _, client := range w.callers {
-		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.in.index, Members: w.Setup.Members(client.in.index), At: engine.Between, Text: client}
+		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.instance.index, Members: w.Setup.Members(client.instance.index), At: engine.Between, Text: client}
 		switch {
-		case client.op.kind == opDone:
+		case client.halt.kind == opDone:
 			actor.At = engine.Done
-		case client.op.kind == opStart:
+		case client.halt.kind == opStart:
 			actor.At = engine.Unborn
 		case client.flying || client.Pending >= 0:
 			actor.At = engine.Waiting
 		}
-		actor.Ready = actor.At != engine.Done && !client.flying && (client.op.ready == nil || client.op.ready())
+		actor.Ready = actor.At != engine.Done && !client.flying && (client.halt.ready == nil || client.halt.ready())
 		if actor.Ready && client.sleeps() {
 			actor.Ready = false
-			if wakes.IsZero() || client.op.until.Before(wakes) {
-				wakes = client.op.until
+			if wakes.IsZero() || client.halt.until.Before(wakes) {
+				wakes = client.halt.until
 			}
 		}
 		idle = idle && !actor.Ready
@@ -45,20 +45,20 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	}
 	for i, client := range w.callers {
 		if idle && !client.flying && client.sleeps() {
-			snapshot.Actors[i].Ready = client.op.until.Equal(wakes)
+			snapshot.Actors[i].Ready = client.halt.until.Equal(wakes)
 		}
 	}
 	return snapshot
 }
 
-func (c *client) sleeps() bool { return c.op.kind == opSleep && c.op.until.After(c.w.now) }
+func (c *client) sleeps() bool { return c.halt.kind == opSleep && c.halt.until.After(c.engine.now) }
 
 // String says what the client waits for.
 func (c *client) String() string {
 	if c.flying {
 		return c.Name + " waits for a lock that " + c.waits + " never gives up"
 	}
-	return c.Name + ": " + c.op.text
+	return c.Name + ": " + c.halt.text
 }
 
 // Step implements [engine.Engine]. It lets a client go on to its next statement, or has it send the one before
@@ -72,27 +72,27 @@ func (w *Engine) Step(pick engine.Choice) error {
 	client := w.callers[pick.ID]
 	w.taken++
 	w.begins(client)
-	if client.op.kind == opStart {
+	if client.halt.kind == opStart {
 		w.running.Add(1)
 		go client.follow()
 		if err := w.hear(client); err != nil {
 			return err
 		}
-		if !w.fused || client.op.kind != opStatement {
+		if !w.fused || client.halt.kind != opStatement {
 			w.write("starts", "", results.EventStart)
 			return w.followUp(client)
 		}
 	}
 	w.writeOp(client)
-	if client.op.kind == opStatement {
+	if client.halt.kind == opStatement {
 		client.hurry = w.anyFlying()
 		client.flying = true
 		client.waits = ""
 		client.resume <- struct{}{}
 		return w.followUp(client)
 	}
-	if client.op.kind == opSleep && client.op.until.After(w.now) {
-		w.now = client.op.until
+	if client.halt.kind == opSleep && client.halt.until.After(w.now) {
+		w.now = client.halt.until
 	}
 	client.resume <- struct{}{}
 	if err := w.hear(client); err != nil {
@@ -135,12 +135,12 @@ func (w *Engine) followUp(c *client) error {
 // nextEnded is the client to go on of those whose statements have ended: the one
 // whose step it is, then the one that has waited the longest.
 func (w *Engine) nextEnded(c *client) *client {
-	if c.op.kind == opEnded && !c.flying {
+	if c.halt.kind == opEnded && !c.flying {
 		return c
 	}
 	var next *client
 	for _, client := range w.callers {
-		if client.op.kind == opEnded && !client.flying && (next == nil || client.since < next.since) {
+		if client.halt.kind == opEnded && !client.flying && (next == nil || client.since < next.since) {
 			next = client
 		}
 	}
@@ -166,10 +166,10 @@ func (w *Engine) write(command, reply string, event results.StepEvent) {
 // writeOp says what the client is about to do.
 func (w *Engine) writeOp(c *client) {
 	event := results.EventResume
-	if c.op.kind == opStatement {
+	if c.halt.kind == opStatement {
 		event = results.EventCommand
 	}
-	w.write(c.op.text, "", event)
+	w.write(c.halt.text, "", event)
 }
 
 func (w *Engine) writeLine() { w.Run.Timeline.End(w.now.Sub(engine.Start), &w.Run.Truth) }

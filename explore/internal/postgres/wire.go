@@ -33,7 +33,7 @@ type wire struct {
 	types *pgtype.Map
 
 	mu    sync.Mutex
-	in    heard
+	heard heard
 	out   heard
 	front *pgproto3.Frontend // which reads in; nil until the connection stands
 	back  *pgproto3.Backend  // which reads out
@@ -66,7 +66,7 @@ func (s *wire) Read(data []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.front != nil {
-		s.in.hear(data[:n], s.received)
+		s.heard.hear(data[:n], s.received)
 	}
 	return n, err
 }
@@ -105,10 +105,10 @@ func (h *heard) hear(data []byte, next func() error) {
 func (s *wire) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.front == nil || s.in.lost || s.out.lost {
-		s.in = heard{}
+	if s.front == nil || s.heard.lost || s.out.lost {
+		s.heard = heard{}
 		s.out = heard{}
-		s.front, s.back = pgproto3.NewFrontend(&s.in.bytes, nil), pgproto3.NewBackend(&s.out.bytes, nil)
+		s.front, s.back = pgproto3.NewFrontend(&s.heard.bytes, nil), pgproto3.NewBackend(&s.out.bytes, nil)
 		s.front.SetMaxBodyLen(wireBytes)
 		s.back.SetMaxBodyLen(mostSent)
 	}
@@ -123,7 +123,7 @@ func (s *wire) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.in.lost:
+	case s.heard.lost:
 		return ""
 	case s.more > 0:
 		return fmt.Sprintf("%s; %d more rows", strings.Join(s.rows, "; "), s.more)

@@ -85,9 +85,9 @@ func inBinary(t testing.TB, oid uint32, v any) []byte {
 // Values are read by the types that the server names, not by how long they are.
 func TestWire(t *testing.T) {
 	for _, c := range []struct {
-		oid  uint32
-		v    any
-		want string
+		oid   uint32
+		value any
+		want  string
 	}{
 		{pgtype.Int8OID, int64(7), "7"},
 		{pgtype.Int4OID, int32(-3), "-3"},
@@ -101,9 +101,9 @@ func TestWire(t *testing.T) {
 		{pgtype.Float8OID, math.Inf(1), "+Inf"},
 		{pgtype.ByteaOID, []byte("abcd"), "4 bytes"},
 	} {
-		sent, answer := statement(t, []uint32{c.oid}, [][]byte{inBinary(t, c.oid, c.v)})
+		sent, answer := statement(t, []uint32{c.oid}, [][]byte{inBinary(t, c.oid, c.value)})
 		if got := readThrough(sent, answer, 1<<10); got != c.want {
-			t.Errorf("%v reads %q, want %q", c.v, got, c.want)
+			t.Errorf("%v reads %q, want %q", c.value, got, c.want)
 		}
 	}
 	seven := [][]byte{inBinary(t, pgtype.Int8OID, int64(7))}

@@ -192,7 +192,7 @@ func (w *Engine) begin() error {
 	for i := range w.Setup.Clients {
 		instance := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{w: w, in: instance, strategy: instance.strategy, child: instance.child, stops: make(chan stop, 1), Client: w.Client(i)}
+		c := &client{engine: w, instance: instance, strategy: instance.strategy, child: instance.child, stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }
 		c.resume = make(chan struct{})
 		c.quit = make(chan struct{})
@@ -237,8 +237,8 @@ func (w *Engine) use() error {
 func (w *Engine) End() error {
 	var errs []error
 	for _, client := range w.callers {
-		if client.stuck != "" && client.in.child != nil {
-			errs = append(errs, client.in.end())
+		if client.stuck != "" && client.instance.child != nil {
+			errs = append(errs, client.instance.end())
 		}
 	}
 	for _, client := range w.callers {

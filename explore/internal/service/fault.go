@@ -11,14 +11,14 @@ import (
 // crash kills the client's instance, and with it its clients. What the instance has sent besides
 // the command, as the rest of a pipeline, has left it and takes effect.
 func (w *Engine) crash(c *client) error {
-	rest := slices.DeleteFunc(c.in.proxy.Held(), func(cmd *proxy.Command) bool { return cmd == c.held })
+	rest := slices.DeleteFunc(c.instance.proxy.Held(), func(cmd *proxy.Command) bool { return cmd == c.held })
 	if len(rest) > 0 {
 		c.told("after it had sent: "+w.textOf(rest...), "")
 	}
-	err := c.in.child.Close()
-	c.in.child = nil
-	c.in.proxy.Drain(w.Setup.Patience)
-	err = errors.Join(err, c.in.end())
+	err := c.instance.child.Close()
+	c.instance.child = nil
+	c.instance.proxy.Drain(w.Setup.Patience)
+	err = errors.Join(err, c.instance.end())
 	for _, client := range append(c.among(), c) {
 		if !client.over() && client.at != ended {
 			client.Lose()

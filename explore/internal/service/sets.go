@@ -133,7 +133,7 @@ func (w *Engine) inTurn() (answers []string, err error) {
 	}
 	for _, client := range w.callers {
 		if client.stuck != "" {
-			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", client.stuck, client.in.saying("it runs")), w.End())
+			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", client.stuck, client.instance.saying("it runs")), w.End())
 		}
 	}
 	if w.checkCounter(); w.Err != nil {

@@ -37,8 +37,8 @@ const (
 // runs at a time, and the engine only while all have stopped or wait for the service.
 type client struct {
 	engine.Client
-	w  *Engine
-	in *instance
+	engine   *Engine
+	instance *instance
 	// strategy and child are the instance's when the run begins: requests are sent by other goroutines
 	// than the one that starts it again.
 	strategy strategies.Strategy
@@ -63,16 +63,16 @@ type client struct {
 }
 
 type answer struct {
-	d   quota.Decision
-	err error
+	decision quota.Decision
+	err      error
 }
 
 // send sends the client's first request, which is held at its first command: that saves
 // the time for which each client would wait when its turn comes.
 func (c *client) send() {
 	c.first = make(chan answer, 1)
-	c.in.proxy.Hold(true)
-	req := quota.Request{Subject: quota.Subject(c.w.subject), Policy: &c.w.Setup.Policy, Units: 1}
+	c.instance.proxy.Hold(true)
+	req := quota.Request{Subject: quota.Subject(c.engine.subject), Policy: &c.engine.Setup.Policy, Units: 1}
 	go func(first chan<- answer) {
 		decision, err := c.ask(req)
 		first <- answer{decision, err}
@@ -102,10 +102,10 @@ func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 	if first := c.first; first != nil {
 		c.first = nil
 		answer := <-first
-		return answer.d, answer.err
+		return answer.decision, answer.err
 	}
-	req.Subject = quota.Subject(c.w.subject)
-	c.in.proxy.Hold(true)
+	req.Subject = quota.Subject(c.engine.subject)
+	c.instance.proxy.Hold(true)
 	return c.ask(req)
 }
 
@@ -161,10 +161,10 @@ func (c *client) over() bool {
 
 // leave ends a client whose run is over. What its instance still does is not held.
 func (c *client) leave() {
-	c.in.proxy.Hold(false)
+	c.instance.proxy.Hold(false)
 	close(c.quit)
 	defer c.cancel()
-	late := time.AfterFunc(c.w.Setup.Patience, c.cancel)
+	late := time.AfterFunc(c.engine.Setup.Patience, c.cancel)
 	defer late.Stop()
 	if c.begun {
 		<-c.gone
@@ -184,7 +184,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 		}
 	}
 	for _, client := range w.callers {
-		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.in.index, Members: w.Setup.Members(client.in.index), Ready: client.ready(), Text: client}
+		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.instance.index, Members: w.Setup.Members(client.instance.index), Ready: client.ready(), Text: client}
 		switch {
 		case client.at == ended:
 			actor.At = engine.Done
@@ -277,13 +277,13 @@ func (w *Engine) goOn(c *client) error {
 			return err
 		}
 		if w.Setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
-			c.w.Run.Timeline.Write("starts", "", results.EventStart)
+			c.engine.Run.Timeline.Write("starts", "", results.EventStart)
 			return nil
 		}
 	}
 	if c.held == nil { // it was answered in a step of another client
 		c.told("", "reply")
-		c.w.Run.Timeline.Write("", "", results.EventReply)
+		c.engine.Run.Timeline.Write("", "", results.EventReply)
 		return w.wait(c)
 	}
 	if !c.sent {
@@ -299,7 +299,7 @@ func (w *Engine) goOn(c *client) error {
 		}
 	} else {
 		c.told("", "reply")
-		c.w.Run.Timeline.Write("", "", results.EventReply)
+		c.engine.Run.Timeline.Write("", "", results.EventReply)
 	}
 	c.held.Answer()
 	return w.wait(c)
@@ -307,9 +307,9 @@ func (w *Engine) goOn(c *client) error {
 
 // told puts a command and its reply on the line of the step.
 func (c *client) told(command, reply string) {
-	if step := c.w.Run.Timeline.Line; step != nil {
+	if step := c.engine.Run.Timeline.Line; step != nil {
 		step.Store = "redis"
 		step.Kind = "redis"
-		c.w.Run.Timeline.Write(command, reply, "")
+		c.engine.Run.Timeline.Write(command, reply, "")
 	}
 }

@@ -15,12 +15,12 @@ import (
 var Quiet = 100 * time.Millisecond
 
 // shares reports whether the instance has other clients, too.
-func (c *client) shares() bool { return c.w.Setup.Members(c.in.index) > 1 }
+func (c *client) shares() bool { return c.engine.Setup.Members(c.instance.index) > 1 }
 
 // among are the other clients of the instance.
 func (c *client) among() (out []*client) {
-	for _, client := range c.w.callers {
-		if client != c && client.in == c.in {
+	for _, client := range c.engine.callers {
+		if client != c && client.instance == c.instance {
 			out = append(out, client)
 		}
 	}
@@ -92,9 +92,9 @@ func (w *Engine) await(c *client, own bool) error {
 			if c.stopped(why, own) {
 				return nil
 			}
-		case <-c.in.proxy.Changed():
-		case <-c.in.child.Done():
-			return w.misbehaves("the service ends in the middle of a request: %s", c.in.saying(fmt.Sprintf("instance %d has ended", c.in.index)))
+		case <-c.instance.proxy.Changed():
+		case <-c.instance.child.Done():
+			return w.misbehaves("the service ends in the middle of a request: %s", c.instance.saying(fmt.Sprintf("instance %d has ended", c.instance.index)))
 		case <-w.timer.C:
 			if c.late != nil {
 				w.outwaited = true
@@ -121,7 +121,7 @@ func (c *client) blocked() bool {
 // next is the first command that the instance has sent and no client faces; nil if there is none.
 func (c *client) next() *proxy.Command {
 	others := c.among()
-	for _, cmd := range c.in.proxy.Held() {
+	for _, cmd := range c.instance.proxy.Held() {
 		if !slices.ContainsFunc(others, func(o *client) bool { return o.held == cmd }) {
 			return cmd
 		}
@@ -141,7 +141,7 @@ func (c *client) stopped(why stop, own bool) bool {
 		return false
 	case answered:
 		if !slices.ContainsFunc(c.among(), func(o *client) bool { return o.asks }) { // what its instance sends from now on is of no client
-			c.in.proxy.Hold(false)
+			c.instance.proxy.Hold(false)
 		}
 		c.resume <- struct{}{}
 		return false
@@ -152,15 +152,15 @@ func (c *client) stopped(why stop, own bool) bool {
 
 // faces has a client stand before a command, and reports whether it does: those of an earlier run pass if they can.
 func (c *client) faces(cmd *proxy.Command) bool {
-	c.text = c.w.textOf(cmd)
-	if c.w.earlier(words(cmd)...) && cmd.First() {
+	c.text = c.engine.textOf(cmd)
+	if c.engine.earlier(words(cmd)...) && cmd.First() {
 		_, _ = cmd.Send() // whoever waits for the reply has its answer
 		cmd.Answer()
 		return false
 	}
 	c.held = cmd
-	c.w.seesClock(cmd)
-	c.w.commands++
+	c.engine.seesClock(cmd)
+	c.engine.commands++
 	if c.commands++; c.commands > mostCommands {
 		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)
 	}

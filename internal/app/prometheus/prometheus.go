@@ -86,14 +86,14 @@ func text[F any](metrics read[F], help func(*Metric) string, all []F, labels fun
 		if said == "" {
 			continue
 		}
-		fmt.Fprintf(&w.b, "# HELP %s %s\n# TYPE %s %s\n", metric.Name, said, metric.Name, metric.Type)
+		fmt.Fprintf(&w.buffer, "# HELP %s %s\n# TYPE %s %s\n", metric.Name, said, metric.Name, metric.Type)
 		w.name = metric.Name
 		for i := range all {
 			w.labels = labels(&all[i])
 			metrics[metric.Name](&w, &all[i])
 		}
 	}
-	return w.b.Bytes()
+	return w.buffer.Bytes()
 }
 
 // measured are the metrics that a measurement serves.
@@ -116,7 +116,7 @@ var measured = read[measure.LiveFigures]{
 
 // writer writes samples of one metric.
 type writer struct {
-	b      bytes.Buffer
+	buffer bytes.Buffer
 	name   string
 	labels []string // of all samples, names and values in turn
 }
@@ -125,15 +125,15 @@ var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // put writes one sample with further labels.
 func (w *writer) put(suffix string, value float64, labels ...string) {
-	w.b.WriteString(w.name + suffix)
+	w.buffer.WriteString(w.name + suffix)
 	for i, all := 0, slices.Concat(w.labels, labels); i < len(all); i += 2 {
 		sep := ","
 		if i == 0 {
 			sep = "{"
 		}
-		fmt.Fprintf(&w.b, `%s%s="%s"`, sep, all[i], escaped.Replace(strings.ToValidUTF8(all[i+1], "?")))
+		fmt.Fprintf(&w.buffer, `%s%s="%s"`, sep, all[i], escaped.Replace(strings.ToValidUTF8(all[i+1], "?")))
 	}
-	w.b.WriteString("} " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
+	w.buffer.WriteString("} " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 }
 
 // is writes 1 for what is so, and 0 for what is not.

@@ -122,7 +122,7 @@ func Run[N, A any](ctx context.Context, dir, kind string, task any, news func(N)
 		return answer, err
 	}
 	defer context.AfterFunc(ctx, child.end)()
-	_, err = child.in.Write(append(given, '\n'))
+	_, err = child.closer.Write(append(given, '\n'))
 	var last said[*N, *A]
 	for err == nil && last.Answer == nil && last.Error == "" {
 		last = said[*N, *A]{}
@@ -139,17 +139,17 @@ func Run[N, A any](ctx context.Context, dir, kind string, task any, news func(N)
 	case err == nil:
 		return *last.Answer, nil
 	}
-	if death := newDeath(child.errors.b); death != nil {
+	if death := newDeath(child.errors.data); death != nil {
 		death.trail, err = readTrail(dir)
 		return answer, errors.Join(death, err)
 	}
-	return answer, fmt.Errorf("the process of the task %s: %w: %s", kind, err, bytes.TrimSpace(child.errors.b[max(0, len(child.errors.b)-1_000):]))
+	return answer, fmt.Errorf("the process of the task %s: %w: %s", kind, err, bytes.TrimSpace(child.errors.data[max(0, len(child.errors.data)-1_000):]))
 }
 
 // child is a process that was started for a task.
 type child struct {
 	cmd    *exec.Cmd
-	in     io.WriteCloser
+	closer io.WriteCloser
 	out    *json.Decoder
 	errors tail
 	end    func() // closes in
@@ -163,11 +163,11 @@ func start(dir, kind string) (*child, error) {
 	c := &child{cmd: exec.Command(program, kind), errors: tail{most: 1 << 20}}
 	c.cmd.Env = append(os.Environ(), variable+"="+dir, "GOTRACEBACK=single")
 	c.cmd.Stderr = &c.errors
-	c.in, err = c.cmd.StdinPipe()
+	c.closer, err = c.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	c.end = sync.OnceFunc(func() { _ = c.in.Close() })
+	c.end = sync.OnceFunc(func() { _ = c.closer.Close() })
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -178,15 +178,15 @@ func start(dir, kind string) (*child, error) {
 
 // tail keeps the end of what is written to it: a runtime that dies says so last.
 type tail struct {
-	b    []byte
+	data []byte
 	most int
 }
 
 // Write implements [io.Writer].
 func (t *tail) Write(data []byte) (int, error) {
-	t.b = append(t.b, data...)
-	if len(t.b) > 2*t.most {
-		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
+	t.data = append(t.data, data...)
+	if len(t.data) > 2*t.most {
+		t.data = append(t.data[:0], t.data[len(t.data)-t.most:]...)
 	}
 	return len(data), nil
 }

@@ -17,8 +17,8 @@ const trailName = "trail"
 // Trail is a text in a file that says what a child is doing. Its parent reads it if the
 // child has died.
 type Trail struct {
-	f   *os.File
-	buf []byte
+	file *os.File
+	buf  []byte
 }
 
 // OpenTrail opens the trail of this child; nil if this process is none.
@@ -30,7 +30,7 @@ func OpenTrail() (*Trail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the trail: %w", err)
 	}
-	return &Trail{f: file}, nil
+	return &Trail{file: file}, nil
 }
 
 // Set replaces the text, which is one line. On a nil trail it does nothing.
@@ -39,7 +39,7 @@ func (t *Trail) Set(text []byte) error {
 		return nil
 	}
 	t.buf = append(append(t.buf[:0], text...), '\n')
-	_, err := t.f.WriteAt(t.buf, 0)
+	_, err := t.file.WriteAt(t.buf, 0)
 	return format.Wrapf(err, "write the trail")
 }
 
@@ -48,7 +48,7 @@ func (t *Trail) Close() error {
 	if t == nil {
 		return nil
 	}
-	return t.f.Close()
+	return t.file.Close()
 }
 
 // readTrail is empty if nothing was written.

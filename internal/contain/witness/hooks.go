@@ -47,7 +47,7 @@ func (w *Witness) Statement(ctx context.Context, sql string, args []any) {
 	}
 }
 
-type tracer struct{ w *Witness }
+type tracer struct{ witness *Witness }
 
 var (
 	_ pgx.QueryTracer = tracer{}
@@ -56,7 +56,7 @@ var (
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, traceQueryStartData pgx.TraceQueryStartData) context.Context {
-	t.w.Statement(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
+	t.witness.Statement(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
 	return ctx
 }
 
@@ -66,7 +66,7 @@ func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
 // TraceBatchStart implements [pgx.BatchTracer].
 func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, traceBatchStartData pgx.TraceBatchStartData) context.Context {
 	for _, query := range traceBatchStartData.Batch.QueuedQueries {
-		t.w.Statement(ctx, query.SQL, query.Arguments)
+		t.witness.Statement(ctx, query.SQL, query.Arguments)
 	}
 	return ctx
 }

@@ -54,8 +54,8 @@ func (c *Command) Conn() int { return c.link.number }
 func (c *Command) First() bool {
 	c.link.toRedis.Lock()
 	defer c.link.toRedis.Unlock()
-	c.link.p.mu.Lock()
-	defer c.link.p.mu.Unlock()
+	c.link.proxy.mu.Lock()
+	defer c.link.proxy.mu.Unlock()
 	return len(c.link.queue) > 0 && c.link.queue[0] == c
 }
 
@@ -66,22 +66,22 @@ func (c *Command) First() bool {
 func (c *Command) Send() (reply string, err error) {
 	link := c.link
 	link.toRedis.Lock()
-	link.p.mu.Lock()
+	link.proxy.mu.Lock()
 	if c.state != waiting || link.queue[0] != c {
-		link.p.mu.Unlock()
+		link.proxy.mu.Unlock()
 		link.toRedis.Unlock()
 		return "", errReleased
 	}
 	c.state, link.sent = sending, c
-	link.p.mu.Unlock()
+	link.proxy.mu.Unlock()
 	link.write(c.raw)
 	link.toRedis.Unlock()
 
 	<-c.got
-	link.p.mu.Lock()
+	link.proxy.mu.Lock()
 	answered := c.reply != nil
-	held := link.p.on
-	link.p.mu.Unlock()
+	held := link.proxy.on
+	link.proxy.mu.Unlock()
 	if !answered {
 		return "", errClosed
 	}
@@ -99,18 +99,18 @@ func (c *Command) Answer() {
 		return
 	}
 	link.give(c.reply)
-	link.p.mu.Lock()
+	link.proxy.mu.Lock()
 	if c.state == answering {
 		link.leave()
 	}
-	link.p.mu.Unlock()
+	link.proxy.mu.Unlock()
 	link.advance()
 }
 
 // enter goes from one of some states to another.
 func (c *Command) enter(to state, from ...state) bool {
-	c.link.p.mu.Lock()
-	defer c.link.p.mu.Unlock()
+	c.link.proxy.mu.Lock()
+	defer c.link.proxy.mu.Unlock()
 	ok := slices.Contains(from, c.state)
 	if ok {
 		c.state = to
@@ -126,8 +126,8 @@ func (c *Command) Lose() { c.closeAt(replied) }
 func (c *Command) Fail() { c.closeAt(waiting) }
 
 func (c *Command) closeAt(s state) {
-	c.link.p.mu.Lock()
-	defer c.link.p.mu.Unlock()
+	c.link.proxy.mu.Lock()
+	defer c.link.proxy.mu.Unlock()
 	if c.state == s {
 		c.link.shut()
 	}
@@ -136,9 +136,9 @@ func (c *Command) closeAt(s state) {
 // Stall leaves the service without a reply after Send, and the connection open, until the
 // service closes it, or until Answer.
 func (c *Command) Stall() {
-	c.link.p.mu.Lock()
+	c.link.proxy.mu.Lock()
 	c.behind = len(c.link.queue)
-	c.link.p.mu.Unlock()
+	c.link.proxy.mu.Unlock()
 	if c.enter(stalled, replied) {
 		c.link.advance()
 	}
@@ -146,8 +146,8 @@ func (c *Command) Stall() {
 
 // Overtaken reports whether the service has sent another command by the connection of a stalled one since.
 func (c *Command) Overtaken() bool {
-	c.link.p.mu.Lock()
-	defer c.link.p.mu.Unlock()
+	c.link.proxy.mu.Lock()
+	defer c.link.proxy.mu.Unlock()
 	return c.state == stalled && len(c.link.queue) > c.behind
 }
 

@@ -22,7 +22,7 @@ const maxAhead, least = 16 << 20, 1 << 10
 // behind it is sent once it has been answered. So Redis owes the replies that are passed
 // on first, in their order, and then that of the command that was released.
 type link struct {
-	p       *Proxy
+	proxy   *Proxy
 	number  int
 	service net.Conn
 
@@ -48,8 +48,8 @@ type link struct {
 
 // serve connects to Redis, and passes on until both sides have ended.
 func (l *link) serve() {
-	redis, err := l.p.dial(l.p.ctx)
-	l.p.mu.Lock()
+	redis, err := l.proxy.dial(l.proxy.ctx)
+	l.proxy.mu.Lock()
 	if err != nil {
 		l.shut()
 	}
@@ -57,12 +57,12 @@ func (l *link) serve() {
 		if err == nil {
 			_ = redis.Close()
 		}
-		l.p.mu.Unlock()
+		l.proxy.mu.Unlock()
 		return
 	}
 	l.redis = redis
-	l.p.mu.Unlock()
-	l.p.running.Go(l.replies)
+	l.proxy.mu.Unlock()
+	l.proxy.running.Go(l.replies)
 	l.commands()
 }
 
@@ -92,29 +92,29 @@ func (l *link) replies() {
 			continue
 		}
 		l.give(raw)
-		l.p.mu.Lock()
+		l.proxy.mu.Lock()
 		if raw[0] != '>' && !l.opaque && len(l.awaited) > 0 {
 			l.awaited = slices.Delete(l.awaited, 0, 1)
 		}
 		l.settle()
-		l.p.mu.Unlock()
+		l.proxy.mu.Unlock()
 	}
 }
 
 // end notes that a side sends nothing more. If it is the service, what it has sent is
 // under way all the same, as it would be without a proxy.
 func (l *link) end(who string, err error) {
-	l.p.mu.Lock()
+	l.proxy.mu.Lock()
 	foul := errors.Is(err, resp.ErrProtocol)
-	if foul && l.p.foul == nil && !l.closed {
-		l.p.foul = fmt.Errorf("%s sent what is %w", who, err)
+	if foul && l.proxy.foul == nil && !l.closed {
+		l.proxy.foul = fmt.Errorf("%s sent what is %w", who, err)
 	}
 	if foul || who == "Redis" {
 		l.shut()
 	}
 	l.ended = true
-	l.p.signal()
-	l.p.mu.Unlock()
+	l.proxy.signal()
+	l.proxy.mu.Unlock()
 	l.advance()
 }
 
@@ -136,7 +136,7 @@ func (l *link) shut() {
 		return
 	}
 	l.closed = true
-	delete(l.p.links, l)
+	delete(l.proxy.links, l)
 	for len(l.queue) > 0 {
 		l.leave()
 	}
@@ -144,19 +144,19 @@ func (l *link) shut() {
 	if l.redis != nil {
 		_ = l.redis.Close()
 	}
-	l.p.room.Broadcast()
-	l.p.signal()
+	l.proxy.room.Broadcast()
+	l.proxy.signal()
 }
 
 // leave takes the first command out of the queue.
 func (l *link) leave() *Command {
 	command := l.queue[0]
 	l.queue = l.queue[1:]
-	if i := slices.Index(l.p.held, command); i >= 0 {
-		l.p.held = slices.Delete(l.p.held, i, i+1)
+	if i := slices.Index(l.proxy.held, command); i >= 0 {
+		l.proxy.held = slices.Delete(l.proxy.held, i, i+1)
 	}
 	l.ahead -= len(command.raw) + least
-	l.p.room.Broadcast()
+	l.proxy.room.Broadcast()
 	if l.sent == command {
 		l.sent = nil
 	}
@@ -169,7 +169,7 @@ func (l *link) leave() *Command {
 
 // arrive takes a command of the service.
 func (l *link) arrive(args [][]byte, raw []byte) {
-	proxy := l.p
+	proxy := l.proxy
 	proxy.mu.Lock()
 	for l.ahead > maxAhead && !l.closed {
 		proxy.room.Wait()
@@ -246,8 +246,8 @@ func (l *link) passes(m manner) {
 	if m == subscribing {
 		l.opaque = true
 	}
-	if l.p.on && (m == blocking || m == subscribing) {
-		l.p.passed++
+	if l.proxy.on && (m == blocking || m == subscribing) {
+		l.proxy.passed++
 	}
 	if !l.opaque {
 		l.awaited = append(l.awaited, m)
@@ -259,22 +259,22 @@ func (l *link) advance() {
 	l.toRedis.Lock()
 	defer l.toRedis.Unlock()
 	for {
-		l.p.mu.Lock()
+		l.proxy.mu.Lock()
 		l.settle()
-		if len(l.queue) == 0 || l.queue[0].manner == data && (l.p.on || l.queue[0].state != waiting) {
-			l.p.mu.Unlock()
+		if len(l.queue) == 0 || l.queue[0].manner == data && (l.proxy.on || l.queue[0].state != waiting) {
+			l.proxy.mu.Unlock()
 			return
 		}
 		command := l.leave()
 		l.passes(command.manner)
-		l.p.mu.Unlock()
+		l.proxy.mu.Unlock()
 		l.write(command.raw)
 	}
 }
 
 // keep takes a reply that the service does not get by itself.
 func (l *link) keep(raw []byte) bool {
-	proxy := l.p
+	proxy := l.proxy
 	proxy.mu.Lock()
 	defer proxy.mu.Unlock()
 	switch command := l.sent; {

@@ -75,7 +75,7 @@ func (p *Proxy) accept() {
 			_ = conn.Close()
 		case err == nil:
 			p.opened++
-			l := &link{p: p, number: p.opened, service: conn}
+			l := &link{proxy: p, number: p.opened, service: conn}
 			p.links[l] = struct{}{}
 			p.signal()
 			p.running.Go(l.serve)

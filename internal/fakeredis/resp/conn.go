@@ -16,7 +16,7 @@ import (
 // a time.
 type Conn struct {
 	handle func(args []string)
-	in     []byte // what is not handled yet: the beginning of a command that has not arrived whole
+	data   []byte // what is not handled yet: the beginning of a command that has not arrived whole
 	from   bytes.Reader
 	reader *Reader
 	out    *bytes.Buffer
@@ -30,7 +30,7 @@ const connSize = 512
 
 // NewConn makes a connection. Its handle answers one command by writing to out.
 func NewConn(out *bytes.Buffer, handle func(args []string)) *Conn {
-	return &Conn{handle: handle, out: out, reader: &Reader{in: bufio.NewReaderSize(nil, connSize)}}
+	return &Conn{handle: handle, out: out, reader: &Reader{reader: bufio.NewReaderSize(nil, connSize)}}
 }
 
 // Write implements [net.Conn]: it handles every command that is complete.
@@ -38,16 +38,16 @@ func (c *Conn) Write(data []byte) (int, error) {
 	if c.closed {
 		return 0, net.ErrClosed
 	}
-	c.in = append(c.in, data...)
-	c.from.Reset(c.in)
-	c.reader.in.Reset(&c.from)
-	for handled := 0; ; handled = len(c.in) - c.from.Len() - c.reader.in.Buffered() {
+	c.data = append(c.data, data...)
+	c.from.Reset(c.data)
+	c.reader.reader.Reset(&c.from)
+	for handled := 0; ; handled = len(c.data) - c.from.Len() - c.reader.reader.Buffered() {
 		args, _, err := c.reader.Command()
 		switch {
 		case errors.Is(err, ErrProtocol):
 			return 0, err
 		case err != nil:
-			c.in = append(c.in[:0], c.in[handled:]...)
+			c.data = append(c.data[:0], c.data[handled:]...)
 			return len(data), nil
 		}
 		c.handle(Texts(args))

@@ -62,14 +62,14 @@ const (
 // as it was sent. What it returns is valid until the next call. Its errors are those of
 // the connection, or an [ErrProtocol], after which nothing can be read.
 type Reader struct {
-	in   *bufio.Reader
-	raw  []byte
-	ends []int // where the parts of a command begin and end in raw
-	args [][]byte
+	reader *bufio.Reader
+	raw    []byte
+	ends   []int // where the parts of a command begin and end in raw
+	args   [][]byte
 }
 
 // NewReader reads from r.
-func NewReader(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, lineSize)} }
+func NewReader(r io.Reader) *Reader { return &Reader{reader: bufio.NewReaderSize(r, lineSize)} }
 
 // Command reads a client's command: an array of bulk strings, or words on one line.
 // args has at least one element. Empty ones, which a server ignores, are left out.
@@ -191,7 +191,7 @@ var scalar = regexp.MustCompile(`^([:(][-+]?[0-9]+|#[tf]|_|,[-+]?([0-9.]+([eE][-
 
 // line reads to the end of a line and returns it without its last byte.
 func (r *Reader) line() ([]byte, error) {
-	line, err := r.in.ReadSlice('\n')
+	line, err := r.reader.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return nil, unread(line)
 	}
@@ -222,7 +222,7 @@ func (r *Reader) bulk(n int) error {
 		k := min(left, lineSize)
 		at := len(r.raw)
 		r.raw = slices.Grow(r.raw, k)[:at+k]
-		if _, err := io.ReadFull(r.in, r.raw[at:]); err != nil {
+		if _, err := io.ReadFull(r.reader, r.raw[at:]); err != nil {
 			return err
 		}
 		if left -= k; len(r.raw) > maxMessage {

@@ -168,12 +168,12 @@ func TestCellsOfWhoTookNoPart(t *testing.T) {
 	r := faulty(results.Run{})
 	r.File.Skipped = []results.Skipped{{Strategy: "other", Reason: "it sends no command"}}
 	for _, c := range []struct {
-		r     *Record
-		want  Verdict
-		why   string
-		fails bool
+		record *Record
+		want   Verdict
+		why    string
+		fails  bool
 	}{{r, NotHere, "it sends no command", false}, {&Record{Why: "no server"}, Undecided, "no server", true}} {
-		j, err := new(File).Judge(claim, map[string]*Record{"r": c.r})
+		j, err := new(File).Judge(claim, map[string]*Record{"r": c.record})
 		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || j.Fails() != c.fails {
 			t.Errorf("%v, %+v, want %s", err, j, c.want)
 		}

@@ -216,7 +216,7 @@ func (f *File) parse(claim *Claim, at string) error {
 	}
 	for _, e := range []struct {
 		name, text string
-		to         **Expression
+		expression **Expression
 	}{
 		{"holds", claim.Holds, &claim.holds},
 		{"needs", claim.Needs, &claim.needs},
@@ -231,7 +231,7 @@ func (f *File) parse(claim *Claim, at string) error {
 		if err != nil {
 			return f.wrong(at+"."+e.name, err)
 		}
-		*e.to = expression
+		*e.expression = expression
 	}
 	if claim.curve != nil {
 		i := slices.IndexFunc(claim.curve.runs, func(name string) bool { return f.Runs[name].sweeps() })

@@ -64,7 +64,7 @@ func (o object) sel(name string) any {
 			value := o.figure(x, figure)
 			if n, ok := value.(Number); ok {
 				if at, ok := figures.At(o.Value, name); ok {
-					n.part = object{at, o.of}
+					n.part = object{at, o.record}
 				}
 				return n
 			}
@@ -83,18 +83,18 @@ func (o object) sel(name string) any {
 	case *results.Run:
 		timed := strings.HasSuffix(name, "_ns") || strings.HasSuffix(name, "_per_s") || name == "jobs"
 		if err := x.Err(); err != nil {
-			return missing{err.Error(), o.of.measured()}
+			return missing{err.Error(), o.record.measured()}
 		} else if timed && (x.Partial || !x.Audit.Planned()) {
 			return missing{errDiscarded, true}
 		}
 		if timed {
-			o.of = o.of.told(x)
+			o.record = o.record.told(x)
 		}
 	case results.Series:
 		if i := slices.Index(x.Counters, name); i >= 0 {
 			var out []any
 			for _, sample := range x.Samples {
-				out = append(out, object{reflect.ValueOf(sample.Counters[i]), o.of})
+				out = append(out, object{reflect.ValueOf(sample.Counters[i]), o.record})
 			}
 			return out
 		}
@@ -106,34 +106,34 @@ func (o object) sel(name string) any {
 	if whole, partly := o.possible(name); partly {
 		return whole
 	}
-	return o.of.wrap(at, name)
+	return o.record.wrap(at, name)
 }
 
 // figure is one of the registry. What has an upper end of its own has it here, too.
 func (o object) figure(summary *results.Summary, figure *figures.Figure) any {
 	value, err := figure.Value(summary)
 	if err != nil {
-		return missing{err.Error(), o.of.measured() && figure.Counts > figures.Always}
+		return missing{err.Error(), o.record.measured() && figure.Counts > figures.Always}
 	}
-	out := o.of.exact(value, figure.Unit)
+	out := o.record.exact(value, figure.Unit)
 	if path, last, ok := cutLast(figure.From); ok {
 		if parent, ok := figures.At(reflect.ValueOf(summary), path); ok {
-			if n, partly := (object{parent, o.of}).possible(last); partly {
+			if n, partly := (object{parent, o.record}).possible(last); partly {
 				n.Unit = figure.Unit
 				n.varies = out.varies
 				return n
 			}
 		}
 	}
-	if figure.Counts < figures.Timed || !o.of.measured() {
+	if figure.Counts < figures.Timed || !o.record.measured() {
 		return out
 	}
 	if figure.AtRate {
 		summary = summary.AtRate()
 	}
 	rounds := map[int]float64{}
-	for i := range o.of.File.Runs {
-		run := &o.of.File.Runs[i]
+	for i := range o.record.File.Runs {
+		run := &o.record.File.Runs[i]
 		if run.Key() != summary.Key && run.Paced != nil {
 			run = run.Paced
 		}
@@ -141,15 +141,15 @@ func (o object) figure(summary *results.Summary, figure *figures.Figure) any {
 			rounds[run.Repetition] = x
 		}
 	}
-	whole, ok := o.of.percentile(figure.Percentile(summary), figure.Key).(Number) // all rounds together, as reports show it
+	whole, ok := o.record.percentile(figure.Percentile(summary), figure.Key).(Number) // all rounds together, as reports show it
 	if ok {
 		whole.rounds = rounds
-		whole.record = o.of
+		whole.record = o.record
 		return whole
 	}
-	n, ok := timing(rounds, figure.Unit, o.of).(Number)
+	n, ok := timing(rounds, figure.Unit, o.record).(Number)
 	if !ok {
-		return timing(rounds, figure.Unit, o.of)
+		return timing(rounds, figure.Unit, o.record)
 	}
 	n.disturbed = figure.Disturbed(summary)
 	return n
@@ -184,18 +184,18 @@ func (o object) possible(name string) (Number, bool) {
 
 func (o object) runs(summary *results.Summary) any {
 	var out []any
-	for i := range o.of.File.Runs {
-		if run := &o.of.File.Runs[i]; run.Key() == summary.Key {
-			out = append(out, object{reflect.ValueOf(run), o.of})
+	for i := range o.record.File.Runs {
+		if run := &o.record.File.Runs[i]; run.Key() == summary.Key {
+			out = append(out, object{reflect.ValueOf(run), o.record})
 		}
 	}
 	return out
 }
 
 func (o object) series(label string) any {
-	for i := range o.of.Series {
-		if o.of.Series[i].Strategy == label {
-			return object{reflect.ValueOf(o.of.Series[i]), o.of}
+	for i := range o.record.Series {
+		if o.record.Series[i].Strategy == label {
+			return object{reflect.ValueOf(o.record.Series[i]), o.record}
 		}
 	}
 	return absent("%s has no series: only a simulation has one", label)
@@ -269,7 +269,7 @@ func index(value any, keys []string) (any, error) {
 		if x.Kind() != reflect.Map {
 			return nil, errNoKeys
 		}
-		return x.of.wrap(x.MapIndex(reflect.ValueOf(keys[0])), keys[0]), nil
+		return x.record.wrap(x.MapIndex(reflect.ValueOf(keys[0])), keys[0]), nil
 	case []any:
 		return element(x, keys), nil
 	}

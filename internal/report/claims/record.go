@@ -37,7 +37,7 @@ func (r *Record) short() bool { return r.Why != "" || r.File != nil && r.File.In
 // object is a part of a record.
 type object struct {
 	reflect.Value
-	of *Record
+	record *Record
 }
 
 // measured reports whether another pass may show other figures: the same simulation or search finds the same again.

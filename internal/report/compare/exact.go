@@ -39,7 +39,7 @@ func Figures() []string {
 // value of an exact figure; more is worse.
 type value struct {
 	figure, of, unit string
-	v                float64
+	value            float64
 	slack            Tolerance // by how much it may differ either way if no tolerance is given
 	advisory         bool
 	// disturbed is set for a cost that is no more than a bound: see [results.Probe].
@@ -114,9 +114,9 @@ func (c *Comparison) values(p *pair, options *Options, x both) {
 			continue
 		}
 		b := x.base[i]
-		row := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v, Advisory: h.advisory}
-		row.Verdict, row.Detail = options.weigh(h.figure, b.v, h.v-b.v)
-		if _, given := options.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {
+		row := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.value, Head: &h.value, Advisory: h.advisory}
+		row.Verdict, row.Detail = options.weigh(h.figure, b.value, h.value-b.value)
+		if _, given := options.Tolerances[h.figure]; !given && b.slack.allows(b.value, math.Abs(h.value-b.value)) {
 			row.Verdict = Same
 			row.Detail = ""
 		}
@@ -176,7 +176,7 @@ func driftless(runs []*results.Run) bool {
 func worst(figure string, runs []*results.Run) value {
 	out := valueOf(figure, runs[0])
 	for _, run := range runs {
-		out.v = max(out.v, valueOf(figure, run).v)
+		out.value = max(out.value, valueOf(figure, run).value)
 	}
 	return out
 }
@@ -184,11 +184,11 @@ func worst(figure string, runs []*results.Run) value {
 // valueOf is a figure of one round.
 func valueOf(figure string, run *results.Run) value {
 	if figure == DriftAtRest {
-		return value{figure: figure, unit: run.Params.Unit, v: drift(run)}
+		return value{figure: figure, unit: run.Params.Unit, value: drift(run)}
 	}
 	f := figures.Of(figure)
 	v, _ := f.Round(run)
-	return value{figure: figure, unit: f.UnitOf(run), v: v}
+	return value{figure: figure, unit: f.UnitOf(run), value: v}
 }
 
 // drift is the size of the worst one at rest, in units.
@@ -225,11 +225,11 @@ func probes(runs []*results.Run) (out []value) {
 			for _, value := range costs(x.of, x.cost) {
 				value.disturbed = probe.Disturbed
 				if value.figure == Bytes {
-					value.slack = digits(value.v)
+					value.slack = digits(value.value)
 				}
 				out = append(out, value)
 			}
-			out = append(out, value{figure: Allocs, of: x.of, unit: "allocations", v: x.cost.Allocs, slack: strays(x.cost.Allocs), advisory: true})
+			out = append(out, value{figure: Allocs, of: x.of, unit: "allocations", value: x.cost.Allocs, slack: strays(x.cost.Allocs), advisory: true})
 		}
 		return out // one round has it
 	}
@@ -240,7 +240,7 @@ func costs(of string, cost *results.ProbeCost) (out []value) {
 	for _, figure := range figures.Table("compared cost") {
 		f := figures.Of(figure)
 		if v, ok := f.Round(&results.Run{Cost: results.Cost{ProbeCost: *cost}}); ok {
-			out = append(out, value{figure: figure, of: of, unit: f.Noun, v: v})
+			out = append(out, value{figure: figure, of: of, unit: f.Noun, value: v})
 		}
 	}
 	return out
@@ -260,8 +260,8 @@ func simulated(run *results.Run) (out []value) {
 		if drift.At != "rest" {
 			of = drift.Tier + " after its jobs"
 		}
-		worst := value{figure: DriftAtRest, of: of, unit: run.Params.Unit, v: float64(format.Magnitude(drift.Units))}
-		total := value{figure: DriftAtRest, of: "all readings of " + of, unit: run.Params.Unit, v: float64(drift.Total)}
+		worst := value{figure: DriftAtRest, of: of, unit: run.Params.Unit, value: float64(format.Magnitude(drift.Units))}
+		total := value{figure: DriftAtRest, of: "all readings of " + of, unit: run.Params.Unit, value: float64(drift.Total)}
 		out = append(out, worst, total)
 	}
 	return out
@@ -326,7 +326,7 @@ func (c *Comparison) staleness(p *pair, base, head []results.Series, options *Op
 					worst = max(worst, sample.Counters[k].StalenessNS)
 				}
 			}
-			out = append(out, value{figure: Staleness, of: counter, unit: "ms", v: float64(worst) / 1e6, advisory: true})
+			out = append(out, value{figure: Staleness, of: counter, unit: "ms", value: float64(worst) / 1e6, advisory: true})
 		}
 		return out
 	}

@@ -142,7 +142,7 @@ func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, op
 	}
 	c.add(p, row)
 	units := func(finding *results.Finding) []value {
-		return []value{{figure: Units, of: of, v: float64(format.Magnitude(finding.Units))}}
+		return []value{{figure: Units, of: of, value: float64(format.Magnitude(finding.Units))}}
 	}
 	c.values(p, options, both{units(base), units(head)})
 }
@@ -157,8 +157,8 @@ func (c *Comparison) census(p *pair, base, head *results.Census, options *Option
 		return
 	}
 	of := func(census *results.Census) []value {
-		return []value{{figure: Schedules, unit: "schedules", v: float64(census.Leaking)},
-			{figure: WorstLeak, of: "all schedules", v: float64(census.Worst)}}
+		return []value{{figure: Schedules, unit: "schedules", value: float64(census.Leaking)},
+			{figure: WorstLeak, of: "all schedules", value: float64(census.Worst)}}
 	}
 	c.values(p, options, both{of(base), of(head)})
 	if base.Shortest != nil && head.Shortest != nil {

@@ -59,7 +59,7 @@ const MaxShift = 0.10
 // sample is a figure with one value per round on each side.
 type sample struct {
 	row        Row
-	p          *pair
+	pair       *pair
 	base, head []float64 // costs: more is worse
 	middle     func([]float64) float64
 	// why the rounds cannot tell, whatever they show.
@@ -176,7 +176,7 @@ func (c *Comparison) throughput(p *pair) *sample {
 		}
 		return 1 / run.ThroughputPerS, true
 	}
-	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
+	s := &sample{pair: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
 		row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		c.discard(p, s.row, "no round of one side happened as planned")
@@ -212,7 +212,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		}
 		return float64(x.at(&latency.Distribution)) / float64(x.at(run.Reference)), true
 	}
-	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64], row: row}
+	s := &sample{pair: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64], row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		if gated {
 			c.discard(p, row, "no round has one that counts")
@@ -256,7 +256,7 @@ func racy(p *pair) (out []*sample) {
 		if exactly(p.base, x.property) || exactly(p.head, x.property) {
 			continue
 		}
-		s := &sample{p: p, middle: Mean, row: Row{Figure: x.figure, Unit: x.unit, Kind: Sample, Advisory: x.advisory}}
+		s := &sample{pair: p, middle: Mean, row: Row{Figure: x.figure, Unit: x.unit, Kind: Sample, Advisory: x.advisory}}
 		if s.fill(x.share); *s.row.Base != 0 || *s.row.Head != 0 {
 			out = append(out, s)
 		}
@@ -266,7 +266,7 @@ func racy(p *pair) (out []*sample) {
 
 // processor is the processor time of a decision in rounds of one simulation, which is all in which they differ.
 func processor(p *pair) []*sample {
-	s := &sample{p: p, middle: stat.Median[float64], row: Row{Figure: ClientCPU, Unit: "ns per decision", Kind: Sample}}
+	s := &sample{pair: p, middle: stat.Median[float64], row: Row{Figure: ClientCPU, Unit: "ns per decision", Kind: Sample}}
 	s.fill(figures.Of(ClientCPU).Round)
 	if *s.row.Base == 0 || *s.row.Head == 0 {
 		return nil
@@ -284,7 +284,7 @@ func (s *sample) fill(of func(*results.Run) (float64, bool)) {
 		}
 		return out
 	}
-	s.base, s.head = values(s.p.base), values(s.p.head)
+	s.base, s.head = values(s.pair.base), values(s.pair.head)
 	s.row.Base, s.row.Head = new(s.middle(s.base)), new(s.middle(s.head))
 }
 
@@ -304,7 +304,7 @@ func (c *Comparison) judge(all []*sample, options *Options) {
 		test := options.Rule.Test(sample.base, sample.head, alpha, sample.middle)
 		sample.row.Test = &test
 		sample.row.Verdict, sample.row.Detail = options.Rule.verdict(&test, sample.doubt)
-		c.add(sample.p, sample.row)
+		c.add(sample.pair, sample.row)
 	}
 }
 

@@ -71,7 +71,7 @@ func RunsCSV(file *results.File) ([]byte, error) {
 	of := map[*run]*results.Summary{}
 	for _, group := range grouped(file) {
 		for _, run := range group.runs {
-			of[run] = group.of
+			of[run] = group.summary
 		}
 	}
 	for i := range file.Runs {
@@ -156,9 +156,9 @@ var guarantee = word("guarantee", func(r *run) string {
 
 // sought is one property of one search.
 type sought struct {
-	s *results.Search
-	p results.Property
-	f *results.Finding // nil if no schedule broke it
+	search   *results.Search
+	property results.Property
+	finding  *results.Finding // nil if no schedule broke it
 }
 
 // ExplorationCSV renders a row per search and property that was looked for: whether a
@@ -170,38 +170,38 @@ func ExplorationCSV(exploration *results.Exploration) ([]byte, error) {
 			rows = append(rows, sought{search, property, search.Found(property)})
 		}
 	}
-	found := func(r sought) bool { return r.f != nil }
+	found := func(r sought) bool { return r.finding != nil }
 	return table([]column[sought]{
-		word("strategy", func(r sought) string { return r.s.Strategy }),
-		word("policy", func(r sought) string { return r.s.Policy }),
-		whole("limit", func(r sought) int64 { return r.s.Limit }),
-		word("unit", func(r sought) string { return r.s.Unit }),
-		whole("clients", func(r sought) int { return r.s.Clients }),
-		whole("instances", func(r sought) int { return r.s.Instances }),
-		word("faults_allowed", func(r sought) string { return strings.Join(format.Strings(r.s.Faults), " ") }),
-		word("property", func(r sought) string { return string(r.p) }),
+		word("strategy", func(r sought) string { return r.search.Strategy }),
+		word("policy", func(r sought) string { return r.search.Policy }),
+		whole("limit", func(r sought) int64 { return r.search.Limit }),
+		word("unit", func(r sought) string { return r.search.Unit }),
+		whole("clients", func(r sought) int { return r.search.Clients }),
+		whole("instances", func(r sought) int { return r.search.Instances }),
+		word("faults_allowed", func(r sought) string { return strings.Join(format.Strings(r.search.Faults), " ") }),
+		word("property", func(r sought) string { return string(r.property) }),
 		word("outcome", outcome),
-		optional(whole("steps", func(r sought) int { return len(r.f.Steps) }), found),
-		optional(whole("units", func(r sought) int64 { return r.f.Units }), found),
-		optional(word("faults", func(r sought) string { return strings.Join(format.Strings(r.f.Faults), " ") }), found),
-		whole("runs", func(r sought) int64 { return r.s.Runs }),
-		whole("states", func(r sought) int { return r.s.States }),
-		whole("longest_steps", func(r sought) int { return r.s.Depth }),
-		word("ended_before_its_end", func(r sought) string { return r.s.Capped }),
-		optional(word("token", func(r sought) string { return r.f.Token }), found),
+		optional(whole("steps", func(r sought) int { return len(r.finding.Steps) }), found),
+		optional(whole("units", func(r sought) int64 { return r.finding.Units }), found),
+		optional(word("faults", func(r sought) string { return strings.Join(format.Strings(r.finding.Faults), " ") }), found),
+		whole("runs", func(r sought) int64 { return r.search.Runs }),
+		whole("states", func(r sought) int { return r.search.States }),
+		whole("longest_steps", func(r sought) int { return r.search.Depth }),
+		word("ended_before_its_end", func(r sought) string { return r.search.Capped }),
+		optional(word("token", func(r sought) string { return r.finding.Token }), found),
 	}, rows)
 }
 
 // outcome says what a search may say about a property.
 func outcome(r sought) string {
 	switch {
-	case r.f != nil:
+	case r.finding != nil:
 		return "broken"
-	case r.p == "false-reject" && r.s.AllowedBy != "":
+	case r.property == "false-reject" && r.search.AllowedBy != "":
 		return "as declared"
-	case len(r.s.Withheld) > 0:
+	case len(r.search.Withheld) > 0:
 		return "withheld"
-	case r.s.Capped != "":
+	case r.search.Capped != "":
 		return "not found"
 	default:
 		return "kept"

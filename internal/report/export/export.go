@@ -75,12 +75,12 @@ func Correctness(run *results.Run) []Metric {
 type group struct {
 	runs []*results.Run
 	// of condenses the rounds, as reports show them.
-	of *results.Summary
+	summary *results.Summary
 }
 
 // timed are the rounds behind the timings.
 func (g *group) timed() []*results.Run {
-	return slices.DeleteFunc(slices.Clone(g.runs), func(run *results.Run) bool { return !g.of.Keeps(run.Repetition) })
+	return slices.DeleteFunc(slices.Clone(g.runs), func(run *results.Run) bool { return !g.summary.Keeps(run.Repetition) })
 }
 
 // grouped puts the rounds of each strategy and setting together, in order of

@@ -228,7 +228,7 @@ func At(value reflect.Value, path string) (reflect.Value, bool) {
 }
 
 type fieldName struct {
-	of   reflect.Type
+	kind reflect.Type
 	name string
 }
 

@@ -143,10 +143,10 @@ func durationTicks(lo, hi float64) []plot.Tick {
 	unit := 1.0
 	name := tickNS
 	for _, u := range []struct {
-		of   time.Duration
-		name string
+		duration time.Duration
+		name     string
 	}{{time.Minute, " min"}, {time.Hour, " h"}, {day, " d"}} {
-		if of := float64(u.of); hi > 2*of {
+		if of := float64(u.duration); hi > 2*of {
 			unit = of
 			name = func(ns float64) string { return tickValue(ns/of) + u.name }
 		}

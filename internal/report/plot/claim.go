@@ -29,7 +29,7 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 	for i, point := range curve.Points {
 		l.marks = append(l.marks, i)
 		l.add(place[point.At], point.Value)
-		l.lo = append(l.lo, point.Lo)
+		l.values = append(l.values, point.Lo)
 		l.hi = append(l.hi, point.Hi)
 		extent = append(extent, point.Value, point.Lo, point.Hi)
 		if point.Lo < point.Hi {

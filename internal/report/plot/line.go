@@ -16,7 +16,7 @@ type line struct {
 	style seriesStyle
 	at    plotter.XYs
 	// lo and hi are the ends of whiskers at each point; nil for none
-	lo, hi []float64
+	values, hi []float64
 	// marks are the points with a marker; nil for none
 	marks []int
 }
@@ -52,10 +52,10 @@ func values(lines []line) (out []float64) {
 // strokes are the parts of the line, and its whiskers.
 func (l *line) strokes() (out []plot.Plotter) {
 	whiskers := plotter.YErrorBars{LineStyle: draw.LineStyle{Color: pale(l.style.line.Color), Width: 1.4}, CapWidth: 6}
-	for i := range l.lo {
-		if at := l.at[i]; l.hi[i] > l.lo[i] {
+	for i := range l.values {
+		if at := l.at[i]; l.hi[i] > l.values[i] {
 			whiskers.XYs = append(whiskers.XYs, at)
-			whiskers.YErrors = append(whiskers.YErrors, struct{ Low, High float64 }{at.Y - l.lo[i], l.hi[i] - at.Y})
+			whiskers.YErrors = append(whiskers.YErrors, struct{ Low, High float64 }{at.Y - l.values[i], l.hi[i] - at.Y})
 		}
 	}
 	out = append(out, &whiskers)

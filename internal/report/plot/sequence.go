@@ -58,7 +58,7 @@ type lane struct {
 	head   []string
 	store  string // empty for actors
 	column int    // of an actor
-	x      float64
+	value  float64
 	end    float64 // where it ends early, or 0
 }
 
@@ -95,7 +95,7 @@ func layOut(finding *results.Finding) *chart {
 		}
 	}
 	for i := range c.lanes {
-		c.lanes[i].x = leftMargin + gap/2 + float64(i)*gap
+		c.lanes[i].value = leftMargin + gap/2 + float64(i)*gap
 	}
 	edge := leftMargin + gap*float64(len(c.lanes))
 	c.truth = edge + truthWidth/2

@@ -49,10 +49,10 @@ func Sequence(finding *results.Finding) (*Plot, error) {
 }
 
 // drawing draws on a canvas by coordinates from its upper left corner, without the margin.
-type drawing struct{ c draw.Canvas }
+type drawing struct{ canvas draw.Canvas }
 
 func (d *drawing) at(x, y float64) vg.Point {
-	return vg.Point{X: d.c.Min.X - margin + vg.Length(x), Y: d.c.Max.Y - vg.Length(y)}
+	return vg.Point{X: d.canvas.Min.X - margin + vg.Length(x), Y: d.canvas.Max.Y - vg.Length(y)}
 }
 
 // The styles of a chart's text.
@@ -68,41 +68,41 @@ func monoText(c color.Color) draw.TextStyle {
 
 // text sets a line on its baseline, from, around or up to x.
 func (d *drawing) text(x, y float64, align text.XAlignment, style draw.TextStyle, line string) {
-	d.c.FillText(aligned(style, align, text.YBottom), d.at(x, y), drawable(line))
+	d.canvas.FillText(aligned(style, align, text.YBottom), d.at(x, y), drawable(line))
 }
 
 // point and area are in points of the drawing, from its upper left corner.
 type (
-	point struct{ x, y float64 }
-	area  struct{ x, y, width, height float64 }
+	point struct{ value, y float64 }
+	area  struct{ value, y, width, height float64 }
 )
 
 // over sets a line, from or around a point, on a filled ground, which keeps it readable if it crosses lifelines.
 func (d *drawing) over(p point, align text.XAlignment, style draw.TextStyle, ground color.Color, line string) {
 	extents := style.FontExtents()
 	w := float64(style.Width(drawable(line)))
-	left := p.x
+	left := p.value
 	if align == text.XCenter {
 		left -= w / 2
 	}
 	d.box(area{left - 1, p.y - float64(extents.Ascent) + 1, w + 2, float64(extents.Ascent+extents.Descent) - 1}, ground, nil)
-	d.text(p.x, p.y, align, style, line)
+	d.text(p.value, p.y, align, style, line)
 }
 
 func (d *drawing) line(from, to point, stroke color.Color, width float64, dashes ...vg.Length) {
-	a := d.at(from.x, from.y)
-	b := d.at(to.x, to.y)
-	d.c.StrokeLine2(draw.LineStyle{Color: stroke, Width: vg.Length(width), Dashes: dashes}, a.X, a.Y, b.X, b.Y)
+	a := d.at(from.value, from.y)
+	b := d.at(to.value, to.y)
+	d.canvas.StrokeLine2(draw.LineStyle{Color: stroke, Width: vg.Length(width), Dashes: dashes}, a.X, a.Y, b.X, b.Y)
 }
 
 // box fills a rectangle, and frames it if a stroke is given.
 func (d *drawing) box(a area, fill, stroke color.Color) {
-	right := a.x + a.width
+	right := a.value + a.width
 	low := a.y + a.height
-	corners := []vg.Point{d.at(a.x, a.y), d.at(right, a.y), d.at(right, low), d.at(a.x, low)}
-	d.c.FillPolygon(fill, corners)
+	corners := []vg.Point{d.at(a.value, a.y), d.at(right, a.y), d.at(right, low), d.at(a.value, low)}
+	d.canvas.FillPolygon(fill, corners)
 	if stroke != nil {
-		d.c.StrokeLines(draw.LineStyle{Color: stroke, Width: 1}, append(corners, corners[0]))
+		d.canvas.StrokeLines(draw.LineStyle{Color: stroke, Width: 1}, append(corners, corners[0]))
 	}
 }
 
@@ -125,20 +125,20 @@ func (d *drawing) lifelines(c *chart) {
 			stroke = chartBlue
 			width = 3
 		}
-		d.line(point{lane.x, headHeight}, point{lane.x, cmp.Or(lane.end, c.bottom)}, lifelineInk, width)
+		d.line(point{lane.value, headHeight}, point{lane.value, cmp.Or(lane.end, c.bottom)}, lifelineInk, width)
 		half := lane.headWidth()
-		d.box(area{lane.x - half, 0, 2 * half, headHeight}, fill, stroke)
+		d.box(area{lane.value - half, 0, 2 * half, headHeight}, fill, stroke)
 		y := headHeight/2 + 4.5 - 7*float64(len(lane.head)-1)
 		for i, h := range lane.head {
 			style := boldText(ink)
 			if i > 0 {
 				style = smallText(ink)
 			}
-			d.text(lane.x, y+14*float64(i), text.XCenter, style, h)
+			d.text(lane.value, y+14*float64(i), text.XCenter, style, h)
 		}
 	}
 	for _, span := range c.busy {
-		d.box(area{c.lanes[span.lane].x - 4, span.from - 4, 8, span.to - span.from + 4}, white, faint)
+		d.box(area{c.lanes[span.lane].value - 4, span.from - 4, 8, span.to - span.from + 4}, white, faint)
 	}
 }
 
@@ -191,31 +191,31 @@ func (d *drawing) row(c *chart, r *row) {
 		d.note(c, r, colour)
 	case markCall, markBoth:
 		d.label(c, r, r.label, r.arrow()-6, colour)
-		d.arrow(c.lanes[r.lane].x, c.lanes[r.store].x, r.arrow(), colour, arrowStyle{broken: r.broken})
+		d.arrow(c.lanes[r.lane].value, c.lanes[r.store].value, r.arrow(), colour, arrowStyle{broken: r.broken})
 		if r.answer != "" {
 			y := r.arrow() + lineHeight + 6
 			d.label(c, r, []string{r.answer}, y-5, ink)
-			d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, y, ink, arrowStyle{dashed: true})
+			d.arrow(c.lanes[r.store].value, c.lanes[r.lane].value, y, ink, arrowStyle{dashed: true})
 		}
 	case markReply:
 		if !r.fault {
 			colour = ink
 		}
 		d.label(c, r, r.label, r.arrow()-6, colour)
-		d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, r.arrow(), colour, arrowStyle{true, r.broken})
+		d.arrow(c.lanes[r.store].value, c.lanes[r.lane].value, r.arrow(), colour, arrowStyle{true, r.broken})
 	}
 	if r.step.Outcome != "" {
-		d.verdict(c.lanes[r.lane].x, r.pill(), r.step.Outcome)
+		d.verdict(c.lanes[r.lane].value, r.pill(), r.step.Outcome)
 	}
 }
 
 // label sets lines next to the actor's lifeline, on the side of the store, the
 // last one at y.
 func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour color.Color) {
-	value := c.lanes[r.lane].x + labelRoom
+	value := c.lanes[r.lane].value + labelRoom
 	align := text.XLeft
-	if c.lanes[r.store].x < c.lanes[r.lane].x {
-		value = c.lanes[r.lane].x - labelRoom
+	if c.lanes[r.store].value < c.lanes[r.lane].value {
+		value = c.lanes[r.lane].value - labelRoom
 		align = text.XRight
 	}
 	for i, l := range lines {
@@ -242,7 +242,7 @@ func (d *drawing) arrow(from, to, y float64, colour color.Color, style arrowStyl
 		return
 	}
 	d.line(point{from, y}, point{to - 5*dir, y}, colour, 1.3, dashes...)
-	d.c.FillPolygon(colour, []vg.Point{d.at(to, y), d.at(to-8*dir, y-4), d.at(to-8*dir, y+4)})
+	d.canvas.FillPolygon(colour, []vg.Point{d.at(to, y), d.at(to-8*dir, y-4), d.at(to-8*dir, y+4)})
 }
 
 func (d *drawing) cross(x, y float64, colour color.Color) {
@@ -252,7 +252,7 @@ func (d *drawing) cross(x, y float64, colour color.Color) {
 
 // note marks a step that is no command.
 func (d *drawing) note(c *chart, r *row, colour color.Color) {
-	value := c.lanes[r.lane].x
+	value := c.lanes[r.lane].value
 	y := r.y + rowGap/2 + lineHeight/2 + 1
 	if r.ends {
 		y = r.y + r.height/2
@@ -262,8 +262,8 @@ func (d *drawing) note(c *chart, r *row, colour color.Color) {
 	}
 	if !r.fault {
 		colour = faint
-		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: 3.5, Shape: draw.CircleGlyph{}}, d.at(value, y))
-		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: faint, Radius: 3.5, Shape: draw.RingGlyph{}}, d.at(value, y))
+		d.canvas.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: 3.5, Shape: draw.CircleGlyph{}}, d.at(value, y))
+		d.canvas.DrawGlyphNoClip(draw.GlyphStyle{Color: faint, Radius: 3.5, Shape: draw.RingGlyph{}}, d.at(value, y))
 	}
 	for i, l := range r.label {
 		d.over(point{value + labelRoom, y + 4 + float64(i)*lineHeight}, text.XLeft, plainText(colour), white, l)

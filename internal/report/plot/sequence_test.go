@@ -69,7 +69,7 @@ func TestChartsHaveRoomForAll(t *testing.T) {
 		gap := c.width
 		for i, l := range c.lanes {
 			if i > 0 {
-				gap = min(gap, l.x-c.lanes[i-1].x)
+				gap = min(gap, l.value-c.lanes[i-1].value)
 			}
 			if 2*l.headWidth() > leastLane {
 				t.Errorf("%s: the head %q is wider than its lane", name, l.head)

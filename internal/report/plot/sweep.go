@@ -184,7 +184,7 @@ func (s *sweepPlot) line(l line, all *results.SweepSeries, quantity *Quantity) {
 		disturbed = disturbed || reading.Disturbed
 		l.marks = append(l.marks, len(l.at))
 		l.add(s.place[value], reading.Value)
-		l.lo = append(l.lo, reading.Lo)
+		l.values = append(l.values, reading.Lo)
 		l.hi = append(l.hi, reading.Hi)
 		s.extent = append(s.extent, reading.Value, reading.Lo, reading.Hi)
 		told = append(told, fmt.Sprintf("%s at %s", quantity.show(reading.Value), value))

@@ -88,7 +88,7 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 	standIn := fixture.New(8, fixture.Strategies[:2]...)
 	standIn.Stores["redis"] = results.Store{Kind: "embedded"}
 	for name, c := range map[string]struct {
-		f     results.File
+		file  results.File
 		want  string
 		lacks string
 	}{
@@ -96,8 +96,8 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 		"equal":     {equal, "over incr-expire-atomic (as good).", "(slower)"},
 		"stand-ins": {standIn, "Timings on stand-ins were not compared.", "slower"},
 	} {
-		if got := words(t, c.f); !strings.Contains(got, c.want) || strings.Contains(got, c.lacks) {
-			t.Errorf("%s: want %q and not %q in\n%s", name, c.want, c.lacks, render(t, c.f))
+		if got := words(t, c.file); !strings.Contains(got, c.want) || strings.Contains(got, c.lacks) {
+			t.Errorf("%s: want %q and not %q in\n%s", name, c.want, c.lacks, render(t, c.file))
 		}
 	}
 }

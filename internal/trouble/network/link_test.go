@@ -27,8 +27,8 @@ func now() int64 { return clock.Nano() - started + 1 }
 type line struct {
 	*Link
 	net.Conn
-	r    *bufio.Reader
-	seen *atomic.Int64
+	reader *bufio.Reader
+	seen   *atomic.Int64
 }
 
 // open connects a client over the conditions of a run that lasts a second.
@@ -65,7 +65,7 @@ func (l *line) ask(t *testing.T, n int) (time.Duration, error) {
 	if _, err := l.Write(b); err != nil {
 		return 0, err
 	}
-	got, err := l.r.ReadBytes('\n')
+	got, err := l.reader.ReadBytes('\n')
 	if err == nil && len(got) != n {
 		t.Fatalf("%d bytes became %d", n, len(got))
 	}
@@ -140,7 +140,7 @@ func TestBandwidth(t *testing.T) {
 			}
 		}
 		for i, want := range []time.Duration{200 * time.Millisecond, 300 * time.Millisecond} {
-			if _, err := l.r.ReadBytes('\n'); err != nil || now()-begun != int64(want) {
+			if _, err := l.reader.ReadBytes('\n'); err != nil || now()-begun != int64(want) {
 				t.Errorf("answer %d comes after %v, %v, want %v", i, time.Duration(now()-begun), err, want)
 			}
 		}
@@ -159,7 +159,7 @@ func TestCut(t *testing.T) {
 			t.Fatalf("%v, and the store has seen %d", err, l.seen.Load())
 		}
 		_ = l.SetDeadline(time.Time{})
-		if _, err := l.r.ReadBytes('\n'); err != nil || now()-l.begun.Load() != int64(time.Second/2) {
+		if _, err := l.reader.ReadBytes('\n'); err != nil || now()-l.begun.Load() != int64(time.Second/2) {
 			t.Errorf("%v at %v", err, time.Duration(now()-l.begun.Load()))
 		}
 	})

@@ -11,10 +11,10 @@ type Actor struct {
 	ID   int
 	Name string
 
-	s      *Scheduler
-	body   func(ctx context.Context)
-	worker *worker // that runs the body, nil before the first step
-	ctx    context.Context
+	scheduler *Scheduler
+	body      func(ctx context.Context)
+	worker    *worker // that runs the body, nil before the first step
+	ctx       context.Context
 
 	op Op
 	// answer carries out the command that it is parked at; nil if the actor has to do so
@@ -44,13 +44,13 @@ type actorKey struct{}
 // actorContext is the context that an actor begins with.
 type actorContext struct {
 	context.Context
-	a *Actor
+	actor *Actor
 }
 
 // Value implements [context.Context].
 func (c *actorContext) Value(key any) any {
 	if key == (actorKey{}) {
-		return c.a
+		return c.actor
 	}
 	return c.Context.Value(key)
 }
@@ -58,7 +58,7 @@ func (c *actorContext) Value(key any) any {
 // From returns the actor that ctx belongs to, or nil.
 func From(ctx context.Context) *Actor {
 	if c, ok := ctx.(*actorContext); ok {
-		return c.a
+		return c.actor
 	}
 	actor, _ := ctx.Value(actorKey{}).(*Actor)
 	return actor
@@ -79,7 +79,7 @@ func newActor(scheduler *Scheduler, name string, body func(ctx context.Context))
 		actor.ctx = &actorContext{context.Background(), actor}
 	}
 	actor.Name = name
-	actor.s = scheduler
+	actor.scheduler = scheduler
 	actor.body = body // and it is parked at its start
 	return actor
 }
@@ -109,13 +109,13 @@ func (a *Actor) Ready() bool {
 	}
 	switch a.op.Kind {
 	case Sleep:
-		return !a.s.Now().Before(a.op.Until)
+		return !a.scheduler.Now().Before(a.op.Until)
 	case Lock:
 		return a.op.mutex.holder == nil
 	case Wait:
 		return a.op.event.set
 	case Idle:
-		return a.job.ready(a.s.Now())
+		return a.job.ready(a.scheduler.Now())
 	default:
 		return true
 	}
@@ -151,7 +151,7 @@ func (a *Actor) parkHere(op *Op) error {
 		a.op = *op
 	}
 	a.parks++
-	if !a.goesThrough() && !a.s.goesOnBy(a) {
+	if !a.goesThrough() && !a.scheduler.goesOnBy(a) {
 		if a.worker.yield(struct{}{}); a.dying {
 			if a.op.Kind == Idle {
 				return nil // nothing of the strategy's is under way
@@ -188,14 +188,14 @@ func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err
 	if a.answered { // and it has its reply
 		return a.reply, false
 	}
-	a.s.Sync()
+	a.scheduler.Sync()
 	err = a.happen(effect)
-	a.s.note(a, &a.op, Happened, err)
-	if !a.s.cfg.SplitReplies || op.Index != op.Of-1 {
+	a.scheduler.note(a, &a.op, Happened, err)
+	if !a.scheduler.cfg.SplitReplies || op.Index != op.Of-1 {
 		return err, false
 	}
 	for {
-		a.op.Kind, a.op.of = Reply, op.Kind
+		a.op.Kind, a.op.kind = Reply, op.Kind
 		if lost := a.parkHere(&a.op); lost != nil {
 			return lost, true
 		}
@@ -203,10 +203,10 @@ func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err
 			return err, false
 		}
 		a.again = false
-		a.s.Sync()
+		a.scheduler.Sync()
 		err = a.happen(repeat)
 		a.op = *op
-		a.s.note(a, &a.op, Repeated, err)
+		a.scheduler.note(a, &a.op, Repeated, err)
 	}
 }
 

@@ -18,13 +18,13 @@ func (s *Scheduler) Clock(skew time.Duration) quota.Clock { return clock{s, skew
 func (s *Scheduler) Steps(skew, after time.Duration) quota.Clock { return clock{s, skew, after} }
 
 type clock struct {
-	s           *Scheduler
+	scheduler   *Scheduler
 	skew, after time.Duration
 }
 
 func (c clock) Now() time.Time {
-	now := c.s.cfg.Start.Add(c.s.since)
-	if c.s.since < c.after {
+	now := c.scheduler.cfg.Start.Add(c.scheduler.since)
+	if c.scheduler.since < c.after {
 		return now
 	}
 	return now.Add(c.skew)
@@ -38,33 +38,33 @@ func (c clock) Sleep(ctx context.Context, duration time.Duration) error {
 	if actor == nil {
 		return errOutside
 	}
-	op := Op{Kind: Sleep, Until: c.s.Now().Add(duration), ctx: ctx}
+	op := Op{Kind: Sleep, Until: c.scheduler.Now().Add(duration), ctx: ctx}
 	if err := actor.park(&op); err != nil {
 		return err
 	}
-	if c.s.Now().Before(op.Until) {
+	if c.scheduler.Now().Before(op.Until) {
 		return ctx.Err()
 	}
 	return nil
 }
 
 func (c clock) NewMutex() quota.Mutex {
-	return &mutex{s: c.s, made: c.s.stepped, number: c.s.numbered()}
+	return &mutex{scheduler: c.scheduler, made: c.scheduler.stepped, number: c.scheduler.numbered()}
 }
 
 func (c clock) NewEvent() quota.Event {
-	return &event{s: c.s, made: c.s.stepped, number: c.s.numbered()}
+	return &event{scheduler: c.scheduler, made: c.scheduler.stepped, number: c.scheduler.numbered()}
 }
 
 // outsider holds mutexes that were locked outside of all actors.
 var outsider = &Actor{Name: "no actor"}
 
 type mutex struct {
-	s       *Scheduler
-	made    uint64 // in which step
-	number  int
-	holder  *Actor
-	waiters []*Actor // under Simulate, first come first served
+	scheduler *Scheduler
+	made      uint64 // in which step
+	number    int
+	holder    *Actor
+	waiters   []*Actor // under Simulate, first come first served
 }
 
 // Lock parks even if the mutex is free: who gets it first is a choice of its
@@ -72,7 +72,7 @@ type mutex struct {
 func (m *mutex) Lock(ctx context.Context) error {
 	actor := From(ctx)
 	if actor == nil {
-		m.s.touch(m.made, m.number)
+		m.scheduler.touch(m.made, m.number)
 		if m.holder != nil {
 			return errOutside
 		}
@@ -83,7 +83,7 @@ func (m *mutex) Lock(ctx context.Context) error {
 		return err
 	}
 	actor.op.mutex = nil
-	m.s.touch(m.made, m.number)
+	m.scheduler.touch(m.made, m.number)
 	if m.holder != nil {
 		return ctx.Err()
 	}
@@ -95,7 +95,7 @@ func (m *mutex) Unlock() {
 	if m.holder == nil {
 		panic("sched: unlock of an unlocked mutex")
 	}
-	m.s.touch(m.made, m.number)
+	m.scheduler.touch(m.made, m.number)
 	m.holder = nil
 	m.promote()
 }
@@ -107,19 +107,19 @@ func (m *mutex) promote() {
 		actor := m.waiters[0]
 		m.waiters = m.waiters[1:]
 		if !actor.done && actor.op.mutex == m {
-			m.s.queue.enter(m.s.queue.now(), actor, false)
+			m.scheduler.queue.enter(m.scheduler.queue.now(), actor, false)
 			return
 		}
 	}
 }
 
 type event struct {
-	s       *Scheduler
-	made    uint64 // in which step
-	number  int
-	set     bool
-	waiters []*Actor
-	first   [1]*Actor // of waiters, mostly the only one
+	scheduler *Scheduler
+	made      uint64 // in which step
+	number    int
+	set       bool
+	waiters   []*Actor
+	first     [1]*Actor // of waiters, mostly the only one
 }
 
 // Renew makes an event as it was when it was new, once nobody waits for it. It must be
@@ -127,17 +127,17 @@ type event struct {
 func Renew(e quota.Event) {
 	x := e.(*event)
 	x.set = false
-	x.made = x.s.stepped
+	x.made = x.scheduler.stepped
 }
 
 func (e *event) Set() {
 	if !e.set {
-		e.s.touch(e.made, e.number)
+		e.scheduler.touch(e.made, e.number)
 	}
 	e.set = true
 	for _, actor := range e.waiters {
 		if !actor.done && actor.op.event == e {
-			e.s.queue.enter(e.s.queue.now(), actor, false)
+			e.scheduler.queue.enter(e.scheduler.queue.now(), actor, false)
 		}
 	}
 	e.waiters = nil
@@ -146,7 +146,7 @@ func (e *event) Set() {
 func (e *event) Wait(ctx context.Context) error {
 	actor := From(ctx)
 	if actor == nil {
-		e.s.touch(e.made, e.number)
+		e.scheduler.touch(e.made, e.number)
 		if !e.set {
 			return errOutside
 		}
@@ -156,7 +156,7 @@ func (e *event) Wait(ctx context.Context) error {
 		return err
 	}
 	if !e.set {
-		e.s.touch(e.made, e.number)
+		e.scheduler.touch(e.made, e.number)
 		return ctx.Err()
 	}
 	return nil

@@ -43,10 +43,10 @@ func (s *Scheduler) Adopt(ctx context.Context) context.Context {
 // astray reports whether an operation under the actor's context does not come from the
 // actor, and keeps that. known is set if it comes from the goroutine of some actor.
 func (a *Actor) astray(known bool) bool {
-	if a.s.running == a && (known || !a.dying && !a.s.Careful || onActor()) {
+	if a.scheduler.running == a && (known || !a.dying && !a.scheduler.Careful || onActor()) {
 		return false
 	}
-	a.s.foreign.Store(true)
+	a.scheduler.foreign.Store(true)
 	return true
 }
 

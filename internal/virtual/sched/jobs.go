@@ -13,17 +13,17 @@ type Jobs struct {
 	// Process that the jobs run in; nil for none.
 	Process *Process
 
-	s      *Scheduler
-	label  string
-	actors map[string]*Actor
-	early  map[string]bool   // woken before Start
-	names  map[string]string // of actors, by those of their jobs
-	begun  []*Actor
+	scheduler *Scheduler
+	label     string
+	actors    map[string]*Actor
+	early     map[string]bool   // woken before Start
+	names     map[string]string // of actors, by those of their jobs
+	begun     []*Actor
 }
 
 // NewJobs makes the jobs of an instance whose actors' names begin with label.
 func (s *Scheduler) NewJobs(label string) *Jobs {
-	return &Jobs{s: s, label: label}
+	return &Jobs{scheduler: s, label: label}
 }
 
 // Reset forgets the actors and what was woken: the instance is opened anew.
@@ -76,13 +76,13 @@ func (j *Jobs) Wake(name string) {
 		return
 	}
 	if actor.frozen {
-		j.s.touched++
+		j.scheduler.touched++
 	}
-	if j.s.counts() {
-		j.s.woken = append(j.s.woken, actor.ID)
+	if j.scheduler.counts() {
+		j.scheduler.woken = append(j.scheduler.woken, actor.ID)
 	}
 	actor.job.woken = true
-	if queue := j.s.queue; queue != nil && !actor.done && actor.op.Kind == Idle && actor.Ready() {
+	if queue := j.scheduler.queue; queue != nil && !actor.done && actor.op.Kind == Idle && actor.Ready() {
 		queue.enter(queue.now(), actor, false)
 	}
 }
@@ -98,14 +98,14 @@ func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
 	for _, job := range jobs {
 		jobState := JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
 		if job.Every > 0 {
-			jobState.due = j.s.Now().Add(job.Every)
+			jobState.due = j.scheduler.Now().Add(job.Every)
 		}
-		actor := newActor(j.s, j.name(job.Name), func(ctx context.Context) { runJob(ctx, From(ctx)) })
+		actor := newActor(j.scheduler, j.name(job.Name), func(ctx context.Context) { runJob(ctx, From(ctx)) })
 		actor.begins(jobState)
 		actor.process = j.Process
 		// It idles from the start: a job that is not due is not ready either.
 		actor.op = Op{Kind: Idle, Until: jobState.due}
-		j.s.add(actor)
+		j.scheduler.add(actor)
 		j.actors[job.Name] = actor
 		j.begun = append(j.begun, actor)
 	}
@@ -152,7 +152,7 @@ func runJob(ctx context.Context, actor *Actor) {
 		}
 		// What fell due while the round took its time is not made up for: a job
 		// slower than its period would never be idle.
-		if late := actor.s.Now().Sub(jobState.due); !jobState.due.IsZero() && late >= 0 {
+		if late := actor.scheduler.Now().Sub(jobState.due); !jobState.due.IsZero() && late >= 0 {
 			jobState.due = jobState.due.Add((late/jobState.job.Every + 1) * jobState.job.Every)
 		}
 		_ = actor.park(&Op{Kind: Idle, Until: jobState.due}) // an idle job cannot be failed

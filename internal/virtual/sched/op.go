@@ -52,7 +52,7 @@ type Op struct {
 	// zero if only waking starts one.
 	Until time.Time
 
-	of    Kind // of a Reply: to what
+	kind  Kind // of a Reply: to what
 	ctx   context.Context
 	mutex *mutex
 	event *event
@@ -62,7 +62,7 @@ type Op struct {
 func (o Op) Store() bool { return o.Kind >= Command && o.Kind <= Reply }
 
 // ReplyTo is the kind of the operation that a Reply belongs to.
-func (o Op) ReplyTo() Kind { return o.of }
+func (o Op) ReplyTo() Kind { return o.kind }
 
 // String describes the operation in one short line.
 func (o Op) String() string {
@@ -79,7 +79,7 @@ func (o Op) String() string {
 	case SQL:
 		return strings.Join(strings.Fields(o.SQL), " ")
 	case Reply:
-		o.Kind = o.of
+		o.Kind = o.kind
 		return "reply to " + o.String()
 	case Sleep:
 		return "sleep until " + o.Until.Format(time.RFC3339Nano)

@@ -10,7 +10,7 @@ import (
 // Process is an instance of an application, within which actors make calls and run jobs. It
 // can stand still, as a process that is stopped, and end.
 type Process struct {
-	s *Scheduler
+	scheduler *Scheduler
 	// It stands still between these moments, since the start.
 	from, until time.Duration
 	// ended is what calls within it end with, while they are ended.
@@ -18,16 +18,16 @@ type Process struct {
 }
 
 // NewProcess makes one that goes on.
-func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
+func (s *Scheduler) NewProcess() *Process { return &Process{scheduler: s} }
 
 // Pause has the process stand still for duration from now on, and returns how long it then does so
 // without a break. What its actors have sent to a store happens all the same, and they go on
 // with the replies afterwards.
 func (p *Process) Pause(duration time.Duration) time.Duration {
-	if p.until <= p.s.since {
-		p.from = p.s.since
+	if p.until <= p.scheduler.since {
+		p.from = p.scheduler.since
 	}
-	p.until = max(p.until, p.s.since+duration)
+	p.until = max(p.until, p.scheduler.since+duration)
 	return p.until - p.from
 }
 
@@ -35,9 +35,9 @@ func (p *Process) Pause(duration time.Duration) time.Duration {
 // actors are parked at does not happen.
 func (p *Process) Crash(err error) {
 	p.ended = err
-	for _, actor := range slices.Clone(p.s.actors) {
+	for _, actor := range slices.Clone(p.scheduler.actors) {
 		if actor.process == p {
-			p.s.Kill(actor)
+			p.scheduler.Kill(actor)
 		}
 	}
 	p.ended = nil
@@ -69,7 +69,7 @@ func (p *Process) Do(ctx context.Context, call func() error) (err error) {
 		err = ended
 		actor.ended = nil
 	}()
-	if err := p.s.Clock(0).Sleep(ctx, p.until-p.s.since); err != nil {
+	if err := p.scheduler.Clock(0).Sleep(ctx, p.until-p.scheduler.since); err != nil {
 		return err
 	}
 	return call()

@@ -44,7 +44,7 @@ func (b *Beat) Count() uint64 { return b.n.Load() }
 
 // goesOn is called on the actor's goroutine.
 func (a *Actor) goesOn() {
-	if beat := a.s.cfg.Beat; beat != nil {
+	if beat := a.scheduler.cfg.Beat; beat != nil {
 		beat.n.Add(1)
 	}
 }
@@ -184,7 +184,7 @@ func (s *Scheduler) Fail(actor *Actor, err error) {
 // parked at the reply, which is now that of the repetition. Of a plain pipeline
 // everything is repeated, in one step. It panics at anything else.
 func (s *Scheduler) Repeat(actor *Actor) {
-	if actor.done || actor.op.Kind != Reply || actor.op.of == SQL {
+	if actor.done || actor.op.Kind != Reply || actor.op.kind == SQL {
 		panic("sched: nothing to repeat: " + actor.String())
 	}
 	actor.again = true
@@ -287,15 +287,15 @@ func (s *Scheduler) resume(actor *Actor) {
 }
 
 func (a *Actor) enter() {
-	if a.s.running != nil {
-		panic("sched: " + a.Name + " was stepped while " + a.s.running.Name + " was running")
+	if a.scheduler.running != nil {
+		panic("sched: " + a.Name + " was stepped while " + a.scheduler.running.Name + " was running")
 	}
-	a.s.running = a
+	a.scheduler.running = a
 }
 
 // leave is deferred, so that a panic of the strategy leaves a usable scheduler.
 func (a *Actor) leave() {
-	scheduler := a.s
+	scheduler := a.scheduler
 	scheduler.running = nil
 	if a.done {
 		if i, ok := slices.BinarySearchFunc(scheduler.actors, a.ID, func(actor *Actor, id int) int { return actor.ID - id }); ok {

@@ -23,7 +23,7 @@ type Latency func(actor *Actor, op *Op) time.Duration
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	makeMoreRoom()
 	if s.queue == nil {
-		s.queue = &queue{s: s, latency: latency}
+		s.queue = &queue{scheduler: s, latency: latency}
 		for _, actor := range s.actors {
 			s.queue.park(actor)
 		}
@@ -80,7 +80,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 // a command that is answered at once. It reports false for all else.
 func (q *queue) without(e *entry) bool {
 	actor := e.actor
-	scheduler := q.s
+	scheduler := q.scheduler
 	if e.travels {
 		q.replace(q.entry(scheduler.since+q.latency(actor, &actor.op), actor, false))
 		return true
@@ -99,7 +99,7 @@ func (q *queue) without(e *entry) bool {
 	actor.answered = true
 	actor.reply = err
 	actor.op.Kind = Reply
-	actor.op.of = Command
+	actor.op.kind = Command
 	actor.parks++
 	if actor.op.ctx == nil && len(q.cancellable) == 0 {
 		q.replace(q.entry(scheduler.since+q.latency(actor, &actor.op), actor, false))
@@ -184,11 +184,11 @@ func (e *entry) stale() bool { return e.actor.done || e.actor.parks != e.parks }
 
 // queue is a binary heap of moments at which actors can be stepped.
 type queue struct {
-	s       *Scheduler
-	latency Latency
-	end     time.Duration // when Simulate returns
-	runs    bool          // Simulate is under way, and actors may go on by themselves
-	heap    []entry
+	scheduler *Scheduler
+	latency   Latency
+	end       time.Duration // when Simulate returns
+	runs      bool          // Simulate is under way, and actors may go on by themselves
+	heap      []entry
 	// hole is set if the first entry of the heap is none any more: the next one to
 	// enter takes its place, which is half of the work of doing one after the other.
 	hole bool
@@ -199,10 +199,10 @@ type queue struct {
 
 // since is a moment as entries have it: comparing them is most of the work, and
 // numbers are compared faster.
-func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.s.cfg.Start) }
+func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.scheduler.cfg.Start) }
 
 // now is the present moment.
-func (q *queue) now() time.Duration { return q.s.since }
+func (q *queue) now() time.Duration { return q.scheduler.since }
 
 // park enters an actor that has just parked.
 func (q *queue) park(actor *Actor) {
@@ -222,7 +222,7 @@ func (q *queue) park(actor *Actor) {
 			q.push(actor.op.Until, actor)
 		}
 	default:
-		if latency := q.s.cfg.Travel; latency != nil && actor.op.Kind != Start && actor.op.Kind != Reply && actor.op.Index == 0 {
+		if latency := q.scheduler.cfg.Travel; latency != nil && actor.op.Kind != Start && actor.op.Kind != Reply && actor.op.Index == 0 {
 			q.enter(q.now()+latency(actor, &actor.op), actor, true)
 		} else {
 			q.enter(q.now()+q.latency(actor, &actor.op), actor, false)
@@ -364,6 +364,6 @@ func (a *Actor) goesThrough() bool {
 	if !a.op.Store() {
 		return false
 	}
-	a.s.stepped++
+	a.scheduler.stepped++
 	return true
 }

@@ -70,7 +70,7 @@ func (a *Actor) live() {
 func (a *Actor) advance() (ended bool) {
 	worker := a.worker
 	if worker == nil {
-		worker = a.s.takeWorker()
+		worker = a.scheduler.takeWorker()
 		worker.actor, a.worker = a, worker
 	}
 	_, alive := worker.next()
@@ -80,7 +80,7 @@ func (a *Actor) advance() (ended bool) {
 	a.worker = nil
 	a.body = nil
 	if alive {
-		a.s.idle = append(a.s.idle, worker)
+		a.scheduler.idle = append(a.scheduler.idle, worker)
 	}
 	return true
 }

@@ -45,8 +45,8 @@ type hold struct {
 }
 
 type modelSource struct {
-	model *strategies.Model
-	t     *tables
+	model  *strategies.Model
+	tables *tables
 }
 
 func openModel(env strategies.Env) source {
@@ -69,17 +69,17 @@ func (a *account) endNano() int64 {
 
 func (m *modelSource) draw(ctx context.Context, a *account, w want) (d drawn, err error) {
 	err = family.Statement(ctx, m.model, "SELECT escrow_draw", func() {
-		limit, ok := m.t.limits[[2]string{string(a.subject), a.policy}]
+		limit, ok := m.tables.limits[[2]string{string(a.subject), a.policy}]
 		if !ok {
 			limit = a.limit
 		}
-		u := m.t.usage[a.row()]
+		u := m.tables.usage[a.row()]
 		if u == nil {
 			u = &usage{ends: a.endNano()}
-			m.t.usage[a.row()] = u
+			m.tables.usage[a.row()] = u
 		}
-		d = m.t.draw(u, limit, w)
-		m.t.ask(a.row(), u)
+		d = m.tables.draw(u, limit, w)
+		m.tables.ask(a.row(), u)
 	})
 	return d, err
 }
@@ -124,15 +124,15 @@ func (t *tables) draw(u *usage, limit int64, w want) (d drawn) {
 func (m *modelSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
 	return family.Statement(ctx, m.model, "SELECT escrow_settle", func() {
 		k := requestKey{a.row(), request}
-		h := m.t.settled[k]
+		h := m.tables.settled[k]
 		if h == nil {
 			h = &hold{held: taken, ends: a.endNano()}
-			m.t.settled[k] = h
+			m.tables.settled[k] = h
 		}
 		if h.closed {
 			return
 		}
-		if usage := m.t.usage[k.rowKey]; usage != nil {
+		if usage := m.tables.usage[k.rowKey]; usage != nil {
 			usage.drawn = max(usage.drawn+held-h.held, 0)
 		}
 		h.held, h.closed, h.ends = held, closed, a.endNano()
@@ -141,7 +141,7 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 
 func (m *modelSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
 	err = family.Statement(ctx, m.model, "SELECT drawn", func() {
-		if usage := m.t.usage[a.row()]; usage != nil {
+		if usage := m.tables.usage[a.row()]; usage != nil {
 			units = usage.drawn
 			known = true
 		}
@@ -154,9 +154,9 @@ func (m *modelSource) provision(ctx context.Context, a *account, grants []strate
 		for _, grant := range grants {
 			own := *a
 			own.subject = grant.Subject
-			m.t.limits[[2]string{string(grant.Subject), a.policy}] = grant.Limit
-			m.t.usage[own.row()] = &usage{drawn: grant.Used, ends: a.endNano()}
-			delete(m.t.asked, own.row())
+			m.tables.limits[[2]string{string(grant.Subject), a.policy}] = grant.Limit
+			m.tables.usage[own.row()] = &usage{drawn: grant.Used, ends: a.endNano()}
+			delete(m.tables.asked, own.row())
 		}
 	})
 }
@@ -164,16 +164,16 @@ func (m *modelSource) provision(ctx context.Context, a *account, grants []strate
 func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool, err error) {
 	err = family.Statement(ctx, m.model, "DELETE FROM escrow_usage, escrow_settled", func() {
 		until := before.UnixNano()
-		for k, usage := range m.t.usage {
+		for k, usage := range m.tables.usage {
 			if usage.ends != 0 && usage.ends < until {
-				delete(m.t.usage, k)
-				delete(m.t.asked, k)
+				delete(m.tables.usage, k)
+				delete(m.tables.asked, k)
 				changed = true
 			}
 		}
-		for k, hold := range m.t.settled {
+		for k, hold := range m.tables.settled {
 			if hold.ends != 0 && hold.ends < until {
-				delete(m.t.settled, k)
+				delete(m.tables.settled, k)
 				changed = true
 			}
 		}
@@ -184,7 +184,7 @@ func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool
 func (m *modelSource) setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error {
 	return family.Statement(ctx, m.model, "INSERT INTO escrow_limits", func() {
 		for _, subject := range agents {
-			m.t.limits[[2]string{string(subject), policy}] = units
+			m.tables.limits[[2]string{string(subject), policy}] = units
 		}
 	})
 }

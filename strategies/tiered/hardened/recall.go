@@ -45,13 +45,13 @@ func (in *instance) recallJob(ctx context.Context) (changed bool, err error) {
 
 func (m *modelSource) enroll(ctx context.Context, region string) error {
 	return family.Statement(ctx, m.model, "INSERT INTO escrow_regions", func() {
-		m.t.regions[region] = true
+		m.tables.regions[region] = true
 	})
 }
 
 func (m *modelSource) recalled(ctx context.Context, region string) (list []recall, err error) {
 	err = family.Statement(ctx, m.model, "SELECT recalled", func() {
-		for k, usage := range m.t.asked {
+		for k, usage := range m.tables.asked {
 			if draws, ok := usage.holders[region]; ok {
 				list = append(list, recall{account: account{subject: k.subject, policy: k.policy, window: k.window}, draws: draws})
 			}
@@ -66,7 +66,7 @@ func (m *modelSource) recalled(ctx context.Context, region string) (list []recal
 func (m *modelSource) giveBack(ctx context.Context, region string, list []recall) error {
 	return family.Statement(ctx, m.model, "SELECT escrow_return", func() {
 		for _, recall := range list {
-			usage := m.t.usage[recall.row()]
+			usage := m.tables.usage[recall.row()]
 			if usage == nil {
 				continue
 			}
@@ -79,7 +79,7 @@ func (m *modelSource) giveBack(ctx context.Context, region string, list []recall
 			}
 			usage.drawn = max(usage.drawn-recall.units, 0)
 			usage.recalled = len(usage.holders) > 0
-			m.t.ask(recall.row(), usage)
+			m.tables.ask(recall.row(), usage)
 		}
 	})
 }

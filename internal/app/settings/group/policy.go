@@ -82,13 +82,13 @@ func readPolicy(data []byte) (quota.Policy, error) {
 		return policy, err
 	}
 	for _, x := range []struct {
-		text string
-		to   *time.Duration
+		text     string
+		duration *time.Duration
 	}{{file.Length, &policy.Window.Length}, {file.Hold, &policy.Hold}} {
 		if x.text == "" {
 			continue
 		}
-		*x.to, err = quota.ParseLength(x.text)
+		*x.duration, err = quota.ParseLength(x.text)
 		if err != nil {
 			return policy, err
 		}
