@@ -21,8 +21,9 @@ import (
 
 func init() {
 	quota.RegisterPolicy(quota.Policy{
-		Name: "window-calls", Limit: 10, Unit: "calls", Window: quota.Window{Kind: quota.FirstRequest, Length: 10 * time.Second},
-		Doc: "calls of a client in 10 s from the first of them on",
+		Name: "window-calls", Limit: 10, Unit: "calls",
+		Window: quota.Window{Kind: quota.FirstRequest, Length: 10 * time.Second},
+		Doc:    "calls of a client in 10 s from the first of them on",
 	})
 }
 

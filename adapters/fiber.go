@@ -23,7 +23,8 @@ func init() {
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		app := fiber.New(fiber.Config{DisableStartupMessage: true})
 		app.Use(fiberlimiter.New(fiberlimiter.Config{
-			Max: int(policy.Limit), Expiration: policy.Window.RealLength(), Storage: fiberredis.NewFromConnection(strategies.Redis(env)),
+			Max: int(policy.Limit), Expiration: policy.Window.RealLength(),
+			Storage:      fiberredis.NewFromConnection(strategies.Redis(env)),
 			KeyGenerator: func(ctx *fiber.Ctx) string { return string(ctx.Request().Header.Peek("X-Key")) },
 		}))
 		app.Get("/", func(ctx *fiber.Ctx) error { return ctx.SendStatus(http.StatusNoContent) })

@@ -38,7 +38,8 @@ func init() {
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return beegoFilter{beegolimit.NewLimiter(
-			beegolimit.WithCapacity(uint(policy.Limit)), beegolimit.WithRate(policy.Window.RealLength()/time.Duration(policy.Window.Refill)),
+			beegolimit.WithCapacity(uint(policy.Limit)),
+			beegolimit.WithRate(policy.Window.RealLength()/time.Duration(policy.Window.Refill)),
 			beegolimit.WithSessionKey(func(c *beego.Context) string { return c.Request.Header.Get("X-Key") }),
 		)}, nil
 	})

@@ -49,7 +49,8 @@ func init() {
 		Notes: strategies.Notes{How: []string{
 			"One script reads the tokens and the second in which they were counted.",
 			"It adds what has flowed in during the whole seconds since.",
-			"It takes the tokens if there are enough, and keeps the bucket for twice the time in which it fills, in whole seconds.",
+			"It takes the tokens if there are enough, and keeps the bucket for twice the time in which it fills, in whole " +
+				"seconds.",
 		}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
@@ -62,9 +63,11 @@ func init() {
 			"The gateway numbers windows by its own clock, and reads the counters of this one and the one before.",
 			"It weights the previous one by its share of the rolling window.",
 			"A request that fits is admitted, and counted afterwards.",
-		}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the answer, which is the gentler order."}},
+		}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the " +
+			"answer, which is the gentler order."}},
 		// The source promises an approximation and gives no bound for what is over the limit.
-		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds, Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds,
+		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return cloudflare{strategies.Redis(env), env.Clock, policy}, nil
 	})
@@ -73,9 +76,11 @@ func init() {
 		Doc: "GCRA in one command of the server, by the server's clock",
 		Notes: strategies.Notes{How: []string{
 			"One command keeps the moment at which all units would be free again.",
-			"It admits a request where that moment, moved on by the units asked for, is no further ahead than the units that there may be at once.",
+			"It admits a request where that moment, moved on by the units asked for, is no further ahead than the units that " +
+				"there may be at once.",
 			"The key lives until that moment, in whole milliseconds, rounded down.",
-		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads TIME, in microseconds. A key lives for a millisecond at least."}},
+		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads " +
+			"TIME, in microseconds. A key lives for a millisecond at least."}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return cell{strategies.Redis(env), policy}, nil
@@ -84,8 +89,10 @@ func init() {
 		Name: "gw-stripe", Source: "Stripe, scaling your API with rate limiters", Form: strategies.Reference,
 		Doc: "a token bucket in one Lua script, by its callers' clocks in whole seconds; what fails is admitted",
 		Notes: strategies.Notes{How: []string{
-			"One script reads the tokens and the second in which they were counted, and adds what has flowed in by the caller's second.",
-			"It takes the tokens if there are enough, and keeps both for twice the time in which the bucket fills, in whole seconds.",
+			"One script reads the tokens and the second in which they were counted, and adds what has flowed in by the " +
+				"caller's second.",
+			"It takes the tokens if there are enough, and keeps both for twice the time in which the bucket fills, in whole " +
+				"seconds.",
 			"Where the script fails, the caller is admitted.",
 		}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
@@ -113,7 +120,8 @@ type stripe struct {
 
 func (s stripe) take(ctx context.Context, key string, units int64) (int64, error) {
 	keys := []string{"{" + key + "}.tokens", "{" + key + "}.timestamp"}
-	admitted, err := s.redis.Eval(ctx, stripeScript, keys, int64(perSecond(s.policy)), s.policy.Limit, s.clock.Now().Unix(), units).Int64()
+	admitted, err := s.redis.Eval(ctx, stripeScript, keys, int64(perSecond(s.policy)), s.policy.Limit,
+		s.clock.Now().Unix(), units).Int64()
 	return all(err != nil || admitted == 1, units), ctx.Err()
 }
 
@@ -136,7 +144,8 @@ type spring struct {
 }
 
 func (s spring) take(ctx context.Context, key string, units int64) (int64, error) {
-	admitted, err := s.redis.Eval(ctx, springScript, []string{key}, int64(perSecond(s.policy)), s.policy.Limit, units).Int64()
+	admitted, err := s.redis.Eval(ctx, springScript, []string{key}, int64(perSecond(s.policy)), s.policy.Limit,
+		units).Int64()
 	return all(err == nil && admitted == 1, units), err
 }
 

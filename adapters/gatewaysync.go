@@ -24,7 +24,8 @@ func init() {
 		Name: "gw-kong-sync", Source: "Kong, plugin rate-limiting, policy redis, sync_rate 0.1", Form: strategies.Reference,
 		Doc: "counters of numbered windows that each instance raises in its memory and brings to Redis later",
 		Notes: strategies.Notes{How: []string{
-			"The first request of a window that an instance gets raises the counter on Redis, and tells the instance what was counted before.",
+			"The first request of a window that an instance gets raises the counter on Redis, and tells the instance what " +
+				"was counted before.",
 			"Further ones are compared with that and with what the instance has counted since.",
 			"A timer that a request starts adds what was counted to Redis, and then forgets all that the instance knows.",
 		}, Deviations: []string{"Policies of several periods at once are left out, and so are failures of Redis."}},

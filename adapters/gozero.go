@@ -23,22 +23,27 @@ func init() {
 	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
 	library(strategies.Meta{
 		Name: "lib-go-zero-period", Doc: "zeromicro/go-zero: a counter that lives as long as its period, in one Lua script",
-		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: wholeSeconds, Foreign: true,
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact,
+		Serves: wholeSeconds, Foreign: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
-		return zeroPeriod{limit.NewPeriodLimit(int(policy.Window.RealLength()/time.Second), int(policy.Limit), zeroStore(strategies.Redis(env)), "")}, nil
+		return zeroPeriod{limit.NewPeriodLimit(int(policy.Window.RealLength()/time.Second), int(policy.Limit),
+			zeroStore(strategies.Redis(env)), "")}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-go-zero-token", Doc: "zeromicro/go-zero: a token bucket in one Lua script, by the clocks of its callers",
-		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond, Foreign: true,
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
+		Serves: wholePerSecond, Foreign: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
-		return &zeroTokens{store: zeroStore(strategies.Redis(env)), rate: int(perSecond(policy)), burst: int(policy.Limit)}, nil
+		return &zeroTokens{store: zeroStore(strategies.Redis(env)), rate: int(perSecond(policy)), burst: int(policy.Limit)},
+			nil
 	})
 }
 
 // wholeSeconds refuses policies whose window go-zero cannot be told.
 func wholeSeconds(policy *quota.Policy) error {
 	if policy.Window.RealLength()%time.Second != 0 {
-		return fmt.Errorf("policy %s has a window of %v, and only whole seconds are served", policy.Name, policy.Window.RealLength())
+		return fmt.Errorf("policy %s has a window of %v, and only whole seconds are served", policy.Name,
+			policy.Window.RealLength())
 	}
 	return single(policy)
 }
@@ -46,7 +51,8 @@ func wholeSeconds(policy *quota.Policy) error {
 // wholePerSecond refuses policies whose rate is not a whole number of units a second.
 func wholePerSecond(policy *quota.Policy) error {
 	if r := perSecond(policy); r != float64(int(r)) {
-		return fmt.Errorf("policy %s refills %g %s per second, and only whole numbers are served", policy.Name, r, policy.Unit)
+		return fmt.Errorf("policy %s refills %g %s per second, and only whole numbers are served", policy.Name, r,
+			policy.Unit)
 	}
 	return nil
 }
@@ -99,5 +105,6 @@ func (z *zeroTokens) take(ctx context.Context, key string, units int64) (int64, 
 	if !ok {
 		value, _ = z.limiters.LoadOrStore(key, limit.NewTokenLimiter(z.rate, z.burst, z.store, key))
 	}
-	return all(value.(*limit.TokenLimiter).AllowNCtx(ctx, time.Now(), int(units)), units), nil //nolint:forbidigo // as its users call it
+	return all(value.(*limit.TokenLimiter).AllowNCtx(ctx, time.Now(), int(units)), units),
+		nil //nolint:forbidigo // as its users call it
 }

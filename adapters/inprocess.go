@@ -27,7 +27,9 @@ func init() {
 		Name: "lib-x-time-rate", Doc: "golang.org/x/time/rate: a bucket in memory, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
-		return &perKey{make: func() bucket { return xtime{rate.NewLimiter(rate.Limit(perSecond(policy)), int(policy.Limit))} }}, nil
+		return &perKey{make: func() bucket {
+			return xtime{rate.NewLimiter(rate.Limit(perSecond(policy)), int(policy.Limit))}
+		}}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-juju-ratelimit", Doc: "juju/ratelimit: a bucket in memory that is filled in ticks, one per subject",
@@ -55,7 +57,9 @@ func init() {
 		Name: "lib-jaeger", Doc: "uber/jaeger-client-go: utils.RateLimiter, a balance of credits in memory, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
-		return &perKey{make: func() bucket { return credits{jaeger.NewRateLimiter(perSecond(policy), float64(policy.Limit))} }}, nil
+		return &perKey{make: func() bucket {
+			return credits{jaeger.NewRateLimiter(perSecond(policy), float64(policy.Limit))}
+		}}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-beefsack", Doc: "beefsack/go-rate: the times of the last calls in memory, one list per subject",
@@ -70,7 +74,8 @@ func init() {
 		return leaky{kevinms.NewCollector(perSecond(policy), policy.Limit, false)}, nil
 	})
 	library(strategies.Meta{
-		Name: "lib-cockroach", Doc: "cockroachdb/tokenbucket: a bucket in memory, one per subject, each under a mutex as it asks for",
+		Name: "lib-cockroach", Doc: "cockroachdb/tokenbucket: a bucket in memory, one per subject, each under a mutex as " +
+			"it asks for",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
@@ -80,11 +85,16 @@ func init() {
 		}}, nil
 	})
 	library(strategies.Meta{
-		Name: "lib-slidingwindow", Doc: "RussellLuo/slidingwindow: two counted windows in memory, the one before weighed, one per subject",
-		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)}, Foreign: true,
+		Name: "lib-slidingwindow", Doc: "RussellLuo/slidingwindow: two counted windows in memory, the one before weighed, " +
+			"one per subject",
+		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
-			limiter, _ := slidingwindow.NewLimiter(policy.Window.RealLength(), policy.Limit, func() (slidingwindow.Window, slidingwindow.StopFunc) { return slidingwindow.NewLocalWindow() })
+			limiter, _ := slidingwindow.NewLimiter(policy.Window.RealLength(), policy.Limit,
+				func() (slidingwindow.Window, slidingwindow.StopFunc) {
+					return slidingwindow.NewLocalWindow()
+				})
 			return sliding{limiter}
 		}}, nil
 	})
@@ -136,7 +146,9 @@ func (k *perKey) take(_ context.Context, key string, units int64) (int64, error)
 
 type xtime struct{ *rate.Limiter }
 
-func (x xtime) allow(units int64) bool { return x.AllowN(time.Now(), int(units)) } //nolint:forbidigo // as its users call it
+func (x xtime) allow(units int64) bool {
+	return x.AllowN(time.Now(), int(units))
+} //nolint:forbidigo // as its users call it
 
 type juju struct{ *ratelimit.Bucket }
 
@@ -190,7 +202,9 @@ func (r *roach) allow(units int64) bool {
 
 type sliding struct{ *slidingwindow.Limiter }
 
-func (s sliding) allow(units int64) bool { return s.AllowN(time.Now(), units) } //nolint:forbidigo // as its users call it
+func (s sliding) allow(units int64) bool {
+	return s.AllowN(time.Now(), units)
+} //nolint:forbidigo // as its users call it
 
 type draining struct{ clever.Bucket }
 

@@ -29,63 +29,81 @@ func init() {
 		make func(env strategies.Env, policy *quota.Policy, key string) limits
 	}{
 		{strategies.Meta{
-			Name: "lib-mennanov-token-redis", Doc: "mennanov/limiters: a token bucket on Redis under the library's lock on Redis, with the time to live of its README",
+			Name: "lib-mennanov-token-redis",
+			Doc: "mennanov/limiters: a token bucket on Redis under the library's lock on Redis, with the time to live of " +
+				"its README",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, each(policy), false)
-			return limiters.NewTokenBucket(policy.Limit, each(policy), mennanovLock(env, key), backend, wallClock, unlogged{}).Take
+			return limiters.NewTokenBucket(policy.Limit, each(policy), mennanovLock(env, key), backend, wallClock,
+				unlogged{}).Take
 		}},
 		{strategies.Meta{
-			Name: "lib-mennanov-token-checked", Doc: "mennanov/limiters: the same without a lock, with the library's check for races, and keys that live until the bucket is full",
+			Name: "lib-mennanov-token-checked",
+			Doc: "mennanov/limiters: the same without a lock, with the library's check for races, and keys that live until " +
+				"the bucket is full",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, fills(policy)+each(policy), true)
-			return limiters.NewTokenBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock, unlogged{}).Take
+			return limiters.NewTokenBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock,
+				unlogged{}).Take
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-token-memory", Doc: "mennanov/limiters: a token bucket in memory, one per subject",
 			Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
-			bucket := limiters.NewTokenBucket(policy.Limit, each(policy), limiters.NewLockNoop(), limiters.NewTokenBucketInMemory(), wallClock, unlogged{})
+			bucket := limiters.NewTokenBucket(policy.Limit, each(policy), limiters.NewLockNoop(),
+				limiters.NewTokenBucketInMemory(), wallClock, unlogged{})
 			return bucket.Take
 		}},
 		{strategies.Meta{
-			Name: "lib-mennanov-leaky-redis", Doc: "mennanov/limiters: a queue on Redis that is emptied at a rate, with the library's check for races",
+			Name:  "lib-mennanov-leaky-redis",
+			Doc:   "mennanov/limiters: a queue on Redis that is emptied at a rate, with the library's check for races",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: queue, Serves: single,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			backend := limiters.NewLeakyBucketRedis(strategies.Redis(env), key, fills(policy)+each(policy), true)
-			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock, unlogged{}))
+			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock,
+				unlogged{}))
 		}},
 		{strategies.Meta{
-			Name: "lib-mennanov-leaky-memory", Doc: "mennanov/limiters: a queue in memory that is emptied at a rate, one per subject",
+			Name:  "lib-mennanov-leaky-memory",
+			Doc:   "mennanov/limiters: a queue in memory that is emptied at a rate, one per subject",
 			Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Serves: single,
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
-			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(), limiters.NewLeakyBucketInMemory(), wallClock, unlogged{}))
+			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(),
+				limiters.NewLeakyBucketInMemory(), wallClock, unlogged{}))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-redis", Doc: "mennanov/limiters: a counter per window on Redis, without a lock",
-			Needs: onRedis, Kinds: []quota.Kind{quota.Fixed}, Guarantee: []quota.Clause{{ // "lenient" about the boundary between windows
+			// "lenient" about the boundary between windows
+			Needs: onRedis, Kinds: []quota.Kind{quota.Fixed}, Guarantee: []quota.Clause{{
 				Property: quota.PropertyLeak, Formula: "2 L", Tolerates: []quota.Fault{quota.FaultClock},
 				Bound: func(params quota.Params) int64 { return params.Limit },
 			}}, Serves: single,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
-			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(), limiters.NewFixedWindowRedis(strategies.Redis(env), key), wallClock))
+			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(),
+				limiters.NewFixedWindowRedis(strategies.Redis(env), key), wallClock))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-memory", Doc: "mennanov/limiters: a counter per window in memory, one per subject",
 			Kinds: []quota.Kind{quota.Fixed}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single,
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
-			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(), limiters.NewFixedWindowInMemory(), wallClock))
+			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(), limiters.NewFixedWindowInMemory(),
+				wallClock))
 		}},
 		{strategies.Meta{
-			Name: "lib-mennanov-sliding-redis", Doc: "mennanov/limiters: two counted windows on Redis, the one before weighed, without a lock",
-			Needs: onRedis, Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{quota.Weighted(quota.FaultClock), quota.MayReject(quota.FaultClock)}, Serves: single,
+			Name:  "lib-mennanov-sliding-redis",
+			Doc:   "mennanov/limiters: two counted windows on Redis, the one before weighed, without a lock",
+			Needs: onRedis, Kinds: []quota.Kind{quota.Rolling},
+			Guarantee: []quota.Clause{quota.Weighted(quota.FaultClock), quota.MayReject(quota.FaultClock)}, Serves: single,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			return mennanovSliding(policy, limiters.NewSlidingWindowRedis(strategies.Redis(env), key))
 		}},
 		{strategies.Meta{
-			Name: "lib-mennanov-sliding-memory", Doc: "mennanov/limiters: two counted windows in memory, the one before weighed, one per subject",
-			Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)}, Serves: single,
+			Name:  "lib-mennanov-sliding-memory",
+			Doc:   "mennanov/limiters: two counted windows in memory, the one before weighed, one per subject",
+			Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)},
+			Serves: single,
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
 			return mennanovSliding(policy, limiters.NewSlidingWindowInMemory())
 		}},
@@ -140,7 +158,8 @@ func mennanovSliding(policy *quota.Policy, backend limiters.SlidingWindowIncreme
 func mennanovLock(env strategies.Env, key string) limiters.DistLocker {
 	var locks atomic.Int64
 	holder := func() (string, error) { return fmt.Sprintf("%d/%d", env.Instance, locks.Add(1)), nil }
-	return limiters.NewLockRedis(goredis.NewPool(strategies.Redis(env)), key+":lock", redsync.WithGenValueFunc(holder), redsync.WithRetryDelay(lockDelay))
+	return limiters.NewLockRedis(goredis.NewPool(strategies.Redis(env)), key+
+		":lock", redsync.WithGenValueFunc(holder), redsync.WithRetryDelay(lockDelay))
 }
 
 // lockDelay is the middle of what the lock draws from.

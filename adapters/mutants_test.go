@@ -81,7 +81,8 @@ var counter = design{kind: quota.FirstRequest, open: func(env strategies.Env, de
 			}
 			limit += 100
 		}
-		n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, units, limit, p.Window.RealLength().Milliseconds()).Int64()
+		n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, units, limit,
+			p.Window.RealLength().Milliseconds()).Int64()
 		return n == 1, err
 	}
 }}
@@ -97,11 +98,12 @@ return 1`
 
 var bucket = design{kind: quota.Bucket, open: func(env strategies.Env, defect string) take {
 	script := planted(bucketScript, defect, map[string][2]string{
-		"burst off by one":     {"interval * size then", "interval * (size + 1) then"},
-		"interval rounded":     {"tonumber(ARGV[1])", "math.floor(ARGV[1] / 1000000) * 1000000"},
-		"TTL in whole seconds": {"'PX', math.ceil((full - now) / 1000)", "'EX', math.max(1, math.floor((full - now) / 1000000))"},
-		"TTL of one unit":      {"'PX', math.ceil((full - now) / 1000)", "'PX', math.ceil(interval / 1000)"},
-		"wrong unit of time":   {"'PX', math.ceil((full - now) / 1000)", "'PX', math.ceil((full - now) / 1000000)"},
+		"burst off by one": {"interval * size then", "interval * (size + 1) then"},
+		"interval rounded": {"tonumber(ARGV[1])", "math.floor(ARGV[1] / 1000000) * 1000000"},
+		"TTL in whole seconds": {"'PX', math.ceil((full - now) / 1000)",
+			"'EX', math.max(1, math.floor((full - now) / 1000000))"},
+		"TTL of one unit":    {"'PX', math.ceil((full - now) / 1000)", "'PX', math.ceil(interval / 1000)"},
+		"wrong unit of time": {"'PX', math.ceil((full - now) / 1000)", "'PX', math.ceil((full - now) / 1000000)"},
 	})
 	return func(ctx context.Context, p *quota.Policy, key string, units int64) (bool, error) {
 		interval := p.Window.RealLength().Microseconds() / p.Window.Refill
@@ -151,37 +153,38 @@ type tokens struct {
 	since time.Time
 }
 
-var inMemoryBucket = design{kind: quota.Bucket, foreign: true, memory: true, open: func(_ strategies.Env, defect string) take {
-	var buckets sync.Map
-	return func(_ context.Context, p *quota.Policy, key string, units int64) (bool, error) {
-		now := time.Now() //nolint:forbidigo // what is tested is code that does this
-		b, _ := buckets.LoadOrStore(key, &tokens{left: float64(p.Limit), since: now})
-		t := b.(*tokens)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if defect == "filled when it falls short" && t.left >= float64(units) {
+var inMemoryBucket = design{kind: quota.Bucket, foreign: true, memory: true,
+	open: func(_ strategies.Env, defect string) take {
+		var buckets sync.Map
+		return func(_ context.Context, p *quota.Policy, key string, units int64) (bool, error) {
+			now := time.Now() //nolint:forbidigo // what is tested is code that does this
+			b, _ := buckets.LoadOrStore(key, &tokens{left: float64(p.Limit), since: now})
+			t := b.(*tokens)
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if defect == "filled when it falls short" && t.left >= float64(units) {
+				t.left -= float64(units)
+				return true, nil
+			}
+			elapsed := now.Sub(t.since)
+			if defect == "refill rounded down" {
+				elapsed = elapsed.Truncate(time.Second)
+			}
+			t.left += elapsed.Seconds() * float64(p.Window.Refill) / p.Window.RealLength().Seconds()
+			t.since = now
+			if defect != "no cap" && defect != "capped too late" {
+				t.left = min(t.left, float64(p.Limit))
+			}
+			if t.left < float64(units) {
+				return false, nil
+			}
 			t.left -= float64(units)
+			if defect == "capped too late" {
+				t.left = min(t.left, float64(p.Limit))
+			}
 			return true, nil
 		}
-		elapsed := now.Sub(t.since)
-		if defect == "refill rounded down" {
-			elapsed = elapsed.Truncate(time.Second)
-		}
-		t.left += elapsed.Seconds() * float64(p.Window.Refill) / p.Window.RealLength().Seconds()
-		t.since = now
-		if defect != "no cap" && defect != "capped too late" {
-			t.left = min(t.left, float64(p.Limit))
-		}
-		if t.left < float64(units) {
-			return false, nil
-		}
-		t.left -= float64(units)
-		if defect == "capped too late" {
-			t.left = min(t.left, float64(p.Limit))
-		}
-		return true, nil
-	}
-}}
+	}}
 
 // window is a counter in memory for one key.
 type window struct {
@@ -189,35 +192,36 @@ type window struct {
 	ends time.Time
 }
 
-var inMemoryCounter = design{kind: quota.FirstRequest, foreign: true, memory: true, open: func(_ strategies.Env, defect string) take {
-	var mu sync.Mutex
-	windows := map[string]*window{}
-	return func(_ context.Context, p *quota.Policy, key string, units int64) (bool, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		now := time.Now() //nolint:forbidigo // what is tested is code that does this
-		w := windows[key]
-		if w == nil {
-			w = &window{ends: now.Add(p.Window.RealLength())}
-			windows[key] = w
-		}
-		if !now.Before(w.ends) {
-			*w = window{ends: now.Add(p.Window.RealLength())}
-			if defect == "wrong subject reset" {
-				windows["another"], windows[key] = w, &window{used: p.Limit, ends: w.ends}
-				w = windows[key]
+var inMemoryCounter = design{kind: quota.FirstRequest, foreign: true, memory: true,
+	open: func(_ strategies.Env, defect string) take {
+		var mu sync.Mutex
+		windows := map[string]*window{}
+		return func(_ context.Context, p *quota.Policy, key string, units int64) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			now := time.Now() //nolint:forbidigo // what is tested is code that does this
+			w := windows[key]
+			if w == nil {
+				w = &window{ends: now.Add(p.Window.RealLength())}
+				windows[key] = w
 			}
+			if !now.Before(w.ends) {
+				*w = window{ends: now.Add(p.Window.RealLength())}
+				if defect == "wrong subject reset" {
+					windows["another"], windows[key] = w, &window{used: p.Limit, ends: w.ends}
+					w = windows[key]
+				}
+			}
+			if w.used+units > p.Limit {
+				return false, nil
+			}
+			w.used += units
+			if defect == "window renewed" {
+				w.ends = now.Add(p.Window.RealLength())
+			}
+			return true, nil
 		}
-		if w.used+units > p.Limit {
-			return false, nil
-		}
-		w.used += units
-		if defect == "window renewed" {
-			w.ends = now.Add(p.Window.RealLength())
-		}
-		return true, nil
-	}
-}}
+	}}
 
 // mutants are the defects, each with the search that finds it: a script for each client,
 // the limit, and whether the clock ticks. Without a script a search has default flags.
@@ -244,10 +248,12 @@ var mutants = []struct {
 	{"TTL of one unit", bucket, "10 calls refilling 2 per 3s", "take=2,take=2", 2, clock, explore.Leak},
 	{"wrong unit of time", bucket, "10 calls refilling 2 per 3s", "take,take", 1, clock, explore.Leak},
 	{"loser admitted", swapping, "10 calls per first-request 10s", "", 0, nil, explore.Leak},
-	{"refill rounded down", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.FalseReject},
+	{"refill rounded down", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock,
+		explore.FalseReject},
 	{"no cap", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.Leak},
 	{"capped too late", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.Leak},
-	{"filled when it falls short", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take,take", 2, clock, explore.Leak},
+	{"filled when it falls short", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take,take", 2, clock,
+		explore.Leak},
 	{"TTL of 0", counter, "10 calls per first-request 500ms", "take,take", 1, nil, explore.Leak},
 	{"wrong subject reset", inMemoryCounter, "10 calls per first-request 10s", "take,take", 1, clock, neverAgain},
 }
@@ -267,17 +273,20 @@ func TestMutants(t *testing.T) {
 			} else {
 				t.Logf("%s in %d steps: %s", m.property, len(found.Steps), found.Detail)
 			}
-			if found, claim := searched(t, m.of, "", m.policy, m.scripts, m.limit, m.faults, m.property); found != nil || claim == "" {
+			if found, claim := searched(t, m.of, "", m.policy, m.scripts, m.limit, m.faults, m.property); found != nil ||
+				claim == "" {
 				t.Errorf("without the defect: %+v, claim %q", found, claim)
 			}
 		})
 	}
 }
 
-func searched(t *testing.T, d design, defect, text, scripts string, limit int64, faults []quota.Fault, property explore.Property) (*explore.Finding, string) {
+func searched(t *testing.T, d design, defect, text, scripts string, limit int64, faults []quota.Fault,
+	property explore.Property) (*explore.Finding, string) {
 	t.Helper()
 	meta := strategies.Meta{
-		Name: "planted", Doc: "a limiter with a defect", Form: strategies.Library, Kinds: []quota.Kind{d.kind}, Counts: quota.CountsNothing,
+		Name: "planted", Doc: "a limiter with a defect", Form: strategies.Library, Kinds: []quota.Kind{d.kind},
+		Counts:  quota.CountsNothing,
 		Foreign: d.foreign,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return opened{env, d.open(env, defect)}, nil
@@ -294,7 +303,8 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property}, MaxStates: 2_000}
+	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property},
+		MaxStates: 2_000}
 	if scripts != "" {
 		cfg.Scripts, err = explore.ParseScripts(scripts)
 		if err != nil {

@@ -61,7 +61,8 @@ func TestExplored(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, err := explore.Run(t.Context(), selected(t, r.strategy), explore.Config{
-				Policy: p, Limit: r.limit, Clients: 1, Scripts: scripts, Faults: clock, Properties: []explore.Property{explore.Guarantee},
+				Policy: p, Limit: r.limit, Clients: 1, Scripts: scripts, Faults: clock,
+				Properties: []explore.Property{explore.Guarantee},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +85,8 @@ func TestClockOutOfReach(t *testing.T) {
 	for _, name := range []string{"lib-sethvargo-memory", "lib-fiber-redis"} {
 		sel := selected(t, name)
 		var unfit *explore.UnfitError
-		if res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1}); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "leave the fault clock, and time that passes, out") {
+		if res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1}); !errors.As(err,
+			&unfit) || !strings.Contains(err.Error(), "leave the fault clock, and time that passes, out") {
 			t.Errorf("%s: error %v beside %+v", name, err, res)
 		}
 		if slices.ContainsFunc(explore.Searches(sel, explore.Config{}), func(c explore.Config) bool { return c.Passes }) {
@@ -94,7 +96,9 @@ func TestClockOutOfReach(t *testing.T) {
 		undeclared.ClockFixed = false
 		sel.Meta = &undeclared
 		res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1})
-		if name == "lib-sethvargo-memory" && (err == nil || len(res.Withheld) == 0 || res.Withheld[0].Code != "never-admits-again" || res.Claim != "" || len(res.Findings) > 0) {
+		if name == "lib-sethvargo-memory" &&
+			(err == nil || len(res.Withheld) == 0 || res.Withheld[0].Code != "never-admits-again" || res.Claim != "" ||
+				len(res.Findings) > 0) {
 			t.Errorf("error %v beside %+v", err, res)
 		}
 	}

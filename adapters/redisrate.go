@@ -39,7 +39,8 @@ type redisRate struct {
 func newRedisRate(env strategies.Env, policy *quota.Policy, partial bool) *redisRate {
 	return &redisRate{
 		redis_rate.NewLimiter(strategies.Redis(env)),
-		redis_rate.Limit{Rate: int(policy.Window.Refill), Period: policy.Window.RealLength(), Burst: int(policy.Limit)}, partial,
+		redis_rate.Limit{Rate: int(policy.Window.Refill), Period: policy.Window.RealLength(), Burst: int(policy.Limit)},
+		partial,
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 
 func init() {
 	library(strategies.Meta{
-		Name: "lib-sethvargo-redis", Doc: "sethvargo/go-redisstore: a bucket in a hash that is filled once per interval, in one Lua script",
+		Name: "lib-sethvargo-redis", Doc: "sethvargo/go-redisstore: a bucket in a hash that is filled once per interval, " +
+			"in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Rolling}, Serves: single, Foreign: true,
 		// Intervals begin with the first request of all: the limit at the end of one, and again at the beginning of the next.
 		Guarantee: []quota.Clause{{
@@ -24,7 +25,8 @@ func init() {
 		}},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		pool := &redigo.Pool{Dial: func() (redigo.Conn, error) { return redigoConn{strategies.Redis(env)}, nil }}
-		store, err := redisstore.NewWithPool(&redisstore.Config{Tokens: uint64(policy.Limit), Interval: policy.Window.RealLength()}, pool)
+		store, err := redisstore.NewWithPool(&redisstore.Config{Tokens: uint64(policy.Limit),
+			Interval: policy.Window.RealLength()}, pool)
 		return sethvargoRedis{store}, err
 	})
 }

@@ -41,7 +41,8 @@ type gcra struct{ *throttled.GCRARateLimiterCtx }
 
 func newThrottled(gcraStoreCtx throttled.GCRAStoreCtx, policy *quota.Policy) (limiter, error) {
 	gcraRateLimiterCtx, err := throttled.NewGCRARateLimiterCtx(gcraStoreCtx, throttled.RateQuota{
-		MaxRate: throttled.PerDuration(int(policy.Window.Refill), policy.Window.RealLength()), MaxBurst: int(policy.Limit - 1),
+		MaxRate:  throttled.PerDuration(int(policy.Window.Refill), policy.Window.RealLength()),
+		MaxBurst: int(policy.Limit - 1),
 	})
 	return gcra{gcraRateLimiterCtx}, err
 }

@@ -34,16 +34,20 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-gin-redis", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request on Redis",
-		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: single, Foreign: true,
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact,
+		Serves: single, Foreign: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		client, _ := strategies.Redis(env).(*redis.Client)
-		return ginLimiter{gin.RedisStore(&gin.RedisOptions{Rate: policy.Window.RealLength(), Limit: uint(policy.Limit), RedisClient: client})}, nil
+		return ginLimiter{gin.RedisStore(&gin.RedisOptions{Rate: policy.Window.RealLength(), Limit: uint(policy.Limit),
+			RedisClient: client})}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-gin-memory", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request in memory",
-		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single,
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
-		return ginLimiter{gin.InMemoryStore(&gin.InMemoryOptions{Rate: policy.Window.RealLength(), Limit: uint(policy.Limit)})}, nil
+		return ginLimiter{gin.InMemoryStore(&gin.InMemoryOptions{Rate: policy.Window.RealLength(),
+			Limit: uint(policy.Limit)})}, nil
 	})
 }
 

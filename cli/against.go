@@ -76,7 +76,8 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 		return s.Wrong("against", errors.New("give it as a flag: each side is given the same file"))
 	}
 	if s.History != "" {
-		return s.Wrong("history", errors.New("the rounds of two programs have no place of their own in it: leave it out with --against"))
+		return s.Wrong("history", errors.New("the rounds of two programs have no place of their own in it: leave it out "+
+			"with --against"))
 	}
 	dir, err := session.FreeDir(s)
 	if err != nil {
@@ -107,8 +108,9 @@ func (a *against) compare(rounds int, names []string) error {
 	comparison, err := compare.Staged(compare.Options{Paired: true, Gates: a.Gates}, rounds, a.looks, names, a.measure)
 	if err == nil && a.rateless != nil {
 		rate, _ := measure.CommonRate(slices.Concat(a.files[1][0].Runs, a.files[1][1].Runs), a.rateless)
-		comparison.Notes = append(comparison.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
-			"give both one, e.g. --rate %g, which run would choose by these figures", rate))
+		comparison.Notes = append(comparison.Notes,
+			fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
+				"give both one, e.g. --rate %g, which run would choose by these figures", rate))
 	}
 	if err == nil {
 		err = a.keep(comparison)
@@ -117,12 +119,13 @@ func (a *against) compare(rounds int, names []string) error {
 		return fail(ExitFailed, err)
 	}
 	err = showComparison(a.cmd, a.format(), comparison)
-	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName,
+		strings.Join(sides[:], ", "))
 	return err
 }
 
-// format is how the comparison is shown: as text if nothing else is asked for, and in a job of GitHub Actions as its annotations,
-// with the table in the job's summary.
+// format is how the comparison is shown: as text if nothing else is asked for, and in a job of GitHub Actions as its
+// annotations, with the table in the job's summary.
 func (a *against) format() string {
 	switch {
 	case a.JSON:
@@ -143,7 +146,8 @@ func (a *against) keep(comparison *compare.Comparison) error {
 			}
 			file.Pairing = fmt.Sprintf("%s, stage %d", now, stage)
 			dir := stageDir(a.dir, sides[i], stage)
-			if err := errors.Join(os.MkdirAll(dir, 0o755), codec.Write(filepath.Join(dir, render.ResultsName), *file)); err != nil {
+			if err := errors.Join(os.MkdirAll(dir, 0o755),
+				codec.Write(filepath.Join(dir, render.ResultsName), *file)); err != nil {
 				return err
 			}
 		}
@@ -199,8 +203,8 @@ func (a *against) measure(stage, from, to int, names []string) (out [2]compare.S
 	return out, nil
 }
 
-// order is random in each first of two rounds, and the other one in the second: neither side gains by its place, or by a
-// machine that gets slower.
+// order is random in each first of two rounds, and the other one in the second: neither side gains by its place, or by
+// a machine that gets slower.
 func (a *against) order(stage, round int) []int {
 	first := int((seeds.Stream(a.Seed, seeds.Sides, uint64(stage), uint64(round-1)/2) + uint64(round)) & 1)
 	return []int{first, 1 - first}

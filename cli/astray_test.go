@@ -22,7 +22,8 @@ func patiently(t *testing.T, dir string, prepare func(), args ...string) (outcom
 	for patience := 50 * time.Millisecond; ; patience *= 2 {
 		prepare()
 		out := dir + "-" + patience.String()
-		o := call(t.Context(), append(args, "honest:color=blue", "honest", "--decision-timeout", patience.String(), "--out", out)...)
+		o := call(t.Context(), append(args, "honest:color=blue", "honest", "--decision-timeout", patience.String(), "--out",
+			out)...)
 		if patience > time.Minute || !lateIn(out) {
 			return o, out
 		}
@@ -68,7 +69,8 @@ func TestAstray(t *testing.T) {
 		} {
 			o, dir := patiently(t, c.name+"-"+mode, func() {}, append([]string{mode}, args...)...)
 			last := o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:]
-			if o.code != ExitFailed || !strings.Contains(last, "honest:color=blue") || strings.Contains(o.stdout+o.stderr, "goroutine ") {
+			if o.code != ExitFailed || !strings.Contains(last, "honest:color=blue") ||
+				strings.Contains(o.stdout+o.stderr, "goroutine ") {
 				t.Errorf("%s %s: exit %d, %s%s", mode, c.name, o.code, o.stdout, o.stderr)
 			}
 			if mode != "explore" && (!strings.Contains(last, c.code) || !strings.Contains(o.stdout, "INVALID  "+c.code)) {
@@ -99,7 +101,8 @@ func TestAstrayAmidASearch(t *testing.T) {
 		}
 	})
 	o, dir := patiently(t, "out", func() { n.Store(0) }, "explore")
-	if o.code != ExitFailed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") || !strings.Contains(o.stdout, "\nhonest, ") {
+	if o.code != ExitFailed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") ||
+		!strings.Contains(o.stdout, "\nhonest, ") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	x, err := codec.ReadExploration(filepath.Join(dir, render.ExplorationName))

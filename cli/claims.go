@@ -69,8 +69,10 @@ type claimsSettings struct {
 }
 
 func claimsCommand() *cobra.Command {
-	s := &claimsSettings{pass: pass{Settings: group.New(group.Claims), name: "claims", html: html.WriteClaims, text: tables.Claims,
-		markdown: tables.ClaimsMarkdown, gates: [...]string{"claim that is a gate does not hold", "claims that are gates do not hold"}}}
+	s := &claimsSettings{pass: pass{Settings: group.New(group.Claims), name: "claims", html: html.WriteClaims,
+		text:     tables.Claims,
+		markdown: tables.ClaimsMarkdown,
+		gates:    [...]string{"claim that is a gate does not hold", "claims that are gates do not hold"}}}
 	s.files = s.read
 	cmd := described("claims", &cobra.Command{RunE: s.run})
 	s.Register(cmd, []settings.Setting{
@@ -110,7 +112,8 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 	if s.from != "" {
 		p.Earlier, err = s.earlier()
 		if err != nil {
-			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that %s has written", format.OneLine(s.from), s.name))
+			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that %s has written", format.OneLine(s.from),
+				s.name))
 		}
 		p.Full = p.Earlier.Full
 	}
@@ -185,7 +188,8 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 		if ended := n - max(0, s.parallel-1); 4*ended >= of {
 			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left, format.Command(args))
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left,
+			format.Command(args))
 	}
 	p.Failed = func(why string) { fmt.Fprintf(cmd.ErrOrStderr(), "failed, and is made again alone: %s\n", why) }
 	p.Run = func(ctx context.Context, args []string) (int, string) {
@@ -209,7 +213,8 @@ func (s *pass) show(cmd *cobra.Command, p *claims.Pass, report *claims.Report) e
 		}
 	}
 	if s.from == "" && wrong == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "\nwritten to %s: %[2]s.json, %[2]s.html and %[2]s.txt, and a directory for each run\n", p.Dir, s.name)
+		fmt.Fprintf(cmd.ErrOrStderr(),
+			"\nwritten to %s: %[2]s.json, %[2]s.html and %[2]s.txt, and a directory for each run\n", p.Dir, s.name)
 	}
 	return errors.Join(wrong, s.print(cmd, report, record.Bytes(), markdown.Bytes()))
 }

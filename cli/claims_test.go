@@ -50,9 +50,11 @@ func TestClaims(t *testing.T) {
 	if o.code != ExitGate {
 		t.Fatalf("exit %d\n%s", o.code, o.transcript())
 	}
-	for _, want := range []string{"C1     holds", "C2     refuted", "C3     undecided", "C4     not measurable here", "a price is no figure",
+	for _, want := range []string{"C1     holds", "C2     refuted", "C3     undecided", "C4     not measurable here",
+		"a price is no figure",
 		`] quotabench sim honest liar --instances 1 --policy '10 requests per fixed 1m'`, // to be typed again
-		"quotabench sim nobody: quotabench: unknown strategy", "gate: Ours C2: refuted", "4 claims: 1 holds, 1 refuted, 1 undecided, 1 not measurable here. 2 runs"} {
+		"quotabench sim nobody: quotabench: unknown strategy", "gate: Ours C2: refuted",
+		"4 claims: 1 holds, 1 refuted, 1 undecided, 1 not measurable here. 2 runs"} {
 		if !strings.Contains(strings.Join(strings.Fields(o.transcript()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("it does not say %q:\n%s", want, o.transcript())
 		}
@@ -65,7 +67,8 @@ func TestClaims(t *testing.T) {
 	vectorsAlone(t, filepath.Join(out, "both"))
 	// The same verdicts come from the records, without a run; those of one claim alone, too.
 	again := call(context.Background(), "claims", file, "--from", out, "--id", "C1", "--format", "github")
-	if page, err := os.ReadFile(summary); again.code != ExitOK || err != nil || !strings.Contains(string(page), "| C1 | holds |") {
+	if page, err := os.ReadFile(summary); again.code != ExitOK || err != nil ||
+		!strings.Contains(string(page), "| C1 | holds |") {
 		t.Errorf("exit %d, %v\n%s\n%s", again.code, err, again.transcript(), page)
 	}
 	for args, want := range map[string]string{
@@ -75,7 +78,8 @@ func TestClaims(t *testing.T) {
 		"--out " + out + " " + file:     "already holds",
 		filepath.Join(dir, "none.yaml"): "none.yaml",
 	} {
-		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage || !strings.Contains(o.transcript(), want) {
+		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage ||
+			!strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
 		}
 	}
@@ -88,8 +92,11 @@ func TestPasswordsOfFiles(t *testing.T) {
 		name, text string
 		args       []string
 	}{
-		{"claims", "record: Ours\nruns: {a: run honest --quick --redis " + server + "}\nclaims: [{id: C1, says: It holds., holds: 'a.leak == 0'}]\n", nil},
-		{"faults", "settings: --redis " + server + "\nquick: --rounds 1\nfull: --rounds 1\npolicies: [10 requests per fixed 1h]\nfaults: [{name: none, says: Nothing.}]\n",
+		{"claims", "record: Ours\nruns: {a: run honest --quick --redis " + server +
+			"}\nclaims: [{id: C1, says: It holds., holds: 'a.leak == 0'}]\n", nil},
+		{"faults", "settings: --redis " + server +
+			"\nquick: --rounds 1\nfull: --rounds 1\npolicies: [10 requests per fixed 1h]\nfaults: [{name: none, says: " +
+			"Nothing.}]\n",
 			[]string{"honest", "--list"}},
 	} {
 		dir := t.TempDir()
@@ -124,12 +131,14 @@ func TestPasswordsOfFiles(t *testing.T) {
 
 // TestReportOfAFullDisk: a report whose files cannot be written is shown all the same.
 func TestReportOfAFullDisk(t *testing.T) {
-	s := &pass{Settings: group.New(group.Claims), name: "claims", text: tables.Claims, html: html.WriteClaims, markdown: tables.ClaimsMarkdown}
+	s := &pass{Settings: group.New(group.Claims), name: "claims", text: tables.Claims, html: html.WriteClaims,
+		markdown: tables.ClaimsMarkdown}
 	var out, errs bytes.Buffer
 	cmd := &cobra.Command{}
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
-	r := &claims.Report{Claims: []claims.Judgement{{ID: "C1", Record: "Ours", Verdict: claims.Holds, Says: "The limit holds."}}}
+	r := &claims.Report{Claims: []claims.Judgement{{ID: "C1", Record: "Ours", Verdict: claims.Holds,
+		Says: "The limit holds."}}}
 	err := s.show(cmd, &claims.Pass{Dir: filepath.Join(t.TempDir(), "gone")}, r)
 	if err == nil || !strings.Contains(out.String(), "The limit holds.") || errs.Len() > 0 {
 		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
@@ -143,22 +152,26 @@ func TestGatesOfAnInterruptedPass(t *testing.T) {
 		{ID: "C2", Gate: true, Verdict: claims.Refuted}}}
 	var errs bytes.Buffer
 	var e *exit.Error
-	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitInterrupted || strings.Contains(errs.String(), "C1") ||
+	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitInterrupted ||
+		strings.Contains(errs.String(), "C1") ||
 		!strings.Contains(errs.String(), "C2") {
 		t.Errorf("%v, %q", err, errs.String())
 	}
 	r.Interrupted = false
 	errs.Reset()
-	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitGate || e.Error() != "2 claims do not hold" || !strings.Contains(errs.String(), "C1") {
+	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitGate || e.Error() != "2 claims do not hold" ||
+		!strings.Contains(errs.String(), "C1") {
 		t.Errorf("%v, %q", err, errs.String())
 	}
 }
 
 // TestDeepClaims: a parser takes memory by the square of the depth, so a file that is too deep does not get there.
 func TestDeepClaims(t *testing.T) {
-	newPlace(t, map[string]string{"deep.yaml": "record: Ours\nclaims:\n" + strings.Repeat("- ", settings.MaxDepth+1) + "x\n"})
+	newPlace(t, map[string]string{"deep.yaml": "record: Ours\nclaims:\n" + strings.Repeat("- ", settings.MaxDepth+1) +
+		"x\n"})
 	for _, args := range [][]string{{"claims", "deep.yaml"}, {"faults", "--list", "deep.yaml"}} {
-		if o := call(t.Context(), args...); o.code != ExitUsage || !strings.Contains(o.stderr, "deep.yaml:3: it is nested deeper than") {
+		if o := call(t.Context(), args...); o.code != ExitUsage ||
+			!strings.Contains(o.stderr, "deep.yaml:3: it is nested deeper than") {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
 	}
@@ -178,7 +191,8 @@ func vectorsAlone(t *testing.T, dir string) {
 func TestNoBitmaps(t *testing.T) {
 	newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "1")
-	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--requests", "100", "--out", "out"); o.code == ExitUsage {
+	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--requests", "100", "--out",
+		"out"); o.code == ExitUsage {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	vectorsAlone(t, "out")
@@ -191,21 +205,25 @@ func TestNoBitmaps(t *testing.T) {
 // TestCloseGates: a gate that holds passes although it is close, and says so; one that is undecided fails.
 func TestCloseGates(t *testing.T) {
 	r := &claims.Report{Claims: []claims.Judgement{
-		{Record: "R", ID: "C1", Verdict: claims.Holds, Close: true, Gate: true}, {Record: "R", ID: "C2", Verdict: claims.Holds, Gate: true},
+		{Record: "R", ID: "C1", Verdict: claims.Holds, Close: true, Gate: true},
+		{Record: "R", ID: "C2", Verdict: claims.Holds, Gate: true},
 		{Record: "R", ID: "C3", Verdict: claims.Undecided, Close: true},
 	}}
 	var errs, github, text, markdown bytes.Buffer
 	if err := new(pass).failed(&errs, r); err != nil || errs.String() != "gate: R C1: holds, close\n" {
 		t.Errorf("%v, %q", err, errs.String())
 	}
-	if err := errors.Join(tables.ClaimsAnnotations(&github, r), tables.Claims(&text, layout.Page{}, r), tables.ClaimsMarkdown(&markdown, r)); err != nil {
+	if err := errors.Join(tables.ClaimsAnnotations(&github, r), tables.Claims(&text, layout.Page{}, r),
+		tables.ClaimsMarkdown(&markdown, r)); err != nil {
 		t.Fatal(err)
 	}
-	if want := "::warning title=quotabench::R C1: holds, close\n::notice title="; !strings.HasPrefix(github.String(), want) {
+	if want := "::warning title=quotabench::R C1: holds, close\n::notice title="; !strings.HasPrefix(github.String(),
+		want) {
 		t.Errorf("annotations %q, want %q", github.String(), want)
 	}
 	for _, out := range []string{text.String(), markdown.String()} {
-		if strings.Count(out, "holds, close") != 1 || !strings.Contains(out, "undecided, close") || !strings.Contains(out, "2 close: another pass may decide otherwise.") {
+		if strings.Count(out, "holds, close") != 1 || !strings.Contains(out, "undecided, close") ||
+			!strings.Contains(out, "2 close: another pass may decide otherwise.") {
 			t.Errorf("it says\n%s", out)
 		}
 	}
@@ -226,7 +244,8 @@ func TestLargeReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitGate || !strings.Contains(o.transcript(), "the earlier pass did not make its run") {
+	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitGate ||
+		!strings.Contains(o.transcript(), "the earlier pass did not make its run") {
 		t.Errorf("exit %d: %s", o.code, o.transcript())
 	}
 }

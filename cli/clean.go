@@ -125,7 +125,8 @@ func heldLines(page layout.Page, all []held) []string {
 		return []string{"runs have left nothing"}
 	}
 	grid := layout.Grid{Columns: []layout.Column{
-		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true},
+		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"},
+		{Title: "state", Left: true},
 		{Title: "whose", Left: true, Flexible: true},
 	}}
 	for _, held := range all {
@@ -179,7 +180,8 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		removed = append(removed, format.Plural(int64(gone), "directory", "directories"))
 	}
 	if gone < len(dirs) {
-		errs = append(errs, fmt.Errorf("%s could not be removed", format.Plural(int64(len(dirs)-gone), "directory", "directories")))
+		errs = append(errs, fmt.Errorf("%s could not be removed",
+			format.Plural(int64(len(dirs)-gone), "directory", "directories")))
 	}
 	if removed == nil {
 		removed = []string{"nothing"}

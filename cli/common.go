@@ -30,7 +30,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// given refuses an empty argument, e.g. of a variable that is not set: it would stand for the current directory, or for everything.
+// given refuses an empty argument, e.g. of a variable that is not set: it would stand for the current directory, or for
+// everything.
 func given(further cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if i := slices.Index(args, ""); i >= 0 {

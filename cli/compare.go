@@ -56,7 +56,9 @@ func compareCommand() *cobra.Command {
 	cmd := described("compare", &cobra.Command{
 		Args: needs(2, 2, "compare needs two records, first the base and then the head, and got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			comparison, err := workedOut(cmd, s.Settings, nil, func() (*compare.Comparison, error) { return s.compare(args[0], args[1]) })
+			comparison, err := workedOut(cmd, s.Settings, nil, func() (*compare.Comparison, error) {
+				return s.compare(args[0], args[1])
+			})
 			if err != nil {
 				return err
 			}
@@ -73,7 +75,8 @@ func compareCommand() *cobra.Command {
 
 // compare reads both records and compares them.
 func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
-	options := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings), Strict: s.strict}
+	options := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings),
+		Strict: s.strict}
 	for _, text := range options.Timings {
 		if !slices.Contains(compare.Timings(), text) {
 			return nil, s.Wrong("timing", quota.Unknown("timing", text, compare.Timings(), ""))

@@ -15,7 +15,8 @@ import (
 func simulations(t *testing.T, change func(*results.File)) {
 	t.Helper()
 	for _, dir := range []string{"base", "head"} {
-		if o := call(t.Context(), "sim", "honest", "liar", "--requests", "300", "--out", dir); o.code != ExitGate { // liar lies
+		// liar lies
+		if o := call(t.Context(), "sim", "honest", "liar", "--requests", "300", "--out", dir); o.code != ExitGate {
 			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
 	}
@@ -107,7 +108,8 @@ func TestGates(t *testing.T) {
 		{ExitOK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak=none"}},
 		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak > 0"}},
 		{ExitUsage, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "p99<=1ms"}},
-		{ExitGate, []string{"sim", "liar", "--requests", "200", "--require", "leak-worst<=3", "--require", "false-rejects=none"}},
+		{ExitGate, []string{"sim", "liar", "--requests", "200", "--require", "leak-worst<=3", "--require",
+			"false-rejects=none"}},
 		{ExitUsage, []string{"run", "honest", "--require", "leek<=1"}},
 		{ExitUsage, []string{"explore", "honest", "--require", "leek=none"}},
 		{ExitUsage, []string{"explore", "honest", "--property", "drift", "--require", "leak=none"}},

@@ -62,33 +62,45 @@ func TestCompletion(t *testing.T) {
 		{[]string{""}, all, noFilesOnly},
 		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
-		{[]string{"help", ""}, slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "help" }), noFilesOnly},
+		{[]string{"help", ""}, slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			return name == "help"
+		}), noFilesOnly},
 		{[]string{"run", ""}, []string{"core", "all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
-		{[]string{"run", "--workload", "steady:"}, []string{"steady:subjects=", "steady:popularity=", "steady:cost=", "steady:fill=", "steady:over-quota="}, noSpace},
-		{[]string{"sim", "--workload", "steady:subjects=5,popularity="}, []string{"steady:subjects=5,popularity=single", "steady:subjects=5,popularity=uniform", "steady:subjects=5,popularity=zipf", "steady:subjects=5,popularity=hot:"}, noSpace},
+		{[]string{"run", "--workload", "steady:"},
+			[]string{"steady:subjects=", "steady:popularity=", "steady:cost=", "steady:fill=", "steady:over-quota="}, noSpace},
+		{[]string{"sim", "--workload", "steady:subjects=5,popularity="},
+			[]string{"steady:subjects=5,popularity=single", "steady:subjects=5,popularity=uniform",
+				"steady:subjects=5,popularity=zipf", "steady:subjects=5,popularity=hot:"}, noSpace},
 		{[]string{"run", "--workload", "nonsense:"}, nil, noFilesOnly},
 		{[]string{"run", "--loop", ""}, []string{"both", "closed", "open"}, noFilesOnly},
 		{[]string{"sim", "--loop", "open:"}, []string{"open:arrivals="}, noSpace},
 		{[]string{"run", "--loop", "open:arrivals="}, []string{"open:arrivals=poisson", "open:arrivals=constant"}, noSpace},
 		{[]string{"run", "--client", "plain,"}, []string{"plain,plain", "plain,autopipeline"}, noSpace},
-		{[]string{"run", "--client", "plain:pool=8,"}, []string{"plain:pool=8,pool=", "plain:pool=8,retries=", "plain:pool=8,cold="}, noSpace},
+		{[]string{"run", "--client", "plain:pool=8,"},
+			[]string{"plain:pool=8,pool=", "plain:pool=8,retries=", "plain:pool=8,cold="}, noSpace},
 		{[]string{"sim", "--client", "plain:"}, []string{"plain:cold="}, noSpace},
 		{[]string{"run", "--redis", ""}, []string{
-			"auto", "process", "container", "container:image=redis:8", "embedded", "process:replicas=1", "process:cluster=3", "process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://", "sentinel:redis://",
+			"auto", "process", "container", "container:image=redis:8", "embedded", "process:replicas=1", "process:cluster=3",
+			"process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://",
+			"sentinel:redis://",
 		}, noSpace},
-		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "process:connections=40", "container", "container:image=postgres:18", "embedded", "postgres://"}, noSpace},
+		{[]string{"run", "--postgres", ""},
+			[]string{"auto", "process", "process:connections=40", "container", "container:image=postgres:18", "embedded",
+				"postgres://"}, noSpace},
 		{[]string{"run", "--trace", ""}, nil, filesToo},
 		{[]string{"run", "--out", ""}, nil, filesToo},
 		{[]string{"run", "--config", ""}, nil, filesToo},
-		{[]string{"run", "liar,"}, []string{"liar,core", "liar,all", "liar,broken", "liar,honest", "liar,liar", "liar,monthly", "liar,sql-only"}, noSpace},
+		{[]string{"run", "liar,"}, []string{"liar,core", "liar,all", "liar,broken", "liar,honest", "liar,liar",
+			"liar,monthly", "liar,sql-only"}, noSpace},
 		{[]string{"run", "honest:"}, []string{"honest:color=", "honest:depth="}, noSpace},
 		{[]string{"run", "liar,honest:"}, []string{"liar,honest:color=", "liar,honest:depth="}, noSpace},
 		{[]string{"run", "honest:color="}, []string{"honest:color=red", "honest:color=blue"}, noSpace},
 		{[]string{"run", "honest:depth="}, []string{"honest:depth=3"}, noSpace},
 		{[]string{"run", "liar,honest:color=red,dep"}, []string{"liar,honest:color=red,depth="}, noSpace},
-		{[]string{"run", "honest:color=red,depth=3,color="}, []string{"honest:color=red,depth=3,color=red", "honest:color=red,depth=3,color=blue"}, noSpace},
+		{[]string{"run", "honest:color=red,depth=3,color="},
+			[]string{"honest:color=red,depth=3,color=red", "honest:color=red,depth=3,color=blue"}, noSpace},
 		{[]string{"run", "nonsense:"}, nil, noFilesOnly},
 	} {
 		got, directive := completions(t, x.args...)
@@ -105,7 +117,8 @@ func TestEveryTextFlagCompletes(t *testing.T) {
 	files := []string{"trace", "out", "history", "against"}
 	s, _ := newRun()
 	for _, x := range s.All() {
-		if x.Value.Type() == "string" && x.Complete == nil && !strings.Contains(x.Value.Wants(), " or ") && !x.FlagOnly && !slices.Contains(files, x.Name) {
+		if x.Value.Type() == "string" && x.Complete == nil && !strings.Contains(x.Value.Wants(), " or ") && !x.FlagOnly &&
+			!slices.Contains(files, x.Name) {
 			t.Errorf("--%s offers the names of files", x.Name)
 		}
 	}

@@ -79,11 +79,14 @@ func TestConfigErrors(t *testing.T) {
 		}
 		o := call(t.Context(), "run", "--config", "bad.yaml")
 		requireUsageError(t, o)
-		if line, _, _ := strings.Cut(strings.TrimPrefix(o.stderr, "quotabench: bad.yaml:"), ":"); strings.HasPrefix(o.stderr, "quotabench: bad.yaml:") &&
+		if line, _, _ := strings.Cut(strings.TrimPrefix(o.stderr, "quotabench: bad.yaml:"), ":"); strings.HasPrefix(o.stderr,
+			"quotabench: bad.yaml:") &&
 			(line == "0" || strings.Trim(line, "0123456789") != "") {
 			t.Errorf("%q: no line in %s", config, o.stderr)
 		}
-		text.WriteString("bad.yaml\n  " + strings.ReplaceAll(strings.TrimSuffix(strings.ToValidUTF8(config, "?"), "\n"), "\n", "\n  ") + "\n" + o.stderr + "\n")
+		text.WriteString("bad.yaml\n  " +
+			strings.ReplaceAll(strings.TrimSuffix(strings.ToValidUTF8(config, "?"), "\n"), "\n", "\n  ") + "\n" + o.stderr +
+			"\n")
 	}
 	golden(t, "config-errors", text.String())
 	p.requireUntouched()
@@ -96,7 +99,8 @@ func TestConfigErrorsUnderFlags(t *testing.T) {
 }
 
 func TestConfigWithoutSettings(t *testing.T) {
-	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "", "nulls.yaml": "trace: null\nout: ~\nlimit:\n"})
+	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "",
+		"nulls.yaml": "trace: null\nout: ~\nlimit:\n"})
 	_, want := planned(t)
 	for _, file := range []string{"comments.yaml", "empty.yaml", "nulls.yaml"} {
 		if _, got := planned(t, "--config", file); !reflect.DeepEqual(got, want) {
@@ -109,7 +113,8 @@ func TestConfigWithoutSettings(t *testing.T) {
 func TestErrorsOfFlagsAndFilesAreTheSame(t *testing.T) {
 	newPlace(t, nil)
 	for name, v := range map[string]string{
-		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0", "loop": "open:arrivals=bursts",
+		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "budget": "0",
+		"loop":   "open:arrivals=bursts",
 		"policy": "nonsense", "workload": "steady:fill=1.5", "trouble": "nonsense", "trace": "missing.log",
 	} {
 		if err := os.WriteFile("bad.yaml", []byte("# bad\n"+name+": "+v+"\n"), 0o644); err != nil {

@@ -56,21 +56,33 @@ var roundTrips = [][]string{
 	{},
 	{"--quick"}, {"--budget", "90s"},
 	{"honest:color=blue,depth=4,liar", "honest", "--policy", "user-links", "--limit", "7"},
-	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"}, {"--workload", "steady", "--loop", "closed"},
-	{"--workload", "steady:subjects=77,popularity=zipf:0.9,over-quota=0,fill=0.25", "--rate", "1234.5", "--loop", "open:arrivals=constant"},
-	{"--workload", "hot-key:cost=2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
-	{"--workload", "hot-key:cost=uniform:1-3", "--duration", "1m30s", "--client", "plain:pool=4,retries=2", "--trouble", "redis:away@0.3-0.6", "--trouble", "postgres:away@0.5-0.7"},
+	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"},
+	{"--workload", "steady", "--loop", "closed"},
+	{"--workload", "steady:subjects=77,popularity=zipf:0.9,over-quota=0,fill=0.25", "--rate", "1234.5", "--loop",
+		"open:arrivals=constant"},
+	{"--workload", "hot-key:cost=2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed",
+		"18446744073709551615"},
+	{"--workload", "hot-key:cost=uniform:1-3", "--duration", "1m30s", "--client", "plain:pool=4,retries=2", "--trouble",
+		"redis:away@0.3-0.6", "--trouble", "postgres:away@0.5-0.7"},
 	{"--trace", "a trace: with #.csv", "--workload", "trace:speed=2.5", "--policy", "contact-form"},
-	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--client", "plain:cold"}, {"--client", "plain:retries=1,cold,autopipeline"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--trouble", "callers:killed=0.01,after=2"},
-	{"--trouble", "keys/quota:*:add=100@0.5", "--trouble", "keys/*:add=-1@0.25", "--trouble", "redis:latency=2ms,jitter=1ms", "--trouble", "redis/1:cut@0.25-0.5"},
-	{"--trouble", "limit:is=40@0.25", "--trouble", "instance/1:paused=300ms@0.25"}, {"--trouble", "instance/1:clock=-2s@0.5"},
-	{"--workload", "uploads:fail-share=0.2,abandon-share=0,misjudged-share=0.1,settle=5ms,hold=0s", "--policy", "tenant-uploads", "--life", "20m", "--history", "kept"},
+	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--client", "plain:cold"},
+	{"--client", "plain:retries=1,cold,autopipeline"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"},
+	{"--verbose"}, {"--quiet"}, {"--json"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"},
+	{"--trouble", "callers:killed=0.01,after=2"},
+	{"--trouble", "keys/quota:*:add=100@0.5", "--trouble", "keys/*:add=-1@0.25", "--trouble",
+		"redis:latency=2ms,jitter=1ms", "--trouble", "redis/1:cut@0.25-0.5"},
+	{"--trouble", "limit:is=40@0.25", "--trouble", "instance/1:paused=300ms@0.25"},
+	{"--trouble", "instance/1:clock=-2s@0.5"},
+	{"--workload", "uploads:fail-share=0.2,abandon-share=0,misjudged-share=0.1,settle=5ms,hold=0s", "--policy",
+		"tenant-uploads", "--life", "20m", "--history", "kept"},
 	{"honest", "--require", "leak<=0", "--require", "p99/reference <= 1.2", "--undecided", "pass", "--against", "./other"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container:image=redis:8", "--postgres", "container:image=postgres:18", "--out", "012"},
-	{"honest", "--param", "workers=1..4x2", "--until", "leak=0"}, {"honest", "--until", "p99<5ms"}, {"--survive", "outage,clock"}, {"honest", "--param", "rate=100,200", "--param", "instances=1,2"},
+	{"honest", "--param", "workers=1..4x2", "--until", "leak=0"}, {"honest", "--until", "p99<5ms"},
+	{"--survive", "outage,clock"}, {"honest", "--param", "rate=100,200", "--param", "instances=1,2"},
 	{"--route-policy", "60 calls per fixed 1m"},
-	{"--store", "nginx=process", "--store", "haproxy=process", "--store", "service=http://h:8080/check?user={subject}#: x"},
+	{"--store", "nginx=process", "--store", "haproxy=process", "--store",
+		"service=http://h:8080/check?user={subject}#: x"},
 	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
 
@@ -116,7 +128,8 @@ func TestPrintConfig(t *testing.T) {
 		{"--print-config"},
 		{"--print-config", "--quick", "--trace", "t.csv", "honest:color=blue,liar", "honest"},
 		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--workload", "trace:fill=0.1",
-			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
+			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres",
+			"postgres://host/db?user=u&password=secret&sslmode=require",
 			"--store", "redis.2=redis://user:p@ss@host", "--trouble", "redis:away@0.25-0.5", "--duration", "10s"},
 	} {
 		o := call(t.Context(), append([]string{"run"}, args...)...)
@@ -142,7 +155,8 @@ store: ["redis.2=redis://user:***@host"]
 	if s.Named[0] != "redis.2=redis://user@host" {
 		t.Errorf("store %q", s.Named)
 	}
-	if *s.From["redis"] != "redis://user@host:6379/2" || *s.From["postgres"] != "postgres://host/db?user=u&sslmode=require" {
+	if *s.From["redis"] != "redis://user@host:6379/2" ||
+		*s.From["postgres"] != "postgres://host/db?user=u&sslmode=require" {
 		t.Errorf("redis %q, postgres %q", *s.From["redis"], *s.From["postgres"])
 	}
 }
@@ -162,14 +176,16 @@ trouble: redis:away@0.1-0.2
 		ok   func(s *group.Settings, c c) bool
 	}{
 		{[]string{"--config", "run.yaml"}, func(s *group.Settings, c c) bool {
-			return s.Workload == "steady:fill=0.5" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Trouble) == 1 && c.Stream.Options["fill"] == "0.5"
+			return s.Workload == "steady:fill=0.5" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 &&
+				len(c.Trouble) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
 		{[]string{"--config", "run.yaml", "--workers", "3", "honest"}, func(_ *group.Settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1
 		}},
-		{[]string{"--trouble", "postgres:away@0.1-0.2", "--trouble", "postgres:away@0.3-0.4", "--config", "run.yaml"}, func(_ *group.Settings, c c) bool {
-			return len(c.Trouble) == 2 && c.Trouble[1].Where.Name == "postgres"
-		}},
+		{[]string{"--trouble", "postgres:away@0.1-0.2", "--trouble", "postgres:away@0.3-0.4", "--config", "run.yaml"},
+			func(_ *group.Settings, c c) bool {
+				return len(c.Trouble) == 2 && c.Trouble[1].Where.Name == "postgres"
+			}},
 		// --quick stands for two flags, which win as it does; what was given as a
 		// flag stays.
 		{[]string{"--config", "run.yaml", "--quick"}, func(_ *group.Settings, c c) bool {
@@ -220,7 +236,8 @@ func TestSections(t *testing.T) {
 			show = "--json"
 		}
 		o := call(t.Context(), c.command, show, "--config", "bad.yaml")
-		if wrong := strings.HasPrefix(c.want, "bad"); wrong != (o.code == ExitUsage) || !strings.Contains(o.stdout+o.stderr, c.want) {
+		if wrong := strings.HasPrefix(c.want, "bad"); wrong != (o.code == ExitUsage) ||
+			!strings.Contains(o.stdout+o.stderr, c.want) {
 			t.Errorf("%s of\n%s\nexit %d, no %q in %s%s", c.command, c.file, o.code, c.want, o.stdout, o.stderr)
 		}
 	}

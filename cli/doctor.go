@@ -66,7 +66,8 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// programLines say which programs of others are here: those of stores, and the library that stops the clocks of services.
+// programLines say which programs of others are here: those of stores, and the library that stops the clocks of
+// services.
 func programLines(ctx context.Context) []checkup {
 	var lines []checkup
 	faketime := programs.Named("faketime")
@@ -134,7 +135,8 @@ const enoughCPUs = 4
 
 func processors() checkup {
 	n := runtime.NumCPU()
-	c := checkup{Name: "processors", State: stateOK, Detail: strconv.Itoa(n), Figures: map[string]float64{"count": float64(n)}}
+	c := checkup{Name: "processors", State: stateOK, Detail: strconv.Itoa(n),
+		Figures: map[string]float64{"count": float64(n)}}
 	if text := machine.CPUModel(); text != "" {
 		c.Detail += " x " + text
 	}

@@ -36,7 +36,8 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%q is not aligned", line)
 		}
 	}
-	for _, name := range []string{"Redis", "PostgreSQL", "libfaketime", "container engine", "processors", "timer", "steal"} {
+	for _, name := range []string{"Redis", "PostgreSQL", "libfaketime", "container engine", "processors", "timer",
+		"steal"} {
 		if !seen[name] {
 			t.Errorf("nothing about %s:\n%s", name, o.stdout)
 		}
@@ -78,7 +79,8 @@ func TestSteal(t *testing.T) {
 		detail string
 		advice bool
 	}{
-		{machine.CPUTime{Stolen: 100.01, Total: 1000}, stateNote, "10.00 % of the processor time since the machine started", true},
+		{machine.CPUTime{Stolen: 100.01, Total: 1000}, stateNote, "10.00 % of the processor time since the machine started",
+			true},
 		{machine.CPUTime{Stolen: 5, Total: 1000}, stateOK, "0.50 % of the processor time since the machine started", false},
 		{machine.CPUTime{Total: 1}, stateOK, "0.00 % of the processor time since the machine started", false},
 		{machine.CPUTime{}, stateNote, "this system does not tell", false},

@@ -29,14 +29,17 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 	}
 	// A kind without a flag is as if --store named it, which wins.
 	t.Setenv("QUOTABENCH_SERVICE", "http://u:secret@h/x?user={subject}")
-	for want, args := range map[string][]string{"service=http://u:***@h/x": nil, "service=http://other/": {"--store", "service=http://other/x?user={subject}"}} {
+	for want, args := range map[string][]string{"service=http://u:***@h/x": nil,
+		"service=http://other/": {"--store", "service=http://other/x?user={subject}"}} {
 		o := call(t.Context(), append([]string{"run", "honest", "--print-config"}, args...)...)
-		if o.code != ExitOK || strings.Count(o.stdout, "  - service=") != 1 || !strings.Contains(o.stdout, want) || strings.Contains(o.stdout, "secret") {
+		if o.code != ExitOK || strings.Count(o.stdout, "  - service=") != 1 || !strings.Contains(o.stdout, want) ||
+			strings.Contains(o.stdout, "secret") {
 			t.Errorf("%q: no %q in\n%s%s", args, want, o.stdout, o.stderr)
 		}
 	}
 	t.Setenv("QUOTABENCH_SERVICE", "")
-	if o := call(t.Context(), "doctor"); !strings.Contains(o.stdout, "QUOTABENCH_REDIS=redis://:***@127.0.0.1:1") || strings.Contains(o.stdout, "secret") {
+	if o := call(t.Context(), "doctor"); !strings.Contains(o.stdout, "QUOTABENCH_REDIS=redis://:***@127.0.0.1:1") ||
+		strings.Contains(o.stdout, "secret") {
 		t.Error(o.stdout)
 	}
 	t.Setenv("QUOTABENCH_REDIS", "nonsense")
@@ -50,7 +53,8 @@ func TestJSONIsAll(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, args := range [][]string{
-		{"run", "honest", "--json", "--requests", "200", "--loop", "closed", "--rounds", "1", "--redis", "embedded", "--postgres", "embedded", "--out", "r1"},
+		{"run", "honest", "--json", "--requests", "200", "--loop", "closed", "--rounds", "1", "--redis", "embedded",
+			"--postgres", "embedded", "--out", "r1"},
 		{"sim", "honest", "--json", "--requests", "200", "--out", "s1"},
 		{"explore", "honest", "--json", "--instances", "1"},
 		{"compare", "r1", "r1", "--json"},
@@ -79,10 +83,12 @@ func TestColour(t *testing.T) {
 		t.Setenv("CLICOLOR_FORCE", c.cli)
 		t.Setenv("FORCE_COLOR", c.force)
 		o := call(t.Context(), "explore", "liar", "--property", "leak")
-		if got := strings.Contains(o.stdout, "\x1b[31mLEAK\x1b[0m"); got != c.want || strings.Contains(o.stdout, "\x1b") != c.want {
+		if got := strings.Contains(o.stdout, "\x1b[31mLEAK\x1b[0m"); got != c.want ||
+			strings.Contains(o.stdout, "\x1b") != c.want {
 			t.Errorf("%+v: %q", c, o.stdout)
 		}
-		if got := strings.Contains(o.stderr+call(t.Context(), "list", "x").stderr, "\x1b[31mquotabench:\x1b[0m"); got != c.want {
+		if got := strings.Contains(o.stderr+call(t.Context(), "list", "x").stderr,
+			"\x1b[31mquotabench:\x1b[0m"); got != c.want {
 			t.Errorf("%+v: %q", c, o.stderr)
 		}
 	}

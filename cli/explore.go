@@ -39,9 +39,11 @@ const searchTime = time.Minute
 const mostMemory = 1 << 20
 
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded, OddsRate: frequency.DefaultRate}}
+	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded,
+		OddsRate: frequency.DefaultRate}}
 	s.Asked = explore.Config{
-		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks, Samples: explore.DefaultSamples,
+		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks,
+		Samples: explore.DefaultSamples,
 	}
 	return s
 }
@@ -52,9 +54,12 @@ func (s *exploreSettings) searched() []settings.Setting {
 	faults := format.Strings(explore.Faults())
 	properties := format.Strings(explore.Properties())
 	return []settings.Setting{
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&config.Limit, 1, explore.MaxUnits), Computed: true},
-		{Name: "clients", Common: true, Title: settings.Search, Value: settings.Whole(&config.Clients, 1, explore.MaxClients)},
-		{Name: "script", Common: true, Title: settings.Search, Value: settings.Text(&s.scripts), Complete: cobra.NoFileCompletions},
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&config.Limit, 1, explore.MaxUnits),
+			Computed: true},
+		{Name: "clients", Common: true, Title: settings.Search,
+			Value: settings.Whole(&config.Clients, 1, explore.MaxClients)},
+		{Name: "script", Common: true, Title: settings.Search, Value: settings.Text(&s.scripts),
+			Complete: cobra.NoFileCompletions},
 		{Name: "used", Title: settings.Search, Value: settings.Whole(&config.Used, 0, explore.MaxUnits)},
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions},
 		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults),
@@ -67,25 +72,32 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "property", Common: true, Title: settings.Search, Value: settings.List(&s.properties),
 			Complete: settings.Words(append(properties, "all")...),
 			Doc:      "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
-		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&config.MaxStates, 0, explore.MostStates), Computed: true},
+		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&config.MaxStates, 0, explore.MostStates),
+			Computed: true},
 		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&config.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
-		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, frequency.MinRate, frequency.MaxRate)},
+		{Name: "odds-rate", Title: settings.Search,
+			Value: settings.DecimalOrNone(&s.OddsRate, frequency.MinRate, frequency.MaxRate)},
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&config.First)},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
-		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&config.MaxSchedules, 0, explore.MostSchedules), Computed: true},
+		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&config.MaxSchedules, 0, explore.MostSchedules),
+			Computed: true},
 		{Name: "redis", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},
-		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&config.Service), Complete: cobra.NoFileCompletions},
-		{Name: "request", Title: settings.Stores, Value: settings.Text(&config.Request), Computed: true, Complete: cobra.NoFileCompletions},
+		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&config.Service),
+			Complete: cobra.NoFileCompletions},
+		{Name: "request", Title: settings.Stores, Value: settings.Text(&config.Request), Computed: true,
+			Complete: cobra.NoFileCompletions},
 		{Name: "counter", Title: settings.Stores, Value: settings.Text(&config.Counter), Complete: cobra.NoFileCompletions},
-		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&config.ServiceClock), Complete: cobra.NoFileCompletions},
+		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&config.ServiceClock),
+			Complete: cobra.NoFileCompletions},
 		{Name: "env", Title: settings.Stores, Value: settings.List(&config.Environment), Complete: cobra.NoFileCompletions},
-		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions},
+		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay),
+			Complete: cobra.NoFileCompletions},
 	}
 }
 
@@ -142,7 +154,8 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 		return nil, cfg, s.Wrong("seed", errors.New("searches have no seed 0: give 1 or more"))
 	}
 	if len(s.Strategies) == 0 {
-		return nil, cfg, usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set (see quotabench list strategies)")
+		return nil, cfg, usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set (see quotabench " +
+			"list strategies)")
 	}
 	chosen, err = s.Selections()
 	if err != nil {
@@ -189,7 +202,8 @@ func (s *exploreSettings) checkFull() error {
 		}
 		return nil
 	}
-	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "require", "first"} {
+	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "require",
+		"first"} {
 		if s.Given(name) {
 			return s.Wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 		}

@@ -33,8 +33,10 @@ func TestExploreSQL(t *testing.T) {
 	testenv.Sequential(t)
 	storetest.Postgres(t) // or skip
 	c := storetest.PostgresPool(t).Config().ConnConfig
-	server := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), Path: c.Database}
-	o := call(t.Context(), "explore", "sql-only", "--postgres", testenv.Pick(server.String(), "process"), "--policy", "agent-api")
+	server := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password),
+		Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), Path: c.Database}
+	o := call(t.Context(), "explore", "sql-only", "--postgres", testenv.Pick(server.String(), "process"), "--policy",
+		"agent-api")
 	if o.code != ExitGate || !strings.Contains(o.stdout, "one step per statement on PostgreSQL") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}

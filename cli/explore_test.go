@@ -167,11 +167,13 @@ func TestExploreReplay(t *testing.T) {
 func TestExploreOut(t *testing.T) {
 	p := newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "")
-	o := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--out", "out/new")
+	o := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--out",
+		"out/new")
 	if o.code != ExitGate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
-	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.png", "/out/new/liar-leak.svg", "/out/new/report.html", "/out/new/report.txt"}
+	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.png", "/out/new/liar-leak.svg",
+		"/out/new/report.html", "/out/new/report.txt"}
 	if got := p.files(); !slices.Equal(got, want) {
 		t.Errorf("files %q", got)
 	}
@@ -238,9 +240,11 @@ func TestExploreOnOneInstance(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, c := range []struct{ args, want string }{
-		{"", "2 on 2, 3 on 1"}, {"--faults crash", "2 on 2, 3 on 1"}, {"--clients 4 --asks 0", "4 on 4, 4 on 1"}, {"--instances 2", "2 on 2"},
+		{"", "2 on 2, 3 on 1"}, {"--faults crash", "2 on 2, 3 on 1"}, {"--clients 4 --asks 0", "4 on 4, 4 on 1"},
+		{"--instances 2", "2 on 2"},
 	} {
-		args := append([]string{"explore", "monthly", "--json", "--exit-zero", "--max-states", "50"}, strings.Fields(c.args)...)
+		args := append([]string{"explore", "monthly", "--json", "--exit-zero", "--max-states", "50"},
+			strings.Fields(c.args)...)
 		o := call(t.Context(), args...)
 		var got []string
 		for _, s := range requireExploration(t, []byte(o.stdout)).Searches {
@@ -250,7 +254,8 @@ func TestExploreOnOneInstance(t *testing.T) {
 			t.Errorf("%s: %v, want %s; %s", c.args, got, c.want, o.stderr)
 		}
 	}
-	if o := call(t.Context(), "explore", "monthly", "--json", "--full"); len(requireExploration(t, []byte(o.stdout)).Censuses) != 1 {
+	if o := call(t.Context(), "explore", "monthly", "--json",
+		"--full"); len(requireExploration(t, []byte(o.stdout)).Censuses) != 1 {
 		t.Errorf("--full: %s%s", o.stdout, o.stderr)
 	}
 }
@@ -260,12 +265,14 @@ func TestExploreOnOneInstance(t *testing.T) {
 func TestExploreFirst(t *testing.T) {
 	newPlace(t, nil)
 	for _, parallel := range []string{"1", "3"} {
-		o := call(t.Context(), "explore", "honest", "liar", "honest:color=blue", "--instances", "1", "--property", "leak", "--first", "--parallel", parallel, "--json")
+		o := call(t.Context(), "explore", "honest", "liar", "honest:color=blue", "--instances", "1", "--property", "leak",
+			"--first", "--parallel", parallel, "--json")
 		rec := requireExploration(t, []byte(o.stdout))
 		if len(rec.Searches) != 2 || len(rec.Searches[0].Findings) != 0 || len(rec.Searches[1].Findings) == 0 {
 			t.Fatalf("--parallel %s: %s%s", parallel, o.stdout, o.stderr)
 		}
-		if len(rec.Skipped) != 1 || rec.Skipped[0].Strategy != "honest:color=blue" || !strings.Contains(o.stderr, "1 strategy was not searched") {
+		if len(rec.Skipped) != 1 || rec.Skipped[0].Strategy != "honest:color=blue" ||
+			!strings.Contains(o.stderr, "1 strategy was not searched") {
 			t.Errorf("skipped %+v, stderr %s", rec.Skipped, o.stderr)
 		}
 	}
@@ -274,7 +281,8 @@ func TestExploreFirst(t *testing.T) {
 // What the time is not enough for is claimed of nothing.
 func TestExploreTimeout(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults", "all", "--max-states", "20000000", "--timeout", "2s", "--json")
+	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults",
+		"all", "--max-states", "20000000", "--timeout", "2s", "--json")
 	rec := requireExploration(t, []byte(o.stdout))
 	if o.code != ExitOK || len(rec.Searches) != 2 || rec.Interrupted {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
@@ -290,14 +298,17 @@ func TestExploreTimeout(t *testing.T) {
 // A search that ends before its first schedule finds nothing and passes nothing, whatever gates there are.
 func TestExploreUntried(t *testing.T) {
 	newPlace(t, nil)
-	onTake = func(int64) { time.Sleep(2 * time.Millisecond) } // so that the time is up once the clients have come one after the other
+	// so that the time is up once the clients have come one after the other
+	onTake = func(int64) { time.Sleep(2 * time.Millisecond) }
 	t.Cleanup(func() { onTake = nil })
 	for _, args := range [][]string{{}, {"--exit-zero"}, {"--require", "leak=none"}, {"--full"}} {
 		o := call(t.Context(), append([]string{"explore", "honest", "--timeout", "1ms"}, args...)...)
-		if o.code != ExitFailed || !strings.Contains(o.stderr, "honest: nothing was tried, its time was up before the first schedule: give a longer --timeout") {
+		if o.code != ExitFailed || !strings.Contains(o.stderr,
+			"honest: nothing was tried, its time was up before the first schedule: give a longer --timeout") {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
-		if strings.Contains(o.stdout, "no violation") || strings.Contains(o.stdout, "none found") || !strings.Contains(o.stdout, "tried") {
+		if strings.Contains(o.stdout, "no violation") || strings.Contains(o.stdout, "none found") ||
+			!strings.Contains(o.stdout, "tried") {
 			t.Errorf("%q: claims %s", args, o.stdout)
 		}
 	}
@@ -318,7 +329,8 @@ func TestExploreInterrupted(t *testing.T) {
 			}
 		}
 		t.Cleanup(func() { onTake = nil })
-		args := []string{"explore", "liar", "honest", "--clients", "9", "--limit", "1", "--parallel", "1", "--json", "--out", "out"}
+		args := []string{"explore", "liar", "honest", "--clients", "9", "--limit", "1", "--parallel", "1", "--json", "--out",
+			"out"}
 		if full {
 			args = append(args, "--full")
 		} else {
@@ -336,7 +348,8 @@ func TestExploreInterrupted(t *testing.T) {
 			t.Error("not marked as interrupted")
 		case full && (len(rec.Censuses) != 1 || rec.Censuses[0].Complete || rec.Censuses[0].Shortest == nil):
 			t.Errorf("censuses %+v", rec.Censuses)
-		case !full && (len(rec.Searches) == 0 || rec.Searches[0].Found(explore.Leak) == nil || rec.Searches[len(rec.Searches)-1].Capped != "interrupted"):
+		case !full && (len(rec.Searches) == 0 || rec.Searches[0].Found(explore.Leak) == nil ||
+			rec.Searches[len(rec.Searches)-1].Capped != "interrupted"):
 			t.Errorf("%d searches", len(rec.Searches))
 		}
 		if _, err := os.Stat(filepath.Join("out", "liar-leak.svg")); err != nil {

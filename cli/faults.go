@@ -28,8 +28,10 @@ type faultsSettings struct {
 }
 
 func faultsCommand() *cobra.Command {
-	s := &faultsSettings{pass: pass{Settings: group.New(group.Faults), name: "faults", html: html.WriteFaults, text: tables.Faults,
-		markdown: tables.ClaimsMarkdown, gates: [...]string{"declaration is refuted or undecided", "declarations are refuted or undecided"}}}
+	s := &faultsSettings{pass: pass{Settings: group.New(group.Faults), name: "faults", html: html.WriteFaults,
+		text:     tables.Faults,
+		markdown: tables.ClaimsMarkdown,
+		gates:    [...]string{"declaration is refuted or undecided", "declarations are refuted or undecided"}}}
 	s.files = s.plan
 	cmd := described("faults", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.Register(cmd, []settings.Setting{
@@ -40,8 +42,8 @@ func faultsCommand() *cobra.Command {
 	return cmd
 }
 
-// plan has a cell for each strategy and fault: those that are named, those of the earlier report, or all faults, and all
-// strategies with a Redis or PostgreSQL.
+// plan has a cell for each strategy and fault: those that are named, those of the earlier report, or all faults, and
+// all strategies with a Redis or PostgreSQL.
 func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims.File, error) {
 	s.parallel = cmp.Or(s.parallel, 2*runtime.GOMAXPROCS(0))
 	list, err := faults.Builtin()

@@ -38,11 +38,18 @@ func formats() []reportFormat {
 	all := []reportFormat{
 		{formatText, "the tables and timelines, as on the terminal", true, (*rendering).text},
 		{formatPage, "all of it as one page for a browser, plots and charts included", false, (*rendering).page},
-		{formatSVG, "plots, one file each", false, func(r *rendering) ([]render.Output, []string, error) { return r.draw(formatSVG) }},
-		{formatPNG, "the same as bitmaps", false, func(r *rendering) ([]render.Output, []string, error) { return r.draw(formatPNG) }},
+		{formatSVG, "plots, one file each", false, func(r *rendering) ([]render.Output, []string, error) {
+			return r.draw(formatSVG)
+		}},
+		{formatPNG, "the same as bitmaps", false, func(r *rendering) ([]render.Output, []string, error) {
+			return r.draw(formatPNG)
+		}},
 	}
 	for _, renderer := range render.Exports() {
-		all = append(all, reportFormat{renderer.Name, renderer.Doc, true, func(r *rendering) ([]render.Output, []string, error) { return r.export(renderer) }})
+		all = append(all, reportFormat{renderer.Name, renderer.Doc, true,
+			func(r *rendering) ([]render.Output, []string, error) {
+				return r.export(renderer)
+			}})
 	}
 	return all
 }

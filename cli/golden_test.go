@@ -45,7 +45,8 @@ func TestListJSON(t *testing.T) {
 			t.Errorf("no %s", c.name)
 		}
 		var one []any
-		if err := json.Unmarshal([]byte(call(t.Context(), "list", c.name, "--json").stdout), &one); err != nil || len(one) != len(all[c.name]) {
+		if err := json.Unmarshal([]byte(call(t.Context(), "list", c.name, "--json").stdout), &one); err != nil ||
+			len(one) != len(all[c.name]) {
 			t.Errorf("list %s has %d entries (%v), want %d", c.name, len(one), err, len(all[c.name]))
 		}
 	}
@@ -55,7 +56,8 @@ func TestHelp(t *testing.T) {
 	p := newPlace(t, nil)
 	var text strings.Builder
 	for _, args := range [][]string{
-		{}, {"--help"}, {"run", "--help"}, {"run", "--help-all"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"compare", "--help"}, {"report", "--help"}, {"completion", "--help"}, {"completion"},
+		{}, {"--help"}, {"run", "--help"}, {"run", "--help-all"}, {"list", "--help"}, {"doctor", "--help"},
+		{"judge", "--help"}, {"compare", "--help"}, {"report", "--help"}, {"completion", "--help"}, {"completion"},
 		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
 	} {
 		o := call(t.Context(), args...)

@@ -9,7 +9,8 @@ import (
 // helpCommand explains a command. Unlike cobra's own it makes an unknown one an error.
 func helpCommand() *cobra.Command {
 	return described("help", &cobra.Command{
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (out []cobra.Completion,
+			_ cobra.ShellCompDirective) {
 			at, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return nil, settings.NoFiles

@@ -28,18 +28,22 @@ import (
 // that golden files do not change with each of them.
 func init() {
 	for _, m := range []strategies.Meta{
-		{Name: "honest", Doc: "counts under a mutex", Source: "ADR-008", Reset: strategies.ResetsMissing, Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
-			{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
-			{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
-		}, Open: openFake(&fake{})},
-		{Name: "liar", Doc: "promises to count and does not", Guarantee: []quota.Clause{quota.Exactly()}, Open: openFake(&fake{open: true})},
+		{Name: "honest", Doc: "counts under a mutex", Source: "ADR-008", Reset: strategies.ResetsMissing,
+			Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
+				{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
+				{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
+			}, Open: openFake(&fake{})},
+		{Name: "liar", Doc: "promises to count and does not", Guarantee: []quota.Clause{quota.Exactly()},
+			Open: openFake(&fake{open: true})},
 		{Name: "broken", Doc: "cannot be opened", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			return nil, errors.New("out of order,\nfor good")
 		}},
-		{Name: "monthly", Doc: "serves months only", SharesMemory: true, Kinds: []quota.Kind{quota.CalendarMonth}, Options: []quota.Option{
-			{Name: "note", Doc: "does nothing, and is not given"},
-		}, Open: openFake(&fake{})},
-		{Name: "sql-only", Doc: "needs PostgreSQL", Needs: []strategies.Need{strategies.NeedPostgres}, Open: openFake(&fake{})},
+		{Name: "monthly", Doc: "serves months only", SharesMemory: true, Kinds: []quota.Kind{quota.CalendarMonth},
+			Options: []quota.Option{
+				{Name: "note", Doc: "does nothing, and is not given"},
+			}, Open: openFake(&fake{})},
+		{Name: "sql-only", Doc: "needs PostgreSQL", Needs: []strategies.Need{strategies.NeedPostgres},
+			Open: openFake(&fake{})},
 	} {
 		m.Form = strategies.Baseline
 		m.Counts = quota.CountsAdmitted

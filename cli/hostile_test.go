@@ -64,7 +64,8 @@ func write(t *testing.T, path, text string) {
 func TestHostileRecords(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--limit", "5", "--requests", "200", "--out", "good"); o.code != ExitOK {
+	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--limit", "5", "--requests", "200", "--out",
+		"good"); o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	for name, want := range hostile(t) {

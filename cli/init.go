@@ -22,7 +22,8 @@ func initCommand() *cobra.Command {
 				if err := scaffold.WriteClaims(args[0]); err != nil {
 					return usagef("%w: name another directory", err)
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: quotabench claims %s\n", args[0], scaffold.Claims,
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: quotabench claims %s\n", args[0],
+					scaffold.Claims,
 					format.Quoted(filepath.Join(args[0], scaffold.Claims)))
 				return err
 			}

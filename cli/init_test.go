@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// An empty argument, as of a variable that is not set, is no name: init took it for the current directory, and faults for all
-// strategies.
+// An empty argument, as of a variable that is not set, is no name: init took it for the current directory, and faults
+// for all strategies.
 func TestEmptyArguments(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -27,7 +27,8 @@ func TestEmptyArguments(t *testing.T) {
 			t.Errorf("%s: %s", c.Name(), o.stderr)
 		}
 	}
-	for _, args := range [][]string{{"init", "", "--replace", root}, {"init", "--claims", ""}, {"run", "honest", ""}, {""}} {
+	for _, args := range [][]string{{"init", "", "--replace", root}, {"init", "--claims", ""}, {"run", "honest", ""},
+		{""}} {
 		o := call(t.Context(), args...)
 		if requireUsageError(t, o); !strings.Contains(o.stderr, "is empty: give a value, or leave it out") {
 			t.Errorf("%q: %s", args, o.stderr)
@@ -46,8 +47,10 @@ func TestInit(t *testing.T) {
 		args []string
 		want string // of an error; "" for none
 	}{
-		{[]string{"limits"}, "this program is no published version: give the clone that it was built from, --replace DIRECTORY"},
-		{[]string{"limits", "--replace", "full"}, "--replace: full is no clone of quotabench: give the directory with its go.mod"},
+		{[]string{"limits"}, "this program is no published version: give the clone that it was built from, --replace " +
+			"DIRECTORY"},
+		{[]string{"limits", "--replace", "full"},
+			"--replace: full is no clone of quotabench: give the directory with its go.mod"},
 		{[]string{"file", "--replace", root}, "file: not a directory: name another directory"},
 		{[]string{"full", "--replace", root}, "full is not empty: name another directory"},
 		{[]string{"--replace", root}, "init needs one directory, and got 0"},

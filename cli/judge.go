@@ -87,7 +87,8 @@ func judgeFile(name, policy string) (judged, error) {
 
 func judgedLines(page layout.Page, all []judged) []string {
 	grid := layout.Grid{Columns: []layout.Column{
-		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"}, {Title: "admitted"},
+		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"},
+		{Title: "admitted"},
 		{Title: "leaked units"}, {Title: "worst window"}, {Title: "leaked trials"}, {Title: "false rejects"},
 	}}
 	for _, j := range all {

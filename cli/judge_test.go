@@ -20,7 +20,8 @@ func TestJudge(t *testing.T) {
 	newPlace(t, nil)
 	for _, args := range [][]string{
 		{"sim", "liar", "honest", "--limit", "5", "--requests", "500"},
-		append([]string{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded"}, loops...),
+		append([]string{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded"},
+			loops...),
 	} {
 		o := call(t.Context(), append(args, "--out", "out-"+args[0], "--history", "kept-"+args[0])...)
 		if o.code != ExitGate { // the liar leaks, and had promised not to
@@ -47,7 +48,8 @@ func TestJudge(t *testing.T) {
 		for _, r := range record.Runs {
 			leaked += r.Leak.Units
 			if !judgedAlike(again, &r) {
-				t.Errorf("%s, round %d: no history is judged as the run was: leak %+v, false rejects %+v\n%s", r.Params.Label, r.Repetition, r.Leak, r.FalseRejects, o.stdout)
+				t.Errorf("%s, round %d: no history is judged as the run was: leak %+v, false rejects %+v\n%s", r.Params.Label,
+					r.Repetition, r.Leak, r.FalseRejects, o.stdout)
 			}
 		}
 		if leaked == 0 {

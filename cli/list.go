@@ -200,7 +200,8 @@ func listStrategies() []entry {
 				"form": meta.Form, "source": meta.Source, "needs": needs, "windows": meta.Kinds, "counts": meta.Counts,
 				"reset": meta.Reset, "options": listOptions(meta.Options), "modes": modes, "excluded_modes": meta.Excluded,
 				"guarantee": listClauses(meta.Guarantee), "record_promises": listClauses(meta.Record),
-				"how": orEmpty(meta.Notes.How), "deviations": orEmpty(meta.Notes.Deviations), "use": meta.Notes.Use, "avoid": meta.Notes.Avoid,
+				"how": orEmpty(meta.Notes.How), "deviations": orEmpty(meta.Notes.Deviations), "use": meta.Notes.Use,
+				"avoid":    meta.Notes.Avoid,
 				"built_in": meta.BuiltIn() == nil, "elsewhere": meta.Elsewhere,
 			},
 		})
@@ -212,7 +213,8 @@ func listClauses(declared []quota.Clause) []map[string]any {
 	clauses := []map[string]any{}
 	for _, clause := range declared {
 		clauses = append(clauses, map[string]any{
-			"property": clause.Property, "at_most": clause.Formula, "windows": orEmpty(clause.Kinds), "tolerates": orEmpty(clause.Tolerates), "source": clause.Source,
+			"property": clause.Property, "at_most": clause.Formula, "windows": orEmpty(clause.Kinds),
+			"tolerates": orEmpty(clause.Tolerates), "source": clause.Source,
 		})
 	}
 	return clauses
@@ -247,8 +249,10 @@ func listPolicies() []entry {
 			}
 		}
 		out = append(out, entry{
-			Name: policy.Name, Doc: policy.Doc, Columns: []string{group.PolicyText(&policy), cmp.Or(policy.Source, "registered")},
-			More: map[string]any{"limit": policy.Limit, "unit": policy.Unit, "window": policy.Window.Kind, "length_ns": policy.Window.Length, "record": policy.Source,
+			Name: policy.Name, Doc: policy.Doc,
+			Columns: []string{group.PolicyText(&policy), cmp.Or(policy.Source, "registered")},
+			More: map[string]any{"limit": policy.Limit, "unit": policy.Unit, "window": policy.Window.Kind,
+				"length_ns": policy.Window.Length, "record": policy.Source,
 				"costs": orEmpty(policy.Costs), "served_by": serving},
 		})
 	}
@@ -258,7 +262,8 @@ func listPolicies() []entry {
 func listFormats() []entry {
 	var out []entry
 	for _, renderer := range slices.Concat(render.Renderers(), render.Exports()) {
-		out = append(out, entry{Name: renderer.Name, Doc: renderer.Doc, Columns: []string{renderer.Ext}, More: map[string]any{"extension": renderer.Ext}})
+		out = append(out, entry{Name: renderer.Name, Doc: renderer.Doc, Columns: []string{renderer.Ext},
+			More: map[string]any{"extension": renderer.Ext}})
 	}
 	return out
 }

@@ -15,10 +15,12 @@ import (
 func TestStopsWhenDecided(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--loop", "closed", "--instances", "1",
+	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--loop", "closed",
+		"--instances", "1",
 		"honest", "--budget", "10m", "--out", "out")
 	const says = "stopped after 10 rounds: order and verdicts are decided"
-	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 10 || !strings.Contains(o.stdout, "Rounds: "+says+".") {
+	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 10 ||
+		!strings.Contains(o.stdout, "Rounds: "+says+".") {
 		t.Errorf("exit %d, %d runs, %q: %s\n%s", o.code, len(f.Runs), f.Ended, o.stderr, o.stdout)
 	}
 }
@@ -27,7 +29,8 @@ func TestStopsWhenDecided(t *testing.T) {
 func TestEnded(t *testing.T) {
 	open := func(n int) (runs []results.Run) {
 		for i := range n {
-			runs = append(runs, results.Run{Strategy: "a", Form: "reference", Repetition: i + 1, Params: results.Params{Label: "a", Limit: 50},
+			runs = append(runs, results.Run{Strategy: "a", Form: "reference", Repetition: i + 1,
+				Params: results.Params{Label: "a", Limit: 50},
 				Issued: 100, Admitted: 50, Leak: results.Leak{Trials: 1}, Audit: results.Audit{Valid: true},
 				Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Undecided}}})
 		}

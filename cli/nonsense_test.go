@@ -34,24 +34,36 @@ const (
 
 // nonsense are values that no setting expects, and some that a few do.
 var nonsense = []string{
-	"", " ", "0", "-0", "-1", "1", "2", "+1", "NaN", "nan", "Inf", "-Inf", "1e999", "1e-999", "0x10", "1_000", " 1", "1 ", "٣", "1.5", "1e18",
-	"2147483648", "4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "18446744073709551615",
+	"", " ", "0", "-0", "-1", "1", "2", "+1", "NaN", "nan", "Inf", "-Inf", "1e999", "1e-999", "0x10", "1_000", " 1", "1 ",
+	"٣", "1.5", "1e18",
+	"2147483648", "4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+	"18446744073709551615",
 	"18446744073709551616", strings.Repeat("9", 100), "0." + strings.Repeat("0", 400) + "1",
 	"1ns", "-1s", "2562047h47m16.854775807s", "2562048h", "1e9s", "9999999999999h", "100y", "0s", "1h-1m", "106751d",
 	"true", "false", "yes", "null", "~", "*a", "&a", "!!x", "{}", "[]", "[", "- x", "a: b", "# x", "'", `"`, "`", "-", "--", "---", "...", "%s%d%n%!", "$(false)", "{{.}}",
-	"=", ":", ",", ",,,", ";", "/", "a=b,c=d", "a:b=c", "a:b", "=b", "a=", "honest", "honest:", "honest:color=", "honest:color=pink", "honest:colour=red", "honest,honest", "honset", "liar:x=1", "all,all",
-	"\x1b[31mred\x1b[0m", "\x1b]0;title\a", "\x00", "a\x00b", "\xff\xfe", "\u009b31m", "\u202egnp.exe", "\r\n", "line\nline", "\ttab", "\ufeff", "漢字😀", "\u2028",
-	strings.Repeat("x", 1<<16), strings.Repeat("x\n", 1<<12), strings.Repeat("[", 1<<14), strings.Repeat("\x1b[31m", 1<<12), strings.Repeat("漢", 1<<12),
-	"redis://user:" + urlSecret + "@127.0.0.1:1/0", "postgres://user:" + urlSecret + "@127.0.0.1:1/db?sslpassword=" + urlSecret, "redis://:" + urlSecret + "@", "redis://user:" + urlSecret + "%zz@[::1",
-	"cluster:redis://:" + urlSecret + "@127.0.0.1:1", "sentinel:redis://:" + urlSecret + "@127.0.0.1:1", "redis.2=redis://u:" + urlSecret + "@127.0.0.1:1", "https://h/?password=" + urlSecret,
+	"=", ":", ",", ",,,", ";", "/", "a=b,c=d", "a:b=c", "a:b", "=b", "a=", "honest", "honest:", "honest:color=",
+	"honest:color=pink", "honest:colour=red", "honest,honest", "honset", "liar:x=1", "all,all",
+	"\x1b[31mred\x1b[0m", "\x1b]0;title\a", "\x00", "a\x00b", "\xff\xfe", "\u009b31m", "\u202egnp.exe", "\r\n",
+	"line\nline", "\ttab", "\ufeff", "漢字😀", "\u2028",
+	strings.Repeat("x", 1<<16), strings.Repeat("x\n", 1<<12), strings.Repeat("[", 1<<14),
+	strings.Repeat("\x1b[31m", 1<<12), strings.Repeat("漢", 1<<12),
+	"redis://user:" + urlSecret + "@127.0.0.1:1/0", "postgres://user:" + urlSecret + "@127.0.0.1:1/db?sslpassword=" +
+		urlSecret, "redis://:" + urlSecret + "@", "redis://user:" + urlSecret + "%zz@[::1",
+	"cluster:redis://:" + urlSecret + "@127.0.0.1:1", "sentinel:redis://:" + urlSecret +
+		"@127.0.0.1:1", "redis.2=redis://u:" + urlSecret + "@127.0.0.1:1", "https://h/?password=" + urlSecret,
 	"user:" + bareSecret + "@host", ":" + bareSecret + "@host", "\x1b:" + bareSecret + "@host",
-	"missing", "../..", ".", "folder", "folder/x", "file", "/dev/null", "/dev/zero", "/dev/full", "/proc/nothing", strings.Repeat("x/", 1<<11), strings.Repeat("x", 300),
+	"missing", "../..", ".", "folder", "folder/x", "file", "/dev/null", "/dev/zero", "/dev/full", "/proc/nothing",
+	strings.Repeat("x/", 1<<11), strings.Repeat("x", 300),
 	"@", "@missing", "@folder", "@file", "@/dev/zero", "@/dev/null", "@deep.yaml", "@redis://u:" + urlSecret + "@h",
-	"5 a per rolling 1m", "5 \x1b[31ma per rolling 1m", "99999999999999999999 a per rolling 1m", "5 a per rolling 9999999h", "0 a at a time", "5 a refilling 0 per 0s", "5 a per calendar month in ../../file",
+	"5 a per rolling 1m", "5 \x1b[31ma per rolling 1m", "99999999999999999999 a per rolling 1m",
+	"5 a per rolling 9999999h", "0 a at a time", "5 a refilling 0 per 0s", "5 a per calendar month in ../../file",
 	"5 a at a time costing " + strings.Repeat("1 or ", 4000) + "1",
-	"redis:away@0.3-0.6", "redis:away@NaN-1", "redis:away@0-1e999", "redis:away@0.3-0.3", "mysql:away@0.3-0.6", "redis:empty:@0.3-0.6", "9999-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00+99:99",
-	"200@2026-02-28T23:59:30Z+1m", "1e9@2026-01-01T00:00:00Z+87840h", "NaN@2026-01-01T00:00:00Z+1m", "uniform:1-999999999999999999999", "lognormal:1e300:9", "zipf:NaN", "hot:0.5:99999999999",
-	"harness=0-99999", "harness=" + strings.Repeat("0-1023,", 500) + "0", "stores=", "take=9223372036854775807;take", strings.Repeat("take,", 500) + "take", "refund",
+	"redis:away@0.3-0.6", "redis:away@NaN-1", "redis:away@0-1e999", "redis:away@0.3-0.3", "mysql:away@0.3-0.6",
+	"redis:empty:@0.3-0.6", "9999-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00+99:99",
+	"200@2026-02-28T23:59:30Z+1m", "1e9@2026-01-01T00:00:00Z+87840h", "NaN@2026-01-01T00:00:00Z+1m",
+	"uniform:1-999999999999999999999", "lognormal:1e300:9", "zipf:NaN", "hot:0.5:99999999999",
+	"harness=0-99999", "harness=" + strings.Repeat("0-1023,", 500) +
+		"0", "stores=", "take=9223372036854775807;take", strings.Repeat("take,", 500) + "take", "refund",
 	"us,us", strings.Repeat("r,", 5000) + "r", "us,\x1b[31m", "0s,2562047h", strings.Repeat("0s,", 5000) + "0s",
 }
 
@@ -206,7 +218,8 @@ func tryNonsense(t *testing.T, args []string) outcome {
 	case o.code == ExitOK, o.code == ExitGate && args[0] == "explore": // a valid search
 	case o.code != ExitUsage:
 		t.Errorf("%s: exit %d: %s", short, o.code, o.stderr)
-	case !strings.HasPrefix(o.stderr, "quotabench: ") || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, "\n") || len(o.stderr) > terminal.MaxMessage+20:
+	case !strings.HasPrefix(o.stderr, "quotabench: ") || strings.Count(o.stderr, "\n") != 1 ||
+		!strings.HasSuffix(o.stderr, "\n") || len(o.stderr) > terminal.MaxMessage+20:
 		t.Errorf("%s: not one line of at most %d bytes: %q", short, terminal.MaxMessage, o.stderr)
 	}
 	for name, text := range map[string]string{"stdout": o.stdout, "stderr": o.stderr} {

@@ -63,7 +63,8 @@ func TestSignals(t *testing.T) {
 // pipes that never end.
 func TestInterruptedWhileReading(t *testing.T) {
 	for _, args := range [][]string{
-		{"run", "honest", "--instances", "1", "--instances", "1", "--redis", "embedded", "--postgres", "embedded", "--trace", "pipe"},
+		{"run", "honest", "--instances", "1", "--instances", "1", "--redis", "embedded", "--postgres", "embedded", "--trace",
+			"pipe"},
 		{"run", "honest", "--instances", "1", "--instances", "1", "--config", "pipe"},
 		{"sim", "honest", "--trace", "pipe"},
 		{"judge", "pipe"},
@@ -85,7 +86,8 @@ func TestInterruptedWhileReading(t *testing.T) {
 			<-t.Context().Done()
 		}()
 		o := call(ctx, args...)
-		if o.code != ExitInterrupted || o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
+		if o.code != ExitInterrupted ||
+			o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
 		if now := p.files(); len(now) != 1 {
@@ -108,7 +110,8 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest", "--workload", "steady:subjects=1000", "--rate", "1e8", "--duration", "1s", "--out", "out")
+	o := call(ctx, "sim", "honest", "--workload", "steady:subjects=1000", "--rate", "1e8", "--duration", "1s", "--out",
+		"out")
 	if o.code != ExitInterrupted {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
@@ -177,7 +180,8 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	}
 	err := write(&table, &session.Dir{Path: "gone"})
 	var e *exit.Error
-	if !errors.As(err, &e) || e.Code != ExitFailed || !strings.Contains(err.Error(), "report.txt") || !strings.Contains(table.String(), "honest") {
+	if !errors.As(err, &e) || e.Code != ExitFailed || !strings.Contains(err.Error(), "report.txt") ||
+		!strings.Contains(table.String(), "honest") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 	if err := os.Mkdir("new", 0o755); err != nil {
@@ -273,7 +277,8 @@ func TestClean(t *testing.T) {
 		}
 	}
 	o := call(ctx, "doctor", "--clean", "--redis", at)
-	if o.code != ExitOK || !strings.Contains(o.stdout, "quotabench:dead_1:") || !strings.Contains(o.stdout, "unknown") || o.stderr != "nothing was removed: give --yes to remove what is left\n" {
+	if o.code != ExitOK || !strings.Contains(o.stdout, "quotabench:dead_1:") || !strings.Contains(o.stdout, "unknown") ||
+		o.stderr != "nothing was removed: give --yes to remove what is left\n" {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	if strings.Contains(o.stdout+o.stderr, c.Options().Password) {
@@ -281,7 +286,8 @@ func TestClean(t *testing.T) {
 	}
 	has("quotabench:dead_1:a", "quotabench:old_1:a", "users")
 	o = call(ctx, "doctor", "--clean", "--redis", at, "--yes")
-	if o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") || !strings.Contains(o.stderr, "1 thing without a lease stayed") {
+	if o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") ||
+		!strings.Contains(o.stderr, "1 thing without a lease stayed") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("quotabench:old_1:a", "users")
@@ -296,8 +302,10 @@ func TestClean(t *testing.T) {
 	}
 	// A run does the same by itself, and says so.
 	plant()
-	o = call(ctx, "run", "honest", "--instances", "1", "--instances", "1", "--redis", at, "--postgres", "embedded", "--requests", "100", "--rounds", "1", "--loop", "closed", "--out", "out")
-	if o.code != ExitOK || !strings.Contains(o.stderr, "\nredis: removed 1 key that a run left which had ended without doing so (process ") {
+	o = call(ctx, "run", "honest", "--instances", "1", "--instances", "1", "--redis", at, "--postgres", "embedded",
+		"--requests", "100", "--rounds", "1", "--loop", "closed", "--out", "out")
+	if o.code != ExitOK || !strings.Contains(o.stderr,
+		"\nredis: removed 1 key that a run left which had ended without doing so (process ") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	has("quotabench:old_1:a", "users")

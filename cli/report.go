@@ -140,7 +140,8 @@ func (r *reporting) chosenFormats() (chosen []reportFormat, err error) {
 		}
 	}
 	if len(printed) > 1 && r.out == "" {
-		return nil, usagef("--format: %s cannot be printed together: give one of them, or --out DIRECTORY", strings.Join(printed, " and "))
+		return nil, usagef("--format: %s cannot be printed together: give one of them, or --out DIRECTORY",
+			strings.Join(printed, " and "))
 	}
 	return chosen, nil
 }
@@ -204,7 +205,8 @@ func (r *reporting) free(files []render.Output) error {
 	for _, output := range files {
 		_, err := os.Lstat(filepath.Join(dir, output.Name))
 		if err == nil {
-			return usagef("--out: %s already holds %s: name another directory by --out, or give --format text to print the tables alone",
+			return usagef("--out: %s already holds %s: name another directory by --out, or give --format text to print the "+
+				"tables alone",
 				dir, output.Name)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -289,7 +291,8 @@ func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error)
 			return nil, err
 		}
 		if !found {
-			return nil, fmt.Errorf("%s holds no record: give a directory that run, sim or explore wrote to, or one above it", arg)
+			return nil, fmt.Errorf("%s holds no record: give a directory that run, sim or explore wrote to, or one above it",
+				arg)
 		}
 	}
 	if len(reader.bundles) == 1 {

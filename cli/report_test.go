@@ -27,7 +27,8 @@ func recorded(t *testing.T) {
 		return
 	}
 	for _, args := range [][]string{
-		append([]string{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded", "--out", "run"}, loops...),
+		append([]string{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded",
+			"--out", "run"}, loops...),
 		{"sim", "liar", "--limit", "5", "--requests", "500", "--out", "sim"},
 		{"explore", "liar", "--out", "explore"},
 	} {
@@ -84,7 +85,8 @@ func TestReport(t *testing.T) {
 	}
 	page := string(contentOf(t, "report/report.html"))
 	text := o.stdout
-	for _, want := range []string{"simulated", "explored", "promises to count and does not", "quotabench explore --replay"} {
+	for _, want := range []string{"simulated", "explored", "promises to count and does not",
+		"quotabench explore --replay"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -107,7 +109,8 @@ func TestReportFormats(t *testing.T) {
 		lines int // of which each has the text
 		text  string
 	}{
-		{[]string{"run/results.json", "--format", "gobench", "--strategy", "liar"}, 2, "BenchmarkStrategies/strategy=liar/workload=hot-key"},
+		{[]string{"run/results.json", "--format", "gobench", "--strategy", "liar"}, 2,
+			"BenchmarkStrategies/strategy=liar/workload=hot-key"},
 		{[]string{"run", "--format", "csv"}, 2, ",honest"},
 		{[]string{"run/results.json", "--format", "hgrm"}, 2, "#[service time of "},
 		{[]string{"run/results.json", "--format", "json"}, 2, `"strategy": "honest"`},
@@ -172,7 +175,8 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"run", "--out", "run"}, "run already holds report.txt"},
 		{[]string{"run", "--out", "run/results.json"}, "is a file"},
 		{[]string{"run", "--format", "jpg"}, `unknown format "jpg"`},
-		{[]string{"run", "--format", "csv,gobench"}, "gobench and csv cannot be printed together: give one of them, or --out DIRECTORY"},
+		{[]string{"run", "--format", "csv,gobench"},
+			"gobench and csv cannot be printed together: give one of them, or --out DIRECTORY"},
 		{[]string{"run", "--only", "latency"}, "give --format svg or --format png too"},
 		{[]string{"run", "--format", "svg", "--only", "latencies"}, `unknown plot "latencies"`},
 		{[]string{"run", "--strategy", "lair"}, `unknown strategy "lair"`},
@@ -211,10 +215,14 @@ func TestReportPlots(t *testing.T) {
 		files  []string
 		stderr string
 	}{
-		"a directory":   {[]string{run, "--only", "latency,leakage"}, []string{"latency.svg", "leakage.svg"}, "latency.svg, leakage.svg"},
-		"a file":        {[]string{filepath.Join(run, "results.json"), "--only", "leakage"}, []string{"leakage.svg"}, "leakage.svg"},
-		"two runs":      {[]string{run, other, "--only", "leakage"}, []string{"run-slow-leakage.svg", "run-uploads-leakage.svg"}, "run-slow-leakage.svg"},
-		"one not drawn": {[]string{early, "--only", "throughput,leakage"}, []string{"leakage.svg"}, "not drawn: nothing to plot: the record has no decisions over time"},
+		"a directory": {[]string{run, "--only", "latency,leakage"}, []string{"latency.svg", "leakage.svg"},
+			"latency.svg, leakage.svg"},
+		"a file": {[]string{filepath.Join(run, "results.json"), "--only", "leakage"}, []string{"leakage.svg"},
+			"leakage.svg"},
+		"two runs": {[]string{run, other, "--only", "leakage"},
+			[]string{"run-slow-leakage.svg", "run-uploads-leakage.svg"}, "run-slow-leakage.svg"},
+		"one not drawn": {[]string{early, "--only", "throughput,leakage"}, []string{"leakage.svg"},
+			"not drawn: nothing to plot: the record has no decisions over time"},
 	} {
 		out := filepath.Join(t.TempDir(), "plots")
 		r := call(t.Context(), append([]string{"report", "--format", "svg", "--out", out}, c.args...)...)

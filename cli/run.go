@@ -41,7 +41,8 @@ func runCommand() *cobra.Command {
 
 // registerRun makes the flags of run, and further ones.
 func registerRun(cmd *cobra.Command, s *group.Settings, further []settings.Setting) {
-	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(),
+	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(),
+		s.Seeded(), s.Shared(),
 		further, s.Trouble(), s.Connected(), s.Stores(), s.Conditions(), s.Survived(), s.IfUndecided(), s.Other(), s.Kept(),
 		s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 }
@@ -250,7 +251,8 @@ func decided(file results.File, runs []results.Run) bool {
 
 // ended says when the measurement ended and why, if no number of rounds was given or there
 // was no time for it. The budget is that of the whole run.
-func ended(s *group.Settings, config *measure.Config, budget time.Duration, report *measure.Report, file *results.File) string {
+func ended(s *group.Settings, config *measure.Config, budget time.Duration, report *measure.Report,
+	file *results.File) string {
 	rounds := 0
 	for i := range report.Runs {
 		rounds = max(rounds, report.Runs[i].Repetition-config.Earlier)

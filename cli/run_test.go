@@ -27,7 +27,8 @@ var loops = testenv.Pick([]string{"--loop", "closed"}, nil)
 
 // tiny is a run on embedded stores that takes a moment.
 func tiny(args ...string) []string {
-	return slices.Concat([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--workers", "4", "--instances", "1", "--out", "out"}, loops, args)
+	return slices.Concat([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds",
+		"1", "--workers", "4", "--instances", "1", "--out", "out"}, loops, args)
 }
 
 func readResults(t *testing.T) results.File {
@@ -74,10 +75,12 @@ func TestRun(t *testing.T) {
 	}
 	report, err := os.ReadFile(filepath.Join("out", "report.txt"))
 	const guarantees = "DECLARED GUARANTEES"
-	if err != nil || !strings.Contains(string(report), guarantees) || strings.Contains(o.stdout, guarantees) || !strings.Contains(o.stdout, "decisions/s") {
+	if err != nil || !strings.Contains(string(report), guarantees) || strings.Contains(o.stdout, guarantees) ||
+		!strings.Contains(o.stdout, "decisions/s") {
 		t.Errorf("report.txt (%v) has no guarantees, or stdout has them, or no verdict:\n%s\n%s", err, report, o.stdout)
 	}
-	for _, line := range []string{"Redis:      embedded", "PostgreSQL: model", "Report: out/report.html", "Next to it: results.json, report.txt"} {
+	for _, line := range []string{"Redis:      embedded", "PostgreSQL: model", "Report: out/report.html",
+		"Next to it: results.json, report.txt"} {
 		if !strings.Contains(o.stderr, line) {
 			t.Errorf("stderr lacks %q:\n%s", line, o.stderr)
 		}
@@ -102,12 +105,14 @@ func TestRun(t *testing.T) {
 	if rate == 0 || !strings.Contains(from, "honest") || !strings.Contains(unwrap(o.stdout), "("+from+")") {
 		t.Errorf("a rate of %g from %q:\n%s", rate, from, o.stdout)
 	}
-	again := call(t.Context(), tiny("honest", "--loop", "both", "--rate", "out/results.json", "--out", "again", "--verbose")...)
+	again := call(t.Context(), tiny("honest", "--loop", "both", "--rate", "out/results.json", "--out", "again",
+		"--verbose")...)
 	g, err := codec.Read("again/results.json")
 	if err != nil {
 		t.Fatal(err, again.stderr)
 	}
-	if p := g.Runs[0].Paced.Params; p.RatePerS != rate || p.RateFrom != "the rate of out/results.json" || !strings.Contains(unwrap(again.stdout), "(the rate of out/results.json)") {
+	if p := g.Runs[0].Paced.Params; p.RatePerS != rate || p.RateFrom != "the rate of out/results.json" ||
+		!strings.Contains(unwrap(again.stdout), "(the rate of out/results.json)") {
 		t.Errorf("repeated at %g from %q, first at %g", p.RatePerS, p.RateFrom, rate)
 	}
 	if !regexp.MustCompile(`\[2/2\] round 1 of 1: honest at \d+/s`).MatchString(again.stderr) { // the rate follows from the machine
@@ -134,7 +139,8 @@ func TestExitCodes(t *testing.T) {
 		says     string
 	}{
 		{"liar", ExitGate, "liar broke its declared guarantee in round 1: leak of at most L allows 0 units, and "},
-		{"broken", ExitFailed, "broken, round 1: the correctness figures are invalid: run-failed: open broken: out of order, for good"},
+		{"broken", ExitFailed, "broken, round 1: the correctness figures are invalid: run-failed: open broken: out of " +
+			"order, for good"},
 		// What failed weighs more than what leaked.
 		{"liar,broken", ExitFailed, "broken, round 1: "},
 		{"honest", ExitOK, ""},
@@ -179,12 +185,15 @@ func TestInterrupt(t *testing.T) {
 			}
 			defer func() { onTake = nil }()
 			o := call(ctx, tiny("honest", "--rounds", "50", "--requests", "0", "--duration", "2s", "--redis", kind)...)
-			if o.code != ExitInterrupted || !strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked partial\n") {
+			if o.code != ExitInterrupted ||
+				!strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked "+
+					"partial\n") {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
 			}
 			f := readResults(t)
 			if !f.Interrupted || len(f.Runs) == 0 || !f.Runs[len(f.Runs)-1].Partial {
-				t.Errorf("interrupted: %v, runs: %d, the last one partial: %v", f.Interrupted, len(f.Runs), len(f.Runs) > 0 && f.Runs[len(f.Runs)-1].Partial)
+				t.Errorf("interrupted: %v, runs: %d, the last one partial: %v", f.Interrupted, len(f.Runs), len(f.Runs) > 0 &&
+					f.Runs[len(f.Runs)-1].Partial)
 			}
 			if o.stdout == "" {
 				t.Error("no table of what was measured")
@@ -203,7 +212,8 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := call(ctx, tiny("--redis", "redis://127.0.0.1:1")...)
-	if o.code != ExitInterrupted || o.stdout != "" || o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
+	if o.code != ExitInterrupted || o.stdout != "" ||
+		o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	p.requireUntouched()
@@ -213,7 +223,8 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 func TestDefaultDirectory(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--instances", "1", "honest"}, loops...)...)
+	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400",
+		"--rounds", "1", "--instances", "1", "honest"}, loops...)...)
 	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
 	if o.code != ExitOK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
@@ -229,8 +240,10 @@ func TestFurtherStores(t *testing.T) {
 		{"--config", "run.yaml"},
 		{"--store", "redis=embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
 	} {
-		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1", "honest", "--out", "out", "--verbose"}, loops, from)...)
-		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") || !strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
+		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1",
+			"honest", "--out", "out", "--verbose"}, loops, from)...)
+		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") ||
+			!strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
 			t.Errorf("%q: exit %d: %s", from, o.code, o.stderr)
 		}
 		if err := os.RemoveAll("out"); err != nil {
@@ -247,7 +260,8 @@ func TestMain(m *testing.M) {
 // Main itself, which listens to signals.
 func TestMainFunction(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := Main([]string{"--version"}, &out, &errs); code != ExitOK || !strings.HasPrefix(out.String(), "quotabench ") {
+	if code := Main([]string{"--version"}, &out, &errs); code != ExitOK ||
+		!strings.HasPrefix(out.String(), "quotabench ") {
 		t.Errorf("exit %d: %s%s", code, out.String(), errs.String())
 	}
 }

@@ -30,7 +30,8 @@ const (
 func mustName(settings *group.Settings) error {
 	switch {
 	case !settings.Considers() && len(settings.Survive) > 0:
-		return settings.Wrong("survive", errors.New("it is for a run that names no strategy: leave the names out, or use --require"))
+		return settings.Wrong("survive",
+			errors.New("it is for a run that names no strategy: leave the names out, or use --require"))
 	case settings.Considers() && settings.Sweeps():
 		return settings.NoSweep("name the strategies whose setting varies, e.g. quotabench run incr-expire")
 	case settings.Considers() && settings.Against != "":
@@ -110,13 +111,14 @@ func (j *job) nothingLeft(x *session.Session, file *results.File) error {
 		return err
 	}
 	if file.Interrupted {
-		return fail(ExitInterrupted, errors.New("interrupted before anything was measured: what is known of strategies is written"))
+		return fail(ExitInterrupted, errors.New("interrupted before anything was measured: what is known of strategies is "+
+			"written"))
 	}
 	return fail(ExitGate, errors.New("no strategy is left to measure: the reasons are above"))
 }
 
-// required checks the conditions of a run. If it named no strategy, they rule out those that do not meet them, and are not
-// violated as long as one is left to recommend.
+// required checks the conditions of a run. If it named no strategy, they rule out those that do not meet them, and are
+// not violated as long as one is left to recommend.
 func required(file *results.File, gates []compare.Gate) []compare.Row {
 	rows := compare.Check(file, gates)
 	if file.Considered == nil {

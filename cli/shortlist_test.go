@@ -30,8 +30,8 @@ func TestMustName(t *testing.T) {
 	p.requireUntouched()
 }
 
-// TestConsidered: the record of a run without names says what became of each strategy, also if none is left to measure. In
-// this program none is: what counts in memory forgets units if its only instance dies.
+// TestConsidered: the record of a run without names says what became of each strategy, also if none is left to measure.
+// In this program none is: what counts in memory forgets units if its only instance dies.
 func TestConsidered(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
@@ -55,7 +55,8 @@ func TestConsidered(t *testing.T) {
 		t.Errorf("%d runs, interrupted: %t", len(file.Runs), file.Interrupted)
 	}
 	for _, want := range []string{
-		"liar             admits 1 over a limit of 1: 2 steps, 2 clients\n", "monthly          serves other kinds of windows\n",
+		"liar             admits 1 over a limit of 1: 2 steps, 2 clients\n",
+		"monthly          serves other kinds of windows\n",
 		"quotabench explore broken --policy agent-api --instances 1\n",
 	} {
 		if !strings.Contains(o.stdout, want) {

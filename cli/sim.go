@@ -54,7 +54,8 @@ const simRounds = 12
 func (s *simSettings) unsaid() bool {
 	load := []string{settings.Load, settings.Time, settings.Trouble}
 	return !slices.ContainsFunc(s.All(), func(setting settings.Setting) bool {
-		return s.Given(setting.Name) && (slices.Contains(load, setting.Title) || slices.Contains([]string{"workload", "trace", "preset"}, setting.Name))
+		return s.Given(setting.Name) &&
+			(slices.Contains(load, setting.Title) || slices.Contains([]string{"workload", "trace", "preset"}, setting.Name))
 	})
 }
 
@@ -66,7 +67,8 @@ func (s *simSettings) virtual() []settings.Setting {
 		presets = append(presets, preset.Name)
 	}
 	return []settings.Setting{
-		{Name: "preset", Common: true, Title: settings.What, Value: settings.Text(&s.preset, presets...), Complete: settings.Words(presets...),
+		{Name: "preset", Common: true, Title: settings.What, Value: settings.Text(&s.preset, presets...),
+			Complete:  settings.Words(presets...),
 			Shorthand: true,
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
 		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true},
@@ -120,7 +122,8 @@ func simCommand() *cobra.Command {
 }
 
 func (s *simSettings) register(cmd *cobra.Command) {
-	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(), s.Trouble(),
+	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(),
+		s.Trouble(),
 		s.Simulated(), s.Stores(string(strategies.NeedRedis)),
 		s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
@@ -165,7 +168,8 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	config := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every, Tracked: s.asked.Tracked}
+	config := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every,
+		Tracked: s.asked.Tracked}
 	if err := preset.Set(&config); err != nil {
 		return fail(ExitUsage, err)
 	}
@@ -176,7 +180,8 @@ func (s *simSettings) fromPreset() error {
 	return s.addTrouble(config.Trouble)
 }
 
-// addTrouble adds that of a preset to what is given. A clock that is given, or an empty list, takes the place of its clocks.
+// addTrouble adds that of a preset to what is given. A clock that is given, or an empty list, takes the place of its
+// clocks.
 func (s *simSettings) addTrouble(preset trouble.List) error {
 	given, err := trouble.ParseAll(s.Troubles)
 	if err != nil {
@@ -186,7 +191,9 @@ func (s *simSettings) addTrouble(preset trouble.List) error {
 		preset = preset.Without(trouble.Skew)
 	}
 	instances := s.Instances * max(1, len(group.Items(s.asked.Topology.Regions)))
-	preset = slices.DeleteFunc(slices.Clone(preset), func(event trouble.Event) bool { return event.Where.Instance >= instances })
+	preset = slices.DeleteFunc(slices.Clone(preset), func(event trouble.Event) bool {
+		return event.Where.Instance >= instances
+	})
 	s.Troubles = append(preset.Strings(), s.Troubles...)
 	return nil
 }
@@ -216,7 +223,8 @@ func (s *simSettings) configure() (config sim.Config, err error) {
 		return config, err
 	}
 	if i := slices.IndexFunc(s.Gates, compare.Gate.Timed); i >= 0 {
-		return config, s.Wrong("require", fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
+		return config, s.Wrong("require",
+			fmt.Errorf("%s: a simulation has no timings; require them of quotabench run", s.Required[i]))
 	}
 	config.Load, err = s.Issued(config.Workload, config.Workload.Loop)
 	if err != nil {
@@ -328,18 +336,21 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 }
 
 // watched simulates, and shows how far it has come.
-func (s *simSettings) watched(x *session.Session, cfg *sim.Config, file *results.File, strategies int64) (*sim.Report, error) {
+func (s *simSettings) watched(x *session.Session, cfg *sim.Config, file *results.File,
+	strategies int64) (*sim.Report, error) {
 	defer x.Progress.End()
 	cfg.Progress = new(sim.Progress)
 	defer x.Progress.Watch(func() terminal.Status {
-		return terminal.Status{Text: format.Plural(strategies, "strategy", "strategies") + " in virtual time", Share: cfg.Progress.Share()}
+		return terminal.Status{Text: format.Plural(strategies, "strategy", "strategies") +
+			" in virtual time", Share: cfg.Progress.Share()}
 	})()
 	began := clock.Nano()
 	keep := &session.Keeper{Dir: x.Dir, File: file, Progress: x.Progress}
 	cfg.SoFar = func(runs []results.Run) {
 		keep.SoFar(runs)
 		if run := &runs[len(runs)-1]; s.Verbose {
-			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", run.Params.Label, run.Issued,
+			fmt.Fprintf(x.Progress, "%s: %d requests in %v of virtual time, done %v after the start\n", run.Params.Label,
+				run.Issued,
 				time.Duration(run.ElapsedNS).Round(time.Millisecond), time.Duration(clock.Nano()-began).Round(time.Millisecond))
 		}
 	}

@@ -96,7 +96,8 @@ func TestSimUsageErrors(t *testing.T) {
 }
 
 // simulateHonest is a simulation of the honest strategy.
-var simulateHonest = []string{"sim", "honest", "--workload", "steady:subjects=10", "--limit", "5", "--rate", "50", "--duration", "10s", "--instances", "1", "--verbose"}
+var simulateHonest = []string{"sim", "honest", "--workload", "steady:subjects=10", "--limit", "5", "--rate", "50",
+	"--duration", "10s", "--instances", "1", "--verbose"}
 
 func TestSimReport(t *testing.T) {
 	testenv.Sequential(t)
@@ -111,7 +112,8 @@ func TestSimReport(t *testing.T) {
 		if i == 0 {
 			golden(t, "sim-report", o.stdout)
 		}
-		for _, name := range []string{"results.json", "report.txt", "series.json", "series.csv", "series-honest.svg", "series-honest.png", "latency.svg", "leakage.png"} {
+		for _, name := range []string{"results.json", "report.txt", "series.json", "series.csv", "series-honest.svg",
+			"series-honest.png", "latency.svg", "leakage.png"} {
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || len(b) == 0 {
 				t.Errorf("%s: %v, %d bytes", name, err, len(b))
@@ -131,7 +133,8 @@ func TestSimReport(t *testing.T) {
 func TestSimSweep(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	args := []string{"sim", "honest", "--workload", "steady:subjects=10", "--instances", "1", "--rate", "0.01", "--duration", "48h"}
+	args := []string{"sim", "honest", "--workload", "steady:subjects=10", "--instances", "1", "--rate", "0.01",
+		"--duration", "48h"}
 	o := call(t.Context(), append(args, "--param", "limit=5,3", "--out", "out")...)
 	if o.code != ExitOK || !strings.Contains(o.stdout, "\n3      BASELINE  ") {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
@@ -140,7 +143,9 @@ func TestSimSweep(t *testing.T) {
 	if len(f.Runs) != 2 || f.Sweep == nil || f.Kind != results.Simulated {
 		t.Fatalf("%d runs, sweep %+v, %s", len(f.Runs), f.Sweep, f.Kind)
 	}
-	if files, err := filepath.Glob("out/s*"); err != nil || slices.ContainsFunc(files, func(n string) bool { return !strings.HasPrefix(n, "out/sweep-") }) {
+	if files, err := filepath.Glob("out/s*"); err != nil || slices.ContainsFunc(files, func(n string) bool {
+		return !strings.HasPrefix(n, "out/sweep-")
+	}) {
 		t.Errorf("files %q, %v", files, err)
 	}
 	o = call(t.Context(), append(args, "--limit", "5", "--out", "alone")...)
@@ -178,7 +183,8 @@ func TestSimInterrupted(t *testing.T) {
 			}
 		}
 		out := fmt.Sprintf("out-%d", parallel)
-		o := call(ctx, "sim", "honest,liar", "--workload", "steady:subjects=10,over-quota=0", "--rate", "50", "--duration", "100h", "--parallel", strconv.Itoa(parallel), "--out", out)
+		o := call(ctx, "sim", "honest,liar", "--workload", "steady:subjects=10,over-quota=0", "--rate", "50", "--duration",
+			"100h", "--parallel", strconv.Itoa(parallel), "--out", out)
 		cancel()
 		onTake = nil
 		if o.code != ExitInterrupted {
@@ -223,7 +229,8 @@ func TestSimPrintedConfig(t *testing.T) {
 	for _, args := range [][]string{
 		{"sim", "honest", "--preset", "adr-008-month"},
 		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--trouble", "redis:away@0.3-0.6"},
-		append(append([]string{}, simulateHonest...), "--instances", "2", "--trouble", "instance/1:clock=-2s@0.5", "--workload", "steady:subjects=10,cost=2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
+		append(append([]string{}, simulateHonest...), "--instances", "2", "--trouble", "instance/1:clock=-2s@0.5",
+			"--workload", "steady:subjects=10,cost=2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
 		{"sim", "honest", "--workload", "steady:over-quota=0", "--requests", "100", "--region", "us,eu", "--shared-redis"},
 		append(append([]string{}, simulateHonest...), "--param", "seed=1,2"),
 	} {
@@ -299,10 +306,12 @@ func TestSimLoops(t *testing.T) {
 // TestClocksOfAPreset: fewer instances have fewer of its clocks, and that these differ is said next to the verdicts.
 func TestClocksOfAPreset(t *testing.T) {
 	testenv.Sequential(t)
-	for instances, says := range map[string]string{"4": "The instances' clocks differ by up to 2s.", "2": "The instances' clocks differ by up to 1s.", "1": ""} {
+	for instances, says := range map[string]string{"4": "The instances' clocks differ by up to 2s.",
+		"2": "The instances' clocks differ by up to 1s.", "1": ""} {
 		newPlace(t, nil)
 		o := call(t.Context(), "sim", "monthly", "--preset", presetOfItsOwn, "--instances", instances, "--requests", "1000")
-		if o.code == ExitUsage || !strings.Contains(o.stdout, says) || strings.Contains(o.stdout, "clocks differ") != (says != "") {
+		if o.code == ExitUsage || !strings.Contains(o.stdout, says) ||
+			strings.Contains(o.stdout, "clocks differ") != (says != "") {
 			t.Errorf("%s instances: exit %d, want %q: %s%s", instances, o.code, says, o.stdout, o.stderr)
 		}
 	}

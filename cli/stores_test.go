@@ -16,10 +16,14 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 	}{
 		{nil, []stores.Spec{{Name: "postgres", From: "auto", Optional: true}, {Name: "redis", From: "auto", Optional: true}}},
 		{[]string{"--redis", "process:replicas=1", "--store", "redis.2=embedded"}, []stores.Spec{
-			{Name: "postgres", From: "auto", Optional: true}, {Name: "redis", From: "process:replicas=1"}, {Name: "redis.2", From: "embedded"},
+			{Name: "postgres", From: "auto", Optional: true}, {Name: "redis", From: "process:replicas=1"},
+			{Name: "redis.2", From: "embedded"},
 		}},
-		{[]string{"--redis", "auto", "--postgres", "process"}, []stores.Spec{{Name: "postgres", From: "process"}, {Name: "redis", From: "auto", Optional: true}}}, // as a file of all defaults has it
-		{[]string{"--store", "postgres=process"}, []stores.Spec{{Name: "redis", From: "auto", Optional: true}, {Name: "postgres", From: "process"}}},
+		// as a file of all defaults has it
+		{[]string{"--redis", "auto", "--postgres", "process"},
+			[]stores.Spec{{Name: "postgres", From: "process"}, {Name: "redis", From: "auto", Optional: true}}},
+		{[]string{"--store", "postgres=process"},
+			[]stores.Spec{{Name: "redis", From: "auto", Optional: true}, {Name: "postgres", From: "process"}}},
 	} {
 		s, cmd := newRun()
 		if err := cmd.ParseFlags(x.args); err != nil {
@@ -43,7 +47,8 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 // PostgreSQL, and a store that is named is there though nothing needs it.
 func TestRunStartsOnlyWhatIsNeeded(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--store", "redis.2=embedded", "--requests", "400", "--rounds", "1", "--instances", "1",
+	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--store", "redis.2=embedded", "--requests",
+		"400", "--rounds", "1", "--instances", "1",
 		"--workers", "4", "--out", "out", "honest"}, loops...)...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)

@@ -25,7 +25,8 @@ type sweeping struct{ *group.Settings }
 
 // completeParameters offers what every measurement has, and the options of workloads and
 // strategies.
-func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeParameters(_ *cobra.Command, _ []string,
+	typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 	if strings.Contains(typed, "=") {
 		return nil, settings.NoFiles
 	}
@@ -78,7 +79,8 @@ func (s *sweeping) job() (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rate := base.RateInForce(); !s.Given("duration") && rate > 0 && base.Open(workloads.Info{Loop: base.Workload.Loop}) {
+	if rate := base.RateInForce(); !s.Given("duration") && rate > 0 &&
+		base.Open(workloads.Info{Loop: base.Workload.Loop}) {
 		base.Duration = max(base.Duration, sweep.LongEnough(rate))
 	}
 	if base.Load == (harness.Load{Loop: harness.Both}) { // rates of each point's own could not be compared
@@ -108,7 +110,8 @@ func (s *sweeping) bounds() (low, high float64, search bool, err error) {
 		return 0, 0, true, nil
 	}
 	name, values, _ := strings.Cut(s.Params[0], "=")
-	if len(s.Params) > 1 || strings.TrimSpace(name) != sweep.Rate || !strings.Contains(values, "..") || strings.ContainsAny(values, ",x+") {
+	if len(s.Params) > 1 || strings.TrimSpace(name) != sweep.Rate || !strings.Contains(values, "..") ||
+		strings.ContainsAny(values, ",x+") {
 		return 0, 0, false, nil
 	}
 	low, high, err = sweep.ParseInterval(values)
@@ -130,7 +133,8 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	rate := swept(sweep.Rate)
 	switch {
 	case search && s.Budget > 0:
-		return s.Wrong("budget", errors.New("a search for a rate ends when it has found it: leave one of --budget and --until out"))
+		return s.Wrong("budget", errors.New("a search for a rate ends when it has found it: leave one of --budget and "+
+			"--until out"))
 	case search && s.Rank("rate") == settings.ByFlag:
 		return s.Wrong("rate", errors.New("the rate is what --until searches for: bound it by --param rate=LOW..HIGH"))
 	case (search || rate != nil) && s.Loop != "" && s.Loop != workloads.Open:
@@ -139,7 +143,8 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 		s.Loop = workloads.Open
 		s.Rate = sweep.DefaultLow
 	case s.Loop == harness.Both && s.Rate == 0:
-		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or --loop closed"))
+		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate, or "+
+			"--loop closed"))
 	case s.Loop == "" && s.Rate == 0 && !s.SpeaksOf("speed"):
 		s.Expand()
 		meta, _, err := s.Chosen()
@@ -162,8 +167,8 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	return nil
 }
 
-// once reports a parameter whose flag is given, too. A value in a file, as --print-config writes one for each setting, gives way to
-// the values of the parameter.
+// once reports a parameter whose flag is given, too. A value in a file, as --print-config writes one for each setting,
+// gives way to the values of the parameter.
 func once(s *group.Settings, params []results.Swept) error {
 	for _, swept := range params {
 		if setting := s.Lookup(swept.Name); setting != nil && s.Rank(swept.Name) == settings.ByFlag {

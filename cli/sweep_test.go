@@ -12,23 +12,28 @@ import (
 
 // tinySweep is a sweep on embedded stores that takes a moment.
 func tinySweep(args ...string) []string {
-	return append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
+	return append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2",
+		"--instances", "1", "--out", "out"}, args...)
 }
 
 func TestSweep(t *testing.T) {
 	testenv.Sequential(t)
 	p := newPlace(t, nil)
 	rounds := testenv.Pick(1, 2)
-	o := call(t.Context(), tinySweep("honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds", strconv.Itoa(rounds))...)
+	o := call(t.Context(), tinySweep("honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds",
+		strconv.Itoa(rounds))...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
-	if len(f.Runs) != 4*rounds || len(f.Summaries) != 4 || f.Sweep == nil || len(f.Sweep.Parameters) != 2 || f.Sweep.Parameters[0].Values[0] != "4" {
+	if len(f.Runs) != 4*rounds || len(f.Summaries) != 4 || f.Sweep == nil || len(f.Sweep.Parameters) != 2 ||
+		f.Sweep.Parameters[0].Values[0] != "4" {
 		t.Fatalf("%d runs, %d summaries, sweep %+v", len(f.Runs), len(f.Summaries), f.Sweep)
 	}
 	for _, r := range f.Runs {
-		if r.Params.Loop != "closed" || r.Params.Instances != 1 || r.Params.Point["workers"] != map[int]string{1: "1", 4: "4"}[r.Params.Workers] || r.Params.Point["limit"] != map[int64]string{20: "20", 50: "50"}[r.Params.Limit] {
+		if r.Params.Loop != "closed" || r.Params.Instances != 1 ||
+			r.Params.Point["workers"] != map[int]string{1: "1", 4: "4"}[r.Params.Workers] ||
+			r.Params.Point["limit"] != map[int64]string{20: "20", 50: "50"}[r.Params.Limit] {
 			t.Errorf("point %v: %+v", r.Params.Point, r.Params)
 		}
 	}
@@ -36,7 +41,8 @@ func TestSweep(t *testing.T) {
 	if len(s) != 2 || len(s[0].Points) != 2 || s[0].Second != "20" || s[0].Points[0].Value != "1" {
 		t.Errorf("series %+v", s)
 	}
-	for _, line := range []string{"honest, limit 50: there is no knee", "\n4        BASELINE ", "honest, limit 20", "honest, limit 50"} {
+	for _, line := range []string{"honest, limit 50: there is no knee", "\n4        BASELINE ", "honest, limit 20",
+		"honest, limit 50"} {
 		if !strings.Contains(o.stdout, line) {
 			t.Errorf("no %q in\n%s", line, o.stdout)
 		}
@@ -59,9 +65,11 @@ func TestSweepGates(t *testing.T) {
 func TestSweepSearch(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
-	o := call(t.Context(), tinySweep("honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors=0", "--param", "rate=4000..4100", "--workers", "4")...)
+	o := call(t.Context(), tinySweep("honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1",
+		"--until", "errors=0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)
-	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" || !strings.Contains(o.stdout, "\n4000         BASELINE ") {
+	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" ||
+		!strings.Contains(o.stdout, "\n4000         BASELINE ") {
 		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
 	}
 	for _, r := range f.Runs {
@@ -124,7 +132,8 @@ func TestSweepInterrupted(t *testing.T) {
 	defer func() { onTake = nil }()
 	o := call(ctx, tinySweep("honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "2s")...)
 	f := readResults(t)
-	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil || f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "honest: there is no knee") {
+	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil ||
+		f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "honest: there is no knee") {
 		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)
 	}
 	p.requireNothingLeft()
@@ -134,7 +143,8 @@ func TestSweepInterrupted(t *testing.T) {
 func TestSweepConfig(t *testing.T) {
 	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\nworkers: 8\n"})
 	o := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "\nrounds: 10\n") {
+	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") ||
+		!strings.Contains(o.stdout, "\nrounds: 10\n") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	requireUsageError(t, call(t.Context(), "run", "--config", "sweep.yaml", "--workers", "8"))

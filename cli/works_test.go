@@ -33,7 +33,8 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 			t.Errorf("%q: exit %d, and no command: %s", args, o.code, o.stderr)
 			continue
 		}
-		if again := call(t.Context(), words(line)...); again.code == ExitUsage || !strings.Contains(again.stderr, "Report: ") {
+		if again := call(t.Context(), words(line)...); again.code == ExitUsage ||
+			!strings.Contains(again.stderr, "Report: ") {
 			t.Errorf("%q: %q ends with %d: %s", args, line, again.code, again.stderr)
 		}
 	}
@@ -46,7 +47,8 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 		!strings.Contains(o.stderr, "using --preset "+presetOfItsOwn+", with clocks that agree\n") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
-	if o := call(t.Context(), "sim", "sql-only"); !strings.HasSuffix(o.stderr, "; this runs it: quotabench run sql-only\n") {
+	if o := call(t.Context(), "sim", "sql-only"); !strings.HasSuffix(o.stderr,
+		"; this runs it: quotabench run sql-only\n") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 }
@@ -55,7 +57,8 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 // of the same limit.
 func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 	testenv.Sequential(t)
-	for _, args := range [][]string{tiny("*on*"), tiny("hon*:color=red,depth=2,month*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
+	for _, args := range [][]string{tiny("*on*"), tiny("hon*:color=red,depth=2,month*"),
+		{"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
 		newPlace(t, nil)
 		if o := call(t.Context(), args...); o.code != ExitOK {
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
@@ -64,7 +67,8 @@ func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 		for _, run := range readResults(t).Runs {
 			got[run.Strategy] = fmt.Sprint(run.Policy, " ", run.Params.Limit, " ", run.Params.Window)
 		}
-		want := map[string]string{"honest": "agent-api 50 calendar-hour", "monthly": "50-requests-per-calendar-month 50 calendar-month"}
+		want := map[string]string{"honest": "agent-api 50 calendar-hour",
+			"monthly": "50-requests-per-calendar-month 50 calendar-month"}
 		if !maps.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", args, got, want)
 		}

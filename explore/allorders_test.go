@@ -23,8 +23,8 @@ import (
 )
 
 // scorer is a limiter at random: its callers send commands and change their instance's memory by what is answered. They
-// are admitted by a number that depends on the order of all that. Each asks for another number of units, which is that of
-// its program, so that none can take the place of another.
+// are admitted by a number that depends on the order of all that. Each asks for another number of units, which is that
+// of its program, so that none can take the place of another.
 type scorer struct {
 	env      strategies.Env
 	programs [][]plantedOp
@@ -138,7 +138,8 @@ func score(r *rand.Rand, programs, commands int, remembers bool, open func() box
 	}
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "scorer", Doc: "decides at random", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds: []quota.Kind{quota.CalendarHour}, Reset: strategies.ResetsMissing, Needs: []strategies.Need{strategies.NeedRedis},
+		Kinds: []quota.Kind{quota.CalendarHour}, Reset: strategies.ResetsMissing,
+		Needs: []strategies.Need{strategies.NeedRedis},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			one := s
 			one.works = of.works
@@ -163,8 +164,8 @@ func unlike(clients int) (out []Script) {
 	return out
 }
 
-// ends are the ends that schedules come to: what callers were told and in which order, what instances remember, and for how
-// long keys live. broken are the properties that are broken on the way, with the fewest steps.
+// ends are the ends that schedules come to: what callers were told and in which order, what instances remember, and for
+// how long keys live. broken are the properties that are broken on the way, with the fewest steps.
 type ends struct {
 	met    map[string]bool
 	broken map[Property]int
@@ -182,7 +183,8 @@ func (x *ends) note(e engine.Engine) error {
 	}
 	var order []told
 	for _, ev := range e.Common().Run.Truth.Events() {
-		order = append(order, told{ev.Call, fmt.Sprint("asks for ", ev.Units)}, told{ev.Reply, fmt.Sprint(ev.Outcome, " ", ev.Units)})
+		order = append(order, told{ev.Call, fmt.Sprint("asks for ", ev.Units)},
+			told{ev.Reply, fmt.Sprint(ev.Outcome, " ", ev.Units)})
 	}
 	slices.SortStableFunc(order, func(a, b told) int { return cmp.Compare(a.at, b.at) })
 	var b strings.Builder
@@ -307,8 +309,8 @@ func sameAsAll(t *testing.T, sel strategies.Selection, of *opened, cfg Config) (
 	return schedules, all.broken[Leak] > 0
 }
 
-// A search comes to the same ends as running every schedule, and finds the same in as many steps: of programs whose answers
-// depend on memory that callers share, on the order in which they are answered, and on when keys expire.
+// A search comes to the same ends as running every schedule, and finds the same in as many steps: of programs whose
+// answers depend on memory that callers share, on the order in which they are answered, and on when keys expire.
 func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	testenv.Sequential(t)
 	clock := []quota.Fault{quota.FaultClock}
@@ -324,7 +326,8 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 		"expiry":  {Config{Clients: 2, Limit: 2, Faults: clock}, 1, false, false},
 		"expires": {Config{Clients: 2, Instances: 1, Limit: 2, Passes: true}, 2, true, false},
 		"lost":    {Config{Clients: 2, Instances: 1, Limit: 2, Faults: lost}, 1, true, false},
-		"budgets": {Config{Clients: 2, Limit: 2, Faults: []quota.Fault{quota.FaultLostReply, quota.FaultOutage}}, 1, false, false},
+		"budgets": {Config{Clients: 2, Limit: 2, Faults: []quota.Fault{quota.FaultLostReply, quota.FaultOutage}}, 1, false,
+			false},
 		"evicted": {Config{Clients: 2, Limit: 2, Faults: []quota.Fault{quota.FaultEviction}}, 2, false, false},
 		"job":     {Config{Clients: 1, Limit: 2}, 2, true, true},
 	} {
@@ -396,8 +399,8 @@ var boxes = map[string]func() box{
 	"command": func() box { return &commandBox{redis.NewIntResult(0, nil)} },
 }
 
-// The same, of programs whose memory is where a hash does not see it: with one instance, with one for each caller, and with
-// memory that instances have in common.
+// The same, of programs whose memory is where a hash does not see it: with one instance, with one for each caller, and
+// with memory that instances have in common.
 func TestHiddenMemoryAgreesWithAllSchedules(t *testing.T) {
 	testenv.Sequential(t)
 	for name, open := range boxes {

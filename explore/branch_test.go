@@ -93,7 +93,8 @@ func TestBranchesAsAlone(t *testing.T) {
 		}
 		return nil
 	})
-	all := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage}
+	all := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction,
+		quota.FaultOutage}
 	for i, c := range []struct {
 		name   string
 		sel    strategies.Selection
@@ -218,5 +219,6 @@ func seenOf(s *search, err error) (string, error) {
 	for i := range s.trail() {
 		flights = append(flights, s.Flight(i))
 	}
-	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.trail(), s.Enabled(nil, s.symmetric), flights, s.Run.Paused, s.Look(), readings, known), nil
+	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.trail(), s.Enabled(nil, s.symmetric), flights,
+		s.Run.Paused, s.Look(), readings, known), nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula. It
-// has no units if the clause allows any: then no further ones are looked for.
+// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's
+// formula. It has no units if the clause allows any: then no further ones are looked for.
 const declared Property = ""
 
 // allow notes a false reject that a clause allows.
@@ -66,8 +66,9 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 		out = append(out, Finding{Property: Stuck, Detail: strings.Join(look.Stuck, "; ")})
 	}
 	if wanted[Forgotten] && !truth.Crossed && truth.InUse >= limit && len(look.Forgot) > 0 {
-		out = append(out, Finding{Property: Forgotten, Detail: fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
-			look.Forgot[0], truth.InUse, format.Units(limit, unit))})
+		out = append(out, Finding{Property: Forgotten,
+			Detail: fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
+				look.Forgot[0], truth.InUse, format.Units(limit, unit))})
 	}
 	if wanted[Guarantee] {
 		out = s.checkGuarantee(out, leak > 0, &look)
@@ -115,8 +116,9 @@ func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engin
 		}
 		if short && holding.Left > 0 {
 			if least, ok := s.normal.left[leftKey{holding.Name, s.Run.Truth.InUse}]; ok && holding.Left < least {
-				out = append(out, Finding{Property: TTL, Detail: fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
-					"later", holding.Name, holding.Left, least)})
+				out = append(out, Finding{Property: TTL,
+					Detail: fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
+						"later", holding.Name, holding.Left, least)})
 			}
 		}
 		if wanted[Negative] && !s.normal.negative && holding.Negative != "" {

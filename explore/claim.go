@@ -19,7 +19,8 @@ import (
 func newResult(sel strategies.Selection, config *Config) *Result {
 	search := &Result{
 		Strategy: sel.String(), Policy: config.Policy.Name, Limit: config.Policy.Limit, Unit: config.Policy.Unit,
-		Clients: config.Clients, Instances: config.Instances, Faults: config.Faults, Times: config.Times, Passes: config.Passes, FromNS: int64(config.From),
+		Clients: config.Clients, Instances: config.Instances, Faults: config.Faults, Times: config.Times,
+		Passes: config.Passes, FromNS: int64(config.From),
 		Properties: slices.Clone(config.Properties), Findings: []Finding{},
 	}
 	if search.Faults == nil {
@@ -43,7 +44,8 @@ func (s *search) newResult() *Result {
 	if !traits.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == TTL })
 	}
-	if s.sel.Form == strategies.Library && len(r.Properties) > 1 { // what its keys hold is its own business, e.g. a time before its epoch
+	// what its keys hold is its own business, e.g. a time before its epoch
+	if s.sel.Form == strategies.Library && len(r.Properties) > 1 {
 		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == Negative })
 	}
 	if s.normal.periodic {
@@ -97,7 +99,8 @@ func (s *search) claim(r *Result) string {
 	}
 	var clean []string
 	for _, property := range r.Properties {
-		if r.Found(property) == nil && (property != FalseReject || r.AllowedBy == "") && (property != TTL || hasEnd(&s.cfg.Policy)) {
+		if r.Found(property) == nil && (property != FalseReject || r.AllowedBy == "") &&
+			(property != TTL || hasEnd(&s.cfg.Policy)) {
 			clean = append(clean, string(property))
 		}
 	}
@@ -107,7 +110,8 @@ func (s *search) claim(r *Result) string {
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
 		return fmt.Sprintf("%s: none found in %s of up to %d steps%s%s%s; the search was not complete (%s)", what,
-			format.Number(r.Runs+r.LeftOut, "schedule"), r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
+			format.Number(r.Runs+r.LeftOut, "schedule"), r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""),
+			r.Capped)
 	}
 	var names []string
 	for _, fault := range r.Faults {
@@ -134,7 +138,8 @@ func (s *search) claim(r *Result) string {
 		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
 	}
 	if r.Asks > 0 {
-		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no call was held up)", r.Asks)
+		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no "+
+			"call was held up)", r.Asks)
 	}
 	if r.Service != "" {
 		process := r.Service
@@ -161,8 +166,10 @@ func (s *search) claim(r *Result) string {
 	if s.sel.Foreign {
 		given += " and of the time in its bubble"
 	}
-	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s%s, given %s and %s",
-		what, format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), format.Number(r.Instances, "instance"), r.Limit, faults,
+	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s%s, given "+
+		"%s and %s",
+		what, format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), format.Number(r.Instances, "instance"),
+		r.Limit, faults,
 		s.wholeCalls(", at "+steps+" granularity"), store, given)
 }
 
@@ -189,7 +196,8 @@ func (s *search) fewText(r *Result) string {
 	if bounded == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", bounded.Extent(), format.Count(bounded.Runs), bounded.Depth)
+	text := fmt.Sprintf(", and none in %s (%s of up to %d steps)", bounded.Extent(), format.Count(bounded.Runs),
+		bounded.Depth)
 	if bounded.Preemptions == nil {
 		return text
 	}

@@ -50,10 +50,9 @@ type Config struct {
 	// search's choosing, since nothing is known about the phase of its period. Rounds
 	// that a caller wakes come on top. 0 means one, negative none.
 	JobRounds int
-	// Asks is how often one more client asks for one unit once the scripts of all others
-	// have ended and everything is at rest, until it is rejected, if fewer than that are
-	// left and no time has passed within a request: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
-	// none. There is no such client on PostgreSQL.
+	// Asks is how often one more client asks for one unit once the scripts of all others have ended and everything is at
+	// rest, until it is rejected, if fewer than that are left and no time has passed within a request: it shows what the
+	// scripts are too short for. 0 means [DefaultAsks], negative none. There is no such client on PostgreSQL.
 	Asks int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
@@ -69,11 +68,10 @@ type Config struct {
 	// negative no second part. On PostgreSQL there is none. Each goroutine of foreign code
 	// is interrupted by itself.
 	Preemptions int
-	// Workers that try steps at the same time, each with stores of its own; 0 for one per
-	// processor. What is found does not depend on it. On PostgreSQL and for foreign code
-	// there is one. For a service 0 means one, and each further one has instances of its own, on a Redis in memory of its own, or on
-	// one of the databases of Redis that follow that of the first, as long as these are empty; with [Config.Faults] that take
-	// scripts from a server there is one.
+	// Workers that try steps at the same time, each with stores of its own; 0 for one per processor. What is found does
+	// not depend on it. On PostgreSQL and for foreign code there is one. For a service 0 means one, and each further one
+	// has instances of its own, on a Redis in memory of its own, or on one of the databases of Redis that follow that of
+	// the first, as long as these are empty; with [Config.Faults] that take scripts from a server there is one.
 	Workers int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
@@ -97,24 +95,21 @@ type Config struct {
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
-	// Service is a command, for a shell, of which each instance is a process of its own: the
-	// strategy http is explored on it, in any language, by the commands that the instances send
-	// to Redis. Each has a way to Redis of its own, by REDIS_URL, or REDIS_HOST and REDIS_PORT, in its
-	// environment, listens on PORT, and may read LIMIT. Environment is added to that, as
-	// NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request
-	// is the path of a request, with {subject} for the key; empty means /?key={subject}.
-	// Nothing but the commands is a step, and instances go by the wall clock. Of clients that share an instance, a command is
-	// listed under the one in whose step it comes. Faults of its own are
-	// timeout (the reply to a command comes when the process has given it up), script-flush and
-	// restart (Redis has lost its scripts, or all data and all connections).
-	// Counter, if not empty, is the key of the count of admitted units, with {subject}, for the property
-	// [Drift].
-	// ServiceClock, if not empty, is the moment at which the clocks of all instances stand, each by its Skew later, in local time,
-	// e.g. 2026-01-01 00:00:00. That takes libfaketime, and programs that are linked dynamically.
+	// Service is a command, for a shell, of which each instance is a process of its own: the strategy http is explored on
+	// it, in any language, by the commands that the instances send to Redis. Each has a way to Redis of its own, by
+	// REDIS_URL, or REDIS_HOST and REDIS_PORT, in its environment, listens on PORT, and may read LIMIT. Environment is
+	// added to that, as NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request is the
+	// path of a request, with {subject} for the key; empty means /?key={subject}. Nothing but the commands is a step, and
+	// instances go by the wall clock. Of clients that share an instance, a command is listed under the one in whose step
+	// it comes. Faults of its own are timeout (the reply to a command comes when the process has given it up),
+	// script-flush and restart (Redis has lost its scripts, or all data and all connections). Counter, if not empty, is
+	// the key of the count of admitted units, with {subject}, for the property [Drift]. ServiceClock, if not empty, is the
+	// moment at which the clocks of all instances stand, each by its Skew later, in local time, e.g. 2026-01-01 00:00:00.
+	// That takes libfaketime, and programs that are linked dynamically.
 	Service, Request, Counter, ServiceClock string
 	Environment                             []string
-	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock moves:
-	// time can pass, the policy's windows may begin on that clock, and clocks of ServiceClock move with it.
+	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock
+	// moves: time can pass, the policy's windows may begin on that clock, and clocks of ServiceClock move with it.
 	Redis redis.UniversalClient `json:"-"`
 	// Isolate has a foreign strategy searched in a process of its own, which is this program
 	// again. A panic on a goroutine that the strategy has started then ends only that process,

@@ -78,7 +78,8 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	c.Limit = cmp.Or(c.Limit, c.roomForAllButOne())
 	c.Policy.Limit = c.Limit
 	if err := sel.ServesPolicy(&c.Policy); err != nil {
-		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take it (%w)", c.Limit, err)
+		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take "+
+			"it (%w)", c.Limit, err)
 	}
 	return c, nil
 }
@@ -89,7 +90,8 @@ func (c *Config) fitKind(sel strategies.Selection) error {
 		return c.fitService(sel)
 	}
 	if sel.Name == "http" {
-		return fmt.Errorf("strategy %s is explored as a service that is started here: give its command by --service", sel.Name)
+		return fmt.Errorf("strategy %s is explored as a service that is started here: give its command by --service",
+			sel.Name)
 	}
 	if why, ok := sel.Excludes(strategies.ModeExplore); ok {
 		return fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
@@ -206,9 +208,11 @@ func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategie
 func (c *Config) fitPostgres(sel strategies.Selection) error {
 	switch {
 	case len(sel.RedisNeeds()) > 0:
-		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked together", sel.Name)
+		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked "+
+			"together", sel.Name)
 	case len(c.Faults) > 0:
-		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)
+		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out",
+			sel.Name)
 	case c.Passes || c.From != 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, whose clock cannot be moved", sel.Name)
 	case c.Postgres == nil:
@@ -222,12 +226,14 @@ func (c *Config) fitPostgres(sel strategies.Selection) error {
 func (c *Config) fitForeign(sel strategies.Selection) error {
 	switch {
 	case OnPostgres(sel), sel.NeedsStore(strategies.NeedSource):
-		return fmt.Errorf("strategy %s cannot be explored: it is foreign and needs a database, and a bubble has Redis alone", sel.Name)
+		return fmt.Errorf("strategy %s cannot be explored: it is foreign and needs a database, and a bubble has Redis alone",
+			sel.Name)
 	case sel.ClockFixed && (c.Passes || slices.Contains(c.Faults, quota.FaultClock)):
 		return fmt.Errorf("strategy %s takes the time from where nothing can move it, and would be judged by another clock: "+
 			"leave the fault clock, and time that passes, out", sel.Name)
 	case slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration != 0 }):
-		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
+		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the "+
+			"skew out", sel.Name)
 	}
 	return nil
 }

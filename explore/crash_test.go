@@ -47,7 +47,8 @@ func TestAnIdleInstanceCrashes(t *testing.T) {
 		"two callers":            {plant(hoarding), explore.Config{Policy: tenants, Instances: 1}},
 		"one caller, twice":      {plant(hoarding), explore.Config{Policy: tenants, Clients: 1, Scripts: twice}},
 		"a library, two callers": {library, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1}},
-		"a library, twice":       {library, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Scripts: twice}},
+		"a library, twice": {library,
+			explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Scripts: twice}},
 	} {
 		c.cfg.Limit = 1
 		c.cfg.Asks = -1
@@ -75,7 +76,9 @@ func TestAnotherLifeDrawsOtherNumbers(t *testing.T) {
 		policy quota.Policy
 	}{
 		"in process": {plant(hoarding), tenants},
-		"a library":  {foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower { return &one{} }), policy(t, "1 request per fixed 1m")},
+		"a library": {foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower {
+			return &one{}
+		}), policy(t, "1 request per fixed 1m")},
 	} {
 		var mu sync.Mutex
 		drawn := map[uint64]bool{}
@@ -90,7 +93,8 @@ func TestAnotherLifeDrawsOtherNumbers(t *testing.T) {
 			return opens(ctx, env)
 		}
 		if _, err := explore.Run(t.Context(), c.sel, explore.Config{
-			Policy: c.policy, Instances: 1, Limit: 1, Asks: -1, Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.Stuck},
+			Policy: c.policy, Instances: 1, Limit: 1, Asks: -1, Faults: []quota.Fault{quota.FaultCrash},
+			Properties: []explore.Property{explore.Stuck},
 		}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

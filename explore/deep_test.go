@@ -56,14 +56,17 @@ func TestFewPreemptionsReachDeepBugs(t *testing.T) {
 	}
 	f := found(t, r, explore.Leak)
 	if f.Preemptions == nil || *f.Preemptions != 1 || len(f.Steps) < 15 || r.Depth >= len(f.Steps) {
-		t.Errorf("%d steps, %v preemptions; all schedules were searched to a depth of %d", len(f.Steps), f.Preemptions, r.Depth)
+		t.Errorf("%d steps, %v preemptions; all schedules were searched to a depth of %d", len(f.Steps), f.Preemptions,
+			r.Depth)
 	}
-	if again, err := explore.ReplayOf(t.Context(), longWinded(true), f.Token, explore.Target{}); err != nil || !again.Broken {
+	if again, err := explore.ReplayOf(t.Context(), longWinded(true), f.Token, explore.Target{}); err != nil ||
+		!again.Broken {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	short := deep
 	short.Preemptions = -1
-	if r, err := explore.Run(t.Context(), longWinded(true), short); err != nil || r.Found(explore.Leak) != nil || r.Bounded != nil {
+	if r, err := explore.Run(t.Context(), longWinded(true), short); err != nil || r.Found(explore.Leak) != nil ||
+		r.Bounded != nil {
 		t.Errorf("without preemptions: %+v, %v", r, err)
 	}
 	roomy := deep
@@ -73,7 +76,8 @@ func TestFewPreemptionsReachDeepBugs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Findings) > 0 || r.Bounded == nil || r.Bounded.Preemptions == nil || *r.Bounded.Preemptions != 1 || !strings.Contains(r.Claim, "all schedules with at most 1 preemption (") {
+	if len(r.Findings) > 0 || r.Bounded == nil || r.Bounded.Preemptions == nil || *r.Bounded.Preemptions != 1 ||
+		!strings.Contains(r.Claim, "all schedules with at most 1 preemption (") {
 		t.Errorf("the clean one: %+v, %s", r.Bounded, r.Claim)
 	}
 }
@@ -150,7 +154,8 @@ func TestShortestPause(t *testing.T) {
 	})
 	r, err := explore.Run(t.Context(), sel, explore.Config{
 		Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak},
-		Policy: quota.Policy{Name: "hourly", Unit: "calls", Window: quota.Window{Kind: quota.CalendarHour}}, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 2}}},
+		Policy:  quota.Policy{Name: "hourly", Unit: "calls", Window: quota.Window{Kind: quota.CalendarHour}},
+		Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 2}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +170,8 @@ func TestShortestPause(t *testing.T) {
 // first writes: half of all schedules at random leak. A hundred of them are enough.
 func TestOdds(t *testing.T) {
 	odds := func(samples int) (met, sampled int) {
-		f := found(t, run(t, "check-then-set", explore.Config{Properties: []explore.Property{explore.Leak}, Samples: samples}), explore.Leak)
+		f := found(t, run(t, "check-then-set",
+			explore.Config{Properties: []explore.Property{explore.Leak}, Samples: samples}), explore.Leak)
 		return f.Met, f.Sampled
 	}
 	if met, sampled := odds(150); sampled != 150 || met < 50 || met > 99 {

@@ -15,7 +15,8 @@ import (
 // example is a policy for any strategy, in the first of these kinds that it serves.
 var (
 	example = quota.Policy{
-		Name: "10-requests-per-fixed-1m", Limit: 10, Unit: "requests", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute},
+		Name: "10-requests-per-fixed-1m", Limit: 10, Unit: "requests",
+		Window: quota.Window{Kind: quota.Fixed, Length: time.Minute},
 	}
 	exampleKinds = []quota.Kind{
 		quota.Fixed, quota.Rolling, quota.FirstRequest, quota.Bucket,
@@ -66,8 +67,8 @@ func ownPolicy(meta *strategies.Meta) (quota.Policy, error) {
 			if len(meta.Kinds) > 0 {
 				like = example.As(meta.Kinds[0])
 			}
-			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, with other figures than in "+
-				"quotabench explore %s --policy %q", meta.Name, err, meta.Name, like.Text())
+			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, with other "+
+				"figures than in quotabench explore %s --policy %q", meta.Name, err, meta.Name, like.Text())
 		}
 		return policy, err
 	}
@@ -88,7 +89,8 @@ func defaultScripts(meta *strategies.Meta, policy *quota.Policy, limit int64) []
 	if meta.GivesBack && policy.Window.Kind == quota.Standing {
 		first = append(first, Action{Kind: Refund})
 	}
-	if len(policy.Costs) > 0 && slices.Min(policy.Costs) < slices.Max(policy.Costs) && limit != 1 && meta.ServesUnits(policy, 2) {
+	if len(policy.Costs) > 0 && slices.Min(policy.Costs) < slices.Max(policy.Costs) && limit != 1 &&
+		meta.ServesUnits(policy, 2) {
 		others[0].Units = 2
 	}
 	if slices.Equal(first, others) {
@@ -124,9 +126,9 @@ type passing struct {
 	from    time.Duration
 }
 
-// The moments at which such searches begin, in addition to a whole second: after a part of a second
-// and of a millisecond, and just before a day ends, and with it a second and most windows. After half of a second and a half
-// the microseconds have a leading zero: who drops it takes 1.098457 for 1.98457.
+// The moments at which such searches begin, in addition to a whole second: after a part of a second and of a
+// millisecond, and just before a day ends, and with it a second and most windows. After half of a second and a half the
+// microseconds have a leading zero: who drops it takes 1.098457 for 1.98457.
 const (
 	odd     = 598_457 * time.Microsecond
 	dayEnds = 13*time.Hour + 30*time.Minute - 1_500*time.Microsecond
@@ -145,11 +147,12 @@ var passings = map[quota.Kind][]passing{
 		{"2 requests refilling 1 per 1s", 2, "take,take=2,take", 0, odd},
 		{"1 request refilling 1 per 1s", 1, "take;take", 0, 0},
 	},
-	// A store may end such a window a millisecond late, so its first rejection is no finding: a second request shows a window
-	// that is too long.
-	quota.FirstRequest: append(windows("first-request "), passing{"2 requests per first-request 500ms", 2, "take,take,take", 0, 0}),
-	quota.Fixed:        windows("fixed "),
-	quota.Rolling:      windows("rolling "),
+	// A store may end such a window a millisecond late, so its first rejection is no finding: a second request shows a
+	// window that is too long.
+	quota.FirstRequest: append(windows("first-request "),
+		passing{"2 requests per first-request 500ms", 2, "take,take,take", 0, 0}),
+	quota.Fixed:   windows("fixed "),
+	quota.Rolling: windows("rolling "),
 	// The lengths of the others are none of the policy's.
 	quota.CalendarHour:  windows("calendar hour"),
 	quota.CalendarDay:   windows("calendar day"),
@@ -185,27 +188,25 @@ const oneInstant = "2026-01-01 00:00:00"
 // guaranteed although these happen, keys that never expire, and callers that are stuck.
 var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.FaultRetry}, {quota.FaultClock}}
 
-// Searches are those that the command makes of a strategy if it is told nothing, or nothing
-// but a policy: cfg itself, and further ones for the adapter of a library
-// ([strategies.Library]), and for any strategy under a policy that was given.
+// Searches are those that the command makes of a strategy if it is told nothing, or nothing but a policy: cfg itself,
+// and further ones for the adapter of a library ([strategies.Library]), and for any strategy under a policy that was
+// given.
 //
-// First comes what needs no fault: the callers of cfg, three of them, and time that passes
-// between calls, from several moments and with several limits, under the policy given or
-// under several of each kind that the library serves. What a library does within a window
-// says little about the next one, and rates that are no whole number of units per second
-// are where such code rounds. Then come searches with a set of faults each, of libraries
-// alone. Other strategies are described by whoever wrote them, and searched so if that is
-// asked for. A library without a store is searched on one instance: that several admit
-// several limits is no news.
+// First comes what needs no fault: the callers of cfg, three of them, and time that passes between calls, from several
+// moments and with several limits, under the policy given or under several of each kind that the library serves. What a
+// library does within a window says little about the next one, and rates that are no whole number of units per second
+// are where such code rounds. Then come searches with a set of faults each, of libraries alone. Other strategies are
+// described by whoever wrote them, and searched so if that is asked for. A library without a store is searched on one
+// instance: that several admit several limits is no news.
 //
-// If callers of one instance meet in its memory ([strategies.Meta.SharesMemory]), the second
-// search is cfg with all callers on one instance ([Config.Placed]).
+// If callers of one instance meet in its memory ([strategies.Meta.SharesMemory]), the second search is cfg with all
+// callers on one instance ([Config.Placed]).
 //
-// A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the clocks of all
-// processes stand at one instant. Under a policy that was given it is searched for leaks while a window ends, on a Redis in memory.
+// A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the
+// clocks of all processes stand at one instant. Under a policy that was given it is searched for leaks while a window
+// ends, on a Redis in memory.
 //
-// Each search claims what it claims for its own policy and limit. Those that the strategy does not
-// serve are left out.
+// Each search claims what it claims for its own policy and limit. Those that the strategy does not serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {
 	library := sel.Form == strategies.Library
 	given := cfg.Policy.Name != ""
@@ -221,7 +222,9 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	out := cfg.Placed(sel)
 	add := func(config Config) {
 		if _, err := config.Complete(sel); err == nil && !slices.ContainsFunc(config.Scripts, func(script Script) bool {
-			return slices.ContainsFunc(script, func(action Action) bool { return action.Units > 1 && !sel.ServesUnits(&config.Policy, action.Units) })
+			return slices.ContainsFunc(script, func(action Action) bool {
+				return action.Units > 1 && !sel.ServesUnits(&config.Policy, action.Units)
+			})
 		}) {
 			out = append(out, config)
 		}

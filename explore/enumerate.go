@@ -42,7 +42,8 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 }
 
 func (s *search) enumerate(ctx context.Context) (*Census, error) {
-	census := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
+	census := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit,
+		Clients: s.cfg.Clients}
 	census.Store = s.Traits.Store
 	census.Service = redact.URLs(s.cfg.Service)
 	s.cfg.sofar.note(nil, census, nil)

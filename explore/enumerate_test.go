@@ -19,7 +19,8 @@ func TestWorkersCountTheSame(t *testing.T) {
 	for _, most := range bounds {
 		var first string
 		for _, workers := range []int{1, 2, 3, 7} {
-			c, err := explore.Enumerate(t.Context(), sel, explore.Config{Clients: 4, Limit: 4, Workers: workers, MaxSchedules: most})
+			c, err := explore.Enumerate(t.Context(), sel,
+				explore.Config{Clients: 4, Limit: 4, Workers: workers, MaxSchedules: most})
 			if err != nil {
 				t.Fatal(err)
 			}

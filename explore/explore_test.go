@@ -145,7 +145,8 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 	}{
 		{"check-then-set", explore.Config{Clients: 3}},
 		{"check-then-set", explore.Config{Clients: 3, Limit: 3}},
-		{"check-then-set", explore.Config{Clients: 2, Limit: 1, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}, take}}},
+		{"check-then-set", explore.Config{Clients: 2, Limit: 1,
+			Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}, take}}},
 		{"check-then-set", explore.Config{Clients: 2, Limit: 3, Scripts: []explore.Script{{{Kind: explore.Take, Units: 2}}}}},
 		{"app-lock", explore.Config{Clients: 2, Instances: 1}},
 		{"app-lock", explore.Config{Clients: 2, Instances: 2, Limit: 1}},
@@ -179,9 +180,10 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 func TestReplay(t *testing.T) {
 	for name, cfg := range map[string]explore.Config{
 		"check-then-set": {},
-		"lua-reserve":    {Clients: 2, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}}, Properties: []explore.Property{explore.Leak}},
-		"decr-expire":    {Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}},
-		"incr-expire":    {Faults: []quota.Fault{quota.FaultCrash, quota.FaultEviction}},
+		"lua-reserve": {Clients: 2, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}},
+			Properties: []explore.Property{explore.Leak}},
+		"decr-expire": {Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}},
+		"incr-expire": {Faults: []quota.Fault{quota.FaultCrash, quota.FaultEviction}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := storetest.Redis(t)

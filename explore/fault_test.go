@@ -32,16 +32,18 @@ func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool
 }
 
 // plant makes a selection of it.
-func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error), jobs ...string) strategies.Selection {
+func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error),
+	jobs ...string) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: quota.CountsNothing,
 		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour}, Reset: strategies.ResetsMissing,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			p := &planted{env: env, take: take}
 			for _, name := range jobs {
-				p.jobs = append(p.jobs, strategies.Job{Name: name, Singleton: true, Every: time.Hour, Run: func(ctx context.Context) (bool, error) {
-					return true, strategies.Redis(env).Del(ctx, env.Prefix+"k").Err()
-				}})
+				p.jobs = append(p.jobs, strategies.Job{Name: name, Singleton: true, Every: time.Hour,
+					Run: func(ctx context.Context) (bool, error) {
+						return true, strategies.Redis(env).Del(ctx, env.Prefix+"k").Err()
+					}})
 			}
 			return p, nil
 		},
@@ -144,7 +146,8 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"job": {
 			plant(once, "sweep"), "",
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SET, 0:sweep DEL, A reply, B starts, B SET, B reply",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak,
+			"0:sweep round, A starts, A SET, 0:sweep DEL, A reply, B starts, B SET, B reply",
 		},
 		"skew": {
 			plant(windowed), "",

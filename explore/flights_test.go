@@ -78,9 +78,10 @@ func wordyOne(t *testing.T, racy, learns bool) strategies.Selection {
 
 // wordyMeta is one that admits the third caller, which is registered in the processes of searches.
 func wordyMeta() strategies.Meta {
-	m := strategies.FromFunc("wordy", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return &wordy{rdb: strategies.Redis(env), limit: p.Limit, wrong: 3, asks: 6}, nil
-	})
+	m := strategies.FromFunc("wordy", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return &wordy{rdb: strategies.Redis(env), limit: p.Limit, wrong: 3, asks: 6}, nil
+		})
 	m.Foreign = true
 	return m
 }
@@ -93,7 +94,8 @@ func TestIsolatedFewPreemptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 150}
+	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1,
+		Properties: []explore.Property{explore.Leak}, MaxStates: 150}
 	there, err := explore.Run(t.Context(), sel, isolated(cfg))
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +123,8 @@ func TestForeignFewPreemptions(t *testing.T) {
 	testenv.Long(t)
 	testenv.Sequential(t)
 	for _, learns := range []bool{false, true} {
-		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
+		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1,
+			Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
 		if learns {
 			cfg.Clients = 2
 			cfg.Instances = 1
@@ -133,13 +136,16 @@ func TestForeignFewPreemptions(t *testing.T) {
 		}
 		f := found(t, r, explore.Leak)
 		if f.Preemptions == nil || *f.Preemptions != 1 || len(f.Steps) < 15 || r.Depth >= len(f.Steps) {
-			t.Errorf("learns %t: %d steps, %v preemptions; all schedules were searched to a depth of %d", learns, len(f.Steps), f.Preemptions, r.Depth)
+			t.Errorf("learns %t: %d steps, %v preemptions; all schedules were searched to a depth of %d", learns, len(f.Steps),
+				f.Preemptions, r.Depth)
 		}
-		if again, err := explore.ReplayOf(t.Context(), wordyOne(t, true, learns), f.Token, explore.Target{}); err != nil || !again.Broken {
+		if again, err := explore.ReplayOf(t.Context(), wordyOne(t, true, learns), f.Token, explore.Target{}); err != nil ||
+			!again.Broken {
 			t.Errorf("learns %t, again: %+v, %v", learns, again, err)
 		}
 		cfg.Preemptions = -1
-		if r, err := explore.Run(t.Context(), wordyOne(t, true, learns), cfg); err != nil || r.Found(explore.Leak) != nil || r.Bounded != nil {
+		if r, err := explore.Run(t.Context(), wordyOne(t, true, learns), cfg); err != nil || r.Found(explore.Leak) != nil ||
+			r.Bounded != nil {
 			t.Errorf("learns %t, without preemptions: %+v, %v", learns, r, err)
 		}
 		cfg.Preemptions = 1
@@ -151,7 +157,8 @@ func TestForeignFewPreemptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Findings) > 0 || r.Bounded == nil || r.Bounded.Preemptions == nil || *r.Bounded.Preemptions != 1 || r.Bounded.Capped != "" ||
+		if len(r.Findings) > 0 || r.Bounded == nil || r.Bounded.Preemptions == nil || *r.Bounded.Preemptions != 1 ||
+			r.Bounded.Capped != "" ||
 			!strings.Contains(r.Claim, claim) || strings.Contains(r.Claim, "each goroutine that the limiter starts") != learns {
 			t.Errorf("learns %t, the clean one: %+v, %s", learns, r.Bounded, r.Claim)
 		}

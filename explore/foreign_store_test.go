@@ -42,7 +42,8 @@ func TestForeignConnection(t *testing.T) {
 		sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
 			return timed{strategies.Redis(env), pipe}
 		}, strategies.NeedRedis)
-		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak}})
+		r, err := explore.Run(t.Context(), sel,
+			explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak}})
 		if err != nil || len(r.Findings) > 0 || r.Claim == "" {
 			t.Errorf("pipelined %t: %+v, %v", pipe, r, err)
 		}

@@ -22,11 +22,13 @@ import (
 // goroutines, mutexes and contexts of their own.
 
 // foreign is a limiter that knows nothing of this module.
-func foreign(t *testing.T, make func(env strategies.Env, p *quota.Policy) strategies.Allower, needs ...strategies.Need) strategies.Selection {
+func foreign(t *testing.T, make func(env strategies.Env, p *quota.Policy) strategies.Allower,
+	needs ...strategies.Need) strategies.Selection {
 	t.Helper()
-	m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed, quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return make(env, p), nil
-	})
+	m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed, quota.Rolling},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return make(env, p), nil
+		})
 	m.Needs, m.Foreign, m.Guarantee = needs, true, []quota.Clause{quota.Exactly(quota.FaultClock)}
 	sel, err := m.Select(nil)
 	if err != nil {
@@ -161,12 +163,14 @@ func TestForeignGoroutine(t *testing.T) {
 		}
 		sel.Meta = &meta
 		res, err := explore.Run(t.Context(), sel, explore.Config{
-			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak},
+			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock},
+			Properties: []explore.Property{explore.Leak},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := res.Found(explore.Leak); leaks != (f != nil) || !leaks && !strings.HasPrefix(res.Claim, "leak: no violation found in any schedule") {
+		if f := res.Found(explore.Leak); leaks != (f != nil) || !leaks &&
+			!strings.HasPrefix(res.Claim, "leak: no violation found in any schedule") {
 			t.Errorf("each %v: %+v, claim %q", each, f, res.Claim)
 		}
 	}
@@ -184,7 +188,9 @@ func (h *hasty) Allow(ctx context.Context, key string) (bool, error) {
 
 // For how long calls of foreign code are held up is told, and goes into the bounds of clauses.
 func TestForeignCallsThatAreHeldUp(t *testing.T) {
-	sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower { return &hasty{strategies.Redis(env)} }, strategies.NeedRedis)
+	sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
+		return &hasty{strategies.Redis(env)}
+	}, strategies.NeedRedis)
 	sel.Guarantee = []quota.Clause{{
 		Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultClock}, Formula: "0, or 1 if a call is held up",
 		Bound: func(p quota.Params) int64 { return min(1, int64(p.Pause/time.Second)) },
@@ -277,7 +283,8 @@ func TestForeignMutex(t *testing.T) {
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1}
 	r, err := explore.Run(t.Context(), sel, cfg)
 	var hung *explore.HungError
-	if !errors.As(err, &hung) || !strings.Contains(hung.At, "sync.Mutex.Lock") || !strings.Contains(hung.At, "foreign_test.go") ||
+	if !errors.As(err, &hung) || !strings.Contains(hung.At, "sync.Mutex.Lock") ||
+		!strings.Contains(hung.At, "foreign_test.go") ||
 		!strings.Contains(err.Error(), "nothing is said of the limiter") {
 		t.Errorf("error %v", err)
 	}
@@ -336,7 +343,8 @@ func TestForeignTimeToLive(t *testing.T) {
 		sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
 			return &lasting{rdb: strategies.Redis(env), writes: time.Duration(env.Instance+1) * time.Hour, admitted: admitted}
 		}, strategies.NeedRedis)
-		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak}})
+		r, err := explore.Run(t.Context(), sel,
+			explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak}})
 		if r == nil || r.Found(explore.Leak) == nil {
 			t.Errorf("%v: %+v, %v", admitted, r, err)
 		}
@@ -373,8 +381,11 @@ func TestForeignSleep(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
 		return &patient{strategies.Redis(env), p.Limit}
 	}, strategies.NeedRedis)
-	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak, explore.Stuck}})
-	if err != nil || len(r.Findings) > 0 || !strings.HasPrefix(r.Claim, "leak, stuck: no violation found in any schedule") {
+	r, err := explore.Run(t.Context(), sel,
+		explore.Config{Policy: policy(t, "1 request per fixed 1m"),
+			Properties: []explore.Property{explore.Leak, explore.Stuck}})
+	if err != nil || len(r.Findings) > 0 ||
+		!strings.HasPrefix(r.Claim, "leak, stuck: no violation found in any schedule") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -409,7 +420,8 @@ func TestForeignSender(t *testing.T) {
 			return &sender{strategies.Redis(env), p.Limit, loses}
 		}, strategies.NeedRedis)
 		r, err := explore.Run(t.Context(), sel, explore.Config{
-			Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Stuck},
+			Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Faults: []quota.Fault{quota.FaultClock},
+			Properties: []explore.Property{explore.Stuck},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -429,7 +441,8 @@ func TestForeignLeftover(t *testing.T) {
 	sel := foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower {
 		return newResetting(p.Limit, time.Second, false)
 	})
-	cfg := explore.Config{Policy: policy(t, "1 request per rolling 1m"), Limit: 1, Instances: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak}}
+	cfg := explore.Config{Policy: policy(t, "1 request per rolling 1m"), Limit: 1, Instances: 1,
+		Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak}}
 	r, err := explore.Run(t.Context(), sel, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -441,7 +454,8 @@ func TestForeignLeftover(t *testing.T) {
 
 func TestForeignUnfit(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower { return &aligned{limit: p.Limit} })
-	_, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Skew: []time.Duration{time.Second}})
+	_, err := explore.Run(t.Context(), sel,
+		explore.Config{Policy: policy(t, "1 request per fixed 1m"), Skew: []time.Duration{time.Second}})
 	var unfit *explore.UnfitError
 	if !errors.As(err, &unfit) {
 		t.Errorf("a skewed clock: %v", err)
@@ -466,12 +480,14 @@ func TestForeignWaitsForOthers(t *testing.T) {
 		}),
 	} {
 		r, err := explore.Run(t.Context(), sel, explore.Config{
-			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Stuck}, MaxStates: 200, Preemptions: -1,
+			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock},
+			Properties: []explore.Property{explore.Stuck}, MaxStates: 200, Preemptions: -1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stuck := r.Found(explore.Stuck) != nil; stuck != (name == "nobody") || stuck == strings.HasPrefix(r.Claim, "stuck: no") {
+		if stuck := r.Found(explore.Stuck) != nil; stuck != (name == "nobody") ||
+			stuck == strings.HasPrefix(r.Claim, "stuck: no") {
 			t.Errorf("%s: %+v, %s", name, r.Findings, r.Claim)
 		}
 	}

@@ -21,23 +21,24 @@ import (
 func aside(t *testing.T, every int64, waits bool) strategies.Selection {
 	t.Helper()
 	var calls atomic.Int64
-	m := strategies.FromFunc("aside", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		rdb := strategies.Redis(env)
-		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-			n, err := rdb.Incr(ctx, key).Result()
-			if calls.Add(1)%every == 0 {
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					_ = rdb.Expire(ctx, key, time.Hour).Err()
-				}()
-				if waits {
-					<-done
+	m := strategies.FromFunc("aside", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			rdb := strategies.Redis(env)
+			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+				n, err := rdb.Incr(ctx, key).Result()
+				if calls.Add(1)%every == 0 {
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						_ = rdb.Expire(ctx, key, time.Hour).Err()
+					}()
+					if waits {
+						<-done
+					}
 				}
-			}
-			return n <= p.Limit, err
-		}), nil
-	})
+				return n <= p.Limit, err
+			}), nil
+		})
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -59,15 +60,21 @@ func TestRareGoroutine(t *testing.T) {
 				Policy: policy(t, "10 requests per fixed 10s"), Clients: 3, Limit: 2, Preemptions: -1,
 				Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.Leak},
 			})
-			if err == nil || res == nil || res.Claim != "" || !slices.ContainsFunc(res.Withheld, func(w results.Withheld) bool { return w.Code == code }) {
+			if err == nil || res == nil || res.Claim != "" || !slices.ContainsFunc(res.Withheld, func(w results.Withheld) bool {
+				return w.Code == code
+			}) {
 				t.Errorf("explore, every %d, waits %t: %v beside %+v", every, waits, err, res)
 			}
 			plan := harness.Plan{
-				Policy: policy(t, "10 requests per fixed 10s"), Workload: steady, Strategies: []strategies.Selection{aside(t, every, waits)},
-				Load: harness.OpenAt(100), Duration: 10 * time.Second, Instances: 2, Seed: 1, DecisionTimeout: 2 * time.Second,
+				Policy: policy(t, "10 requests per fixed 10s"), Workload: steady,
+				Strategies: []strategies.Selection{aside(t, every, waits)},
+				Load:       harness.OpenAt(100), Duration: 10 * time.Second, Instances: 2, Seed: 1,
+				DecisionTimeout: 2 * time.Second,
 			}
 			r, err := sim.Run(t.Context(), sim.Config{Plan: plan})
-			if err == nil || r == nil || !slices.ContainsFunc(r.Runs[0].Audit.Reasons, func(x results.Reason) bool { return x.Code == code }) {
+			if err == nil || r == nil || !slices.ContainsFunc(r.Runs[0].Audit.Reasons, func(x results.Reason) bool {
+				return x.Code == code
+			}) {
 				t.Errorf("sim, every %d, waits %t: %v beside %+v", every, waits, err, r)
 			}
 		}

@@ -17,7 +17,8 @@ func (s *search) checkGuarantee(out []Finding, leaks bool, look *engine.Look) []
 	for _, clause := range s.clauses(leaks, look) {
 		if clause.Verdict == results.Broken {
 			out = append(out, Finding{Property: Guarantee, Units: clause.Certain - clause.Bound, Detail: fmt.Sprintf(
-				"%s of %s, and the guarantee allows %d (%s)", clause.Property, format.Units(clause.Certain, "units"), clause.Bound, clause.Formula)})
+				"%s of %s, and the guarantee allows %d (%s)", clause.Property, format.Units(clause.Certain, "units"), clause.Bound,
+				clause.Formula)})
 		}
 	}
 	return out

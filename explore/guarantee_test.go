@@ -93,20 +93,24 @@ func TestFalseRejectsAsDeclared(t *testing.T) {
 		"any":     {[]quota.Clause{quota.MayReject()}, nil, 0},
 		"two":     {atMost(2), nil, 2},
 		"one":     {atMost(1), []explore.Property{explore.Guarantee, explore.FalseReject}, 1},
-		"other kinds": {[]quota.Clause{{Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Formula: "any",
-			Bound: func(quota.Params) int64 { return quota.Unbounded }}}, []explore.Property{explore.FalseReject}, 0},
+		"other kinds": {[]quota.Clause{{Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling},
+			Formula: "any",
+			Bound:   func(quota.Params) int64 { return quota.Unbounded }}}, []explore.Property{explore.FalseReject}, 0},
 	} {
-		m := strategies.FromFunc("rejects", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-				return false, strategies.Redis(env).Incr(ctx, key).Err()
-			}), nil
-		})
+		m := strategies.FromFunc("rejects", []quota.Kind{quota.Fixed},
+			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+					return false, strategies.Redis(env).Incr(ctx, key).Err()
+				}), nil
+			})
 		m.Guarantee = c.declared
 		sel, err := m.Select(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: hourly(), Limit: 2, Asks: -1, Properties: []explore.Property{explore.Guarantee, explore.FalseReject}})
+		r, err := explore.Run(t.Context(), sel,
+			explore.Config{Policy: hourly(), Limit: 2, Asks: -1,
+				Properties: []explore.Property{explore.Guarantee, explore.FalseReject}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +120,9 @@ func TestFalseRejectsAsDeclared(t *testing.T) {
 		}
 		slices.Sort(found)
 		slices.Sort(c.found)
-		if !slices.Equal(found, c.found) || r.AllowedUnits != c.units || (r.AllowedBy == "") != slices.Contains([]string{"nothing", "other kinds"}, name) || strings.Contains(r.Claim, "false-reject") {
+		if !slices.Equal(found, c.found) || r.AllowedUnits != c.units ||
+			(r.AllowedBy == "") != slices.Contains([]string{"nothing", "other kinds"}, name) ||
+			strings.Contains(r.Claim, "false-reject") {
 			t.Errorf("%s: found %v, and %d units are allowed: %q", name, found, r.AllowedUnits, r.Claim)
 		}
 	}

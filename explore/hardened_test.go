@@ -19,7 +19,8 @@ func TestThreeTierHardened(t *testing.T) {
 		t.Fatal(err)
 	}
 	some := []quota.Fault{"", quota.FaultRetry}
-	for _, fault := range testenv.Pick(some, append(some, quota.FaultEviction, quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage)) {
+	for _, fault := range testenv.Pick(some,
+		append(some, quota.FaultEviction, quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage)) {
 		t.Run("fault "+string(fault), func(t *testing.T) {
 			cfg := explore.Config{Limit: 2, Scripts: scripts, JobRounds: -1, Properties: properties}
 			if fault != "" {

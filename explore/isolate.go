@@ -136,7 +136,8 @@ func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config
 }
 
 // replayInChild is [ReplayOf] in a process of its own.
-func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket, token string) (*Replayed, error) {
+func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket,
+	token string) (*Replayed, error) {
 	answer, err := inChild(ctx, sel, cfg, task{Token: token})
 	died, ok := errors.AsType[*DiedError](err)
 	if t.Property != Panicked || !ok {
@@ -144,7 +145,8 @@ func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t
 	}
 	finding, err := panicFinding(ctx, sel, cfg, died)
 	return &Replayed{
-		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &finding, Broken: true, Store: embedded, Same: true,
+		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &finding, Broken: true, Store: embedded,
+		Same: true,
 	}, err
 }
 
@@ -312,9 +314,11 @@ func lastStep(doing string, path []engine.Choice, clients int) results.Step {
 	}
 	switch choice := path[len(path)-1]; {
 	case choice.Kind == engine.TickClock:
-		return results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick, Command: "time passes"}
+		return results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick,
+			Command: "time passes"}
 	case choice.Kind == engine.EvictKey:
-		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction, Command: "evicts " + choice.Key}
+		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction,
+			Command: "evicts " + choice.Key}
 	case choice.Kind == engine.CrashHost:
 		step.Event = results.EventCrash
 		step.Command = "ends and starts anew"

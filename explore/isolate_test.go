@@ -68,9 +68,10 @@ func fragiles() (out []strategies.Meta) {
 		clean bool
 		most  int64
 	}{"fragile": {false, 1}, "robust": {true, 1}, "fragile-and-leaks": {false, 2}} {
-		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
-			return newFragile(kind.clean, kind.most), nil
-		})
+		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed},
+			func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+				return newFragile(kind.clean, kind.most), nil
+			})
 		m.Foreign = true
 		m.Needs = nil
 		out = append(out, m)
@@ -118,7 +119,9 @@ func TestIsolated(t *testing.T) {
 			t.Errorf("detail %q", f.Detail)
 		}
 		n := len(f.Steps)
-		if n < 3 || f.Steps[n-1].Role != results.RoleClock || !slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Outcome == "rejected" }) {
+		if n < 3 || f.Steps[n-1].Role != results.RoleClock || !slices.ContainsFunc(f.Steps, func(s results.Step) bool {
+			return s.Outcome == "rejected"
+		}) {
 			t.Errorf("steps %+v", f.Steps)
 		}
 		again, err := explore.ReplayOf(t.Context(), sel, f.Token, explore.Target{Isolate: true})
@@ -138,7 +141,8 @@ func TestIsolatedKeepsFindings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock}}
+		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1,
+			Faults: []quota.Fault{quota.FaultClock}}
 		here := explore.Config{Policy: cfg.Policy, Instances: 1, Properties: []explore.Property{explore.Leak}}
 		want, err := explore.Run(t.Context(), sel, here)
 		if err != nil || want.Found(explore.Leak) == nil {
@@ -149,7 +153,8 @@ func TestIsolatedKeepsFindings(t *testing.T) {
 			t.Fatal(err)
 		}
 		leak := r.Found(explore.Leak)
-		if r.Findings[0].Property != explore.Panicked || leak == nil || leak.Detail != want.Found(explore.Leak).Detail || len(leak.Steps) != len(want.Found(explore.Leak).Steps) {
+		if r.Findings[0].Property != explore.Panicked || leak == nil || leak.Detail != want.Found(explore.Leak).Detail ||
+			len(leak.Steps) != len(want.Found(explore.Leak).Steps) {
 			t.Fatalf("findings %+v", r.Findings)
 		}
 		again, err := explore.ReplayOf(t.Context(), sel, leak.Token, explore.Target{Isolate: true})
@@ -161,7 +166,8 @@ func TestIsolatedKeepsFindings(t *testing.T) {
 		if !errors.As(err, &died) || !strings.Contains(died.At, "newFragile") || died.Stack == "" {
 			t.Errorf("error %v", err)
 		}
-		if c == nil || c.Complete || c.Schedules == 0 || c.Shortest == nil || len(c.Shortest.Steps) == 0 || len(c.Withheld) != 1 {
+		if c == nil || c.Complete || c.Schedules == 0 || c.Shortest == nil || len(c.Shortest.Steps) == 0 ||
+			len(c.Withheld) != 1 {
 			t.Errorf("census %+v", c)
 		}
 	}

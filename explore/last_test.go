@@ -35,21 +35,24 @@ func plantReturning(forgets bool) strategies.Selection {
 	sel := plant(nil)
 	sel.GivesBack = true
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &returning{&planted{env: env, take: func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
-			key := p.env.Prefix + "k"
-			n, err := strategies.Redis(p.env).Incr(ctx, key).Result()
-			if err == nil && n > r.Policy.Limit {
-				err = strategies.Redis(p.env).Decr(ctx, key).Err()
-			}
-			return verdict(n <= r.Policy.Limit, err)
-		}}, forgets}, nil
+		return &returning{&planted{env: env,
+			take: func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
+				key := p.env.Prefix + "k"
+				n, err := strategies.Redis(p.env).Incr(ctx, key).Result()
+				if err == nil && n > r.Policy.Limit {
+					err = strategies.Redis(p.env).Decr(ctx, key).Err()
+				}
+				return verdict(n <= r.Policy.Limit, err)
+			}}, forgets}, nil
 	}
 	return sel
 }
 
 // A key that is lost with a refund shows only to those who come after the scripts.
 func TestLastClientFindsALostKey(t *testing.T) {
-	cfg := explore.Config{Policy: tenants, Limit: 2, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Refund}}, ones[0]}, Properties: []explore.Property{explore.Leak}}
+	cfg := explore.Config{Policy: tenants, Limit: 2,
+		Scripts:    []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Refund}}, ones[0]},
+		Properties: []explore.Property{explore.Leak}}
 	for _, c := range []struct {
 		forgets, asks, leaks bool
 	}{{true, true, true}, {true, false, false}, {false, true, false}} {
@@ -179,7 +182,8 @@ func TestLastClientComesToEachInstance(t *testing.T) {
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &spoiled{planted: &planted{env: env}}, nil
 	}
-	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: tenants, Limit: 2, Properties: []explore.Property{explore.Leak}})
+	r, err := explore.Run(t.Context(), sel,
+		explore.Config{Policy: tenants, Limit: 2, Properties: []explore.Property{explore.Leak}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +203,9 @@ func TestTokenHoldsAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := explore.Run(t.Context(), sel[0], explore.Config{Limit: 2, Asks: -1, Faults: []quota.Fault{quota.FaultRetry}, Properties: []explore.Property{explore.Negative}})
+	r, err := explore.Run(t.Context(), sel[0],
+		explore.Config{Limit: 2, Asks: -1, Faults: []quota.Fault{quota.FaultRetry},
+			Properties: []explore.Property{explore.Negative}})
 	if err != nil {
 		t.Fatal(err)
 	}

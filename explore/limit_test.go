@@ -172,12 +172,14 @@ func TestDeclaredUnderAnotherLimit(t *testing.T) {
 	tried := 0
 	bound := testenv.Pick(100, 800)
 	for _, m := range strategies.All() {
-		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" || !tolerates(m, quota.FaultLimit) {
+		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" ||
+			!tolerates(m, quota.FaultLimit) {
 			continue
 		}
 		for _, script := range []string{"take,take;limit=1;take", "take,take;limit=3;take"} {
 			tried++
-			cfg := scripted(t, script, explore.Config{Clients: 3, Limit: 2, MaxStates: bound, Properties: []explore.Property{explore.Guarantee}})
+			cfg := scripted(t, script, explore.Config{Clients: 3, Limit: 2, MaxStates: bound,
+				Properties: []explore.Property{explore.Guarantee}})
 			if b := run(t, m.Name, cfg).Found(explore.Guarantee); b != nil {
 				t.Errorf("%s, %s: %s", m.Name, script, b.Detail)
 			}
@@ -213,7 +215,8 @@ func TestChangedLimitOnPostgres(t *testing.T) {
 
 // TestLimitsThatCannotChange says why.
 func TestLimitsThatCannotChange(t *testing.T) {
-	bucket := quota.Policy{Name: "b", Unit: "calls", Limit: 2, Window: quota.Window{Kind: quota.Bucket, Length: time.Minute}}
+	bucket := quota.Policy{Name: "b", Unit: "calls", Limit: 2,
+		Window: quota.Window{Kind: quota.Bucket, Length: time.Minute}}
 	for _, c := range []struct {
 		strategy, script, want string
 		cfg                    explore.Config
@@ -232,7 +235,8 @@ func TestLimitsThatCannotChange(t *testing.T) {
 			t.Errorf("%s was read", bad)
 		}
 	}
-	if s, err := explore.ParseScripts("take=2,limit=1,refund"); err != nil || s[0].String() != "take=2,limit=1,refund" || !s[0].Settles(0) {
+	if s, err := explore.ParseScripts("take=2,limit=1,refund"); err != nil || s[0].String() != "take=2,limit=1,refund" ||
+		!s[0].Settles(0) {
 		t.Errorf("%v, %v", s, err)
 	}
 }

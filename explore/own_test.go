@@ -36,8 +36,10 @@ func TestReplayOfWhatIsNotRegistered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := quota.Policy{Name: "our-calls", Unit: "calls", Window: quota.Window{Kind: quota.Fixed, Length: 90 * time.Second, Location: berlin}}
-	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: own, Limit: 1, Properties: []explore.Property{explore.Leak}})
+	own := quota.Policy{Name: "our-calls", Unit: "calls",
+		Window: quota.Window{Kind: quota.Fixed, Length: 90 * time.Second, Location: berlin}}
+	r, err := explore.Run(t.Context(), sel,
+		explore.Config{Policy: own, Limit: 1, Properties: []explore.Property{explore.Leak}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +48,12 @@ func TestReplayOfWhatIsNotRegistered(t *testing.T) {
 	if err != nil || !again.Broken || again.Policy != "our-calls" {
 		t.Errorf("here: %+v, %v", again, err)
 	}
-	if _, err := explore.Replay(t.Context(), f.Token, explore.Target{}); err == nil || !strings.Contains(err.Error(), "your own program") {
+	if _, err := explore.Replay(t.Context(), f.Token, explore.Target{}); err == nil ||
+		!strings.Contains(err.Error(), "your own program") {
 		t.Errorf("without the strategy: %v", err)
 	}
-	if _, err := explore.ReplayOf(t.Context(), choose(t, "exact"), f.Token, explore.Target{}); err == nil || !strings.Contains(err.Error(), "planted") {
+	if _, err := explore.ReplayOf(t.Context(), choose(t, "exact"), f.Token, explore.Target{}); err == nil ||
+		!strings.Contains(err.Error(), "planted") {
 		t.Errorf("with another strategy: %v", err)
 	}
 	client := storetest.Redis(t).Admin()
@@ -58,7 +62,8 @@ func TestReplayOfWhatIsNotRegistered(t *testing.T) {
 		t.Errorf("on a server: %+v, %v", there, err)
 	}
 	var unfit *explore.UnfitError
-	if _, err := explore.ReplayOf(t.Context(), sel, f.Token, explore.Target{Redis: redis.NewRing(&redis.RingOptions{})}); !errors.As(err, &unfit) {
+	if _, err := explore.ReplayOf(t.Context(), sel, f.Token,
+		explore.Target{Redis: redis.NewRing(&redis.RingOptions{})}); !errors.As(err, &unfit) {
 		t.Errorf("on several servers: %v", err)
 	}
 }
@@ -73,7 +78,8 @@ func TestPanicOnPostgres(t *testing.T) {
 	}
 	_, err := explore.Run(t.Context(), plantSQL(sqlPlant{take: take}), sqlConfig(t, 2))
 	var p *explore.PanicError
-	if !errors.As(err, &p) || !strings.Contains(err.Error(), "the strategy panics in B: counted twice") || !strings.Contains(string(p.Stack), "own_test.go") {
+	if !errors.As(err, &p) || !strings.Contains(err.Error(), "the strategy panics in B: counted twice") ||
+		!strings.Contains(string(p.Stack), "own_test.go") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -108,7 +114,8 @@ func TestHungOnPostgres(t *testing.T) {
 			_, err = explore.Run(t.Context(), plantSQL(sqlPlant{take: take}), cfg)
 		})
 		var h *explore.HungError
-		if !errors.As(err, &h) || !strings.Contains(string(h.Stack), "own_test.go") || !strings.Contains(h.At, "explore_test.") {
+		if !errors.As(err, &h) || !strings.Contains(string(h.Stack), "own_test.go") ||
+			!strings.Contains(h.At, "explore_test.") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -144,7 +151,8 @@ func TestUnseenOnPostgres(t *testing.T) {
 		t.Errorf("withheld for %+v", r.Withheld)
 	}
 	none := func(context.Context, pgx.Tx, quota.Request) (bool, error) { return true, nil }
-	if r, err := explore.Run(t.Context(), plantSQL(sqlPlant{take: none}), sqlConfig(t, 2)); err != nil || len(r.Withheld) > 0 {
+	if r, err := explore.Run(t.Context(), plantSQL(sqlPlant{take: none}), sqlConfig(t, 2)); err != nil ||
+		len(r.Withheld) > 0 {
 		t.Errorf("with BEGIN and COMMIT only: %+v, %v", r, err)
 	}
 }

@@ -18,14 +18,15 @@ import (
 func TestStateOfThePackage(t *testing.T) {
 	var mu sync.Mutex
 	used := map[string]int64{}
-	m := strategies.FromFunc("everywhere", []quota.Kind{quota.Standing}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			used[key]++
-			return used[key] <= p.Limit, nil
-		}), nil
-	})
+	m := strategies.FromFunc("everywhere", []quota.Kind{quota.Standing},
+		func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				used[key]++
+				return used[key] <= p.Limit, nil
+			}), nil
+		})
 	m.Needs = nil
 	sel, err := m.Select(nil)
 	if err != nil {
@@ -61,18 +62,20 @@ func (o *outside) Allow(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// What a limiter keeps by the instance in a variable of its package is another thing in each run, and is not seen either. Nothing
-// is claimed.
+// What a limiter keeps by the instance in a variable of its package is another thing in each run, and is not seen
+// either. Nothing is claimed.
 func TestStateByTheInstance(t *testing.T) {
-	m := strategies.FromFunc("outside", []quota.Kind{quota.Standing}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return &outside{strategies.Redis(env), p.Limit}, nil
-	})
+	m := strategies.FromFunc("outside", []quota.Kind{quota.Standing},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return &outside{strategies.Redis(env), p.Limit}, nil
+		})
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "10 requests at a time"), Limit: 2, Clients: 3, Instances: 1,
-		Properties: []explore.Property{explore.Leak}})
+	res, err := explore.Run(t.Context(), sel,
+		explore.Config{Policy: policy(t, "10 requests at a time"), Limit: 2, Clients: 3, Instances: 1,
+			Properties: []explore.Property{explore.Leak}})
 	if !errors.Is(err, explore.ErrNotDeterministic) || res != nil {
 		t.Errorf("error %v next to %+v", err, res)
 	}
@@ -81,15 +84,16 @@ func TestStateByTheInstance(t *testing.T) {
 // A random member of a sorted set, which most sliding logs have, is no reason not to search them.
 func TestRandomMembers(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
-		m := strategies.FromFunc("log", []quota.Kind{quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			client := strategies.Redis(env)
-			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-				if n, err := client.ZCard(ctx, key).Result(); err != nil || n >= p.Limit {
-					return false, err
-				}
-				return true, client.ZAdd(ctx, key, redis.Z{Member: rand.Int64()}).Err() //nolint:forbidigo // what is tested
-			}), nil
-		})
+		m := strategies.FromFunc("log", []quota.Kind{quota.Rolling},
+			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				client := strategies.Redis(env)
+				return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+					if n, err := client.ZCard(ctx, key).Result(); err != nil || n >= p.Limit {
+						return false, err
+					}
+					return true, client.ZAdd(ctx, key, redis.Z{Member: rand.Int64()}).Err() //nolint:forbidigo // what is tested
+				}), nil
+			})
 		m.Foreign = foreign
 		sel, err := m.Select(nil)
 		if err != nil {

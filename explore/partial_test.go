@@ -118,7 +118,8 @@ func TestEndedByTheStrategy(t *testing.T) {
 			if err == nil || census == nil {
 				t.Fatalf("%+v, %v", census, err)
 			}
-			if census.Complete || census.Schedules == 0 || census.Leaking > 0 && (census.Shortest == nil || len(census.Shortest.Steps) == 0) {
+			if census.Complete || census.Schedules == 0 || census.Leaking > 0 &&
+				(census.Shortest == nil || len(census.Shortest.Steps) == 0) {
 				t.Errorf("%+v", census)
 			}
 			requireEnded(t, c.code, census.Withheld, err)
@@ -128,7 +129,8 @@ func TestEndedByTheStrategy(t *testing.T) {
 
 func requireEnded(t *testing.T, code string, reasons []results.Withheld, err error) {
 	t.Helper()
-	if len(reasons) != 1 || reasons[0].Code != code || !strings.Contains(err.Error(), reasons[0].Detail) || guard.Stack(err) == "" {
+	if len(reasons) != 1 || reasons[0].Code != code || !strings.Contains(err.Error(), reasons[0].Detail) ||
+		guard.Stack(err) == "" {
 		t.Errorf("%v: withheld for %+v", err, reasons)
 	}
 }

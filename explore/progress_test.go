@@ -18,9 +18,11 @@ func TestFirst(t *testing.T) {
 	cfg.First = true
 	first := run(t, "check-then-set", cfg)
 	if len(first.Findings) == 0 || first.Runs >= all.Runs {
-		t.Errorf("%d findings in %d runs, and %d in %d without --first", len(first.Findings), first.Runs, len(all.Findings), all.Runs)
+		t.Errorf("%d findings in %d runs, and %d in %d without --first", len(first.Findings), first.Runs, len(all.Findings),
+			all.Runs)
 	}
-	if all.Capped != "" || !strings.Contains(first.Capped, "first violation") || !strings.Contains(first.Claim, first.Capped) {
+	if all.Capped != "" || !strings.Contains(first.Capped, "first violation") ||
+		!strings.Contains(first.Claim, first.Capped) {
 		t.Errorf("ended by %q and %q, claim %q", all.Capped, first.Capped, first.Claim)
 	}
 	cfg.Properties = []explore.Property{explore.Leak}
@@ -45,7 +47,9 @@ func TestTimeout(t *testing.T) {
 	cfg := explore.Config{Clients: 2, Timeout: time.Nanosecond}
 	r, err := explore.Run(t.Context(), choose(t, "lua-reserve"), cfg)
 	untried(t, r, err)
-	r, err = explore.Run(t.Context(), foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower { return &aligned{limit: p.Limit} }),
+	r, err = explore.Run(t.Context(), foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower {
+		return &aligned{limit: p.Limit}
+	}),
 		explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Timeout: time.Nanosecond})
 	untried(t, r, err)
 	c, err := explore.Enumerate(t.Context(), choose(t, "lua-reserve"), cfg)
@@ -60,12 +64,14 @@ func TestTimeout(t *testing.T) {
 // What a search has told of itself while it ran is in the end what it reports.
 func TestProgressIsTold(t *testing.T) {
 	var p explore.Progress
-	r := run(t, "incr-expire", explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.Leak}, Progress: &p})
+	r := run(t, "incr-expire", explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.Leak},
+		Progress: &p})
 	if got, want := p.Read(), (explore.Sofar{Runs: r.Runs, States: int64(r.States), Depth: int64(r.Depth)}); got != want {
 		t.Errorf("told %+v, found %+v", got, want)
 	}
 	var q explore.Progress
-	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"), explore.Config{Clients: 3, Limit: 2, Progress: &q})
+	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"),
+		explore.Config{Clients: 3, Limit: 2, Progress: &q})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,8 @@ func TestDeclaredGuarantees(t *testing.T) {
 				t.Errorf("%s, %s: %v", m.Name, f, err)
 				continue
 			}
-			t.Logf("%-20s %-10s %7d states, %7d schedules of up to %2d steps%s", m.Name, f, r.States, r.Runs, r.Depth, cappedBy(r))
+			t.Logf("%-20s %-10s %7d states, %7d schedules of up to %2d steps%s", m.Name, f, r.States, r.Runs, r.Depth,
+				cappedBy(r))
 			if b := r.Found(explore.Guarantee); b != nil {
 				var shown strings.Builder
 				_ = text.Timeline(&shown, layout.Page{}, b)
@@ -83,7 +84,8 @@ func TestSQLIsRefusedWithTheReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := explore.Run(t.Context(), sel, explore.Config{}); err == nil || !strings.Contains(err.Error(), "PostgreSQL") {
+		if _, err := explore.Run(t.Context(), sel, explore.Config{}); err == nil ||
+			!strings.Contains(err.Error(), "PostgreSQL") {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}

@@ -102,8 +102,8 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, targe
 		here.Same = true
 		return here, nil
 	case target.Redis != nil && sel.Foreign:
-		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: "+
-			"leave the server out", sel.Name)}
+		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process "+
+			"alone: leave the server out", sel.Name)}
 	case target.Redis == nil:
 		here.Store = embedded
 		here.Same = true
@@ -129,7 +129,8 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, targe
 	again func(*search) (*Replayed, error)) (_ *Replayed, err error) {
 	client, ok := target.Redis.(*redis.Client)
 	if !ok {
-		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", target.Redis)}
+		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T",
+			target.Redis)}
 	}
 	name := target.Name
 	if name == "" {
@@ -151,13 +152,16 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, targe
 		return r, errors.Join(err, e.Close())
 	})
 	if errors.Is(err, engine.ErrMisfit) {
-		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts "+
-			"ask for TIME", name)
+		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose "+
+			"scripts ask for TIME", name)
 	}
 	if replay != nil {
 		replay.Store = name
-		if slices.ContainsFunc(replay.Finding.Steps, func(step results.Step) bool { return step.Event == results.EventTick }) {
-			replay.Notes = append(replay.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
+		if slices.ContainsFunc(replay.Finding.Steps, func(step results.Step) bool {
+			return step.Event == results.EventTick
+		}) {
+			replay.Notes = append(replay.Notes,
+				"keys expire by being deleted when virtual time says so; the server's own TIME does not move")
 		}
 	}
 	return replay, err
@@ -174,7 +178,8 @@ func (s *search) replay(path []engine.Choice, property Property) (*Replayed, err
 	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	replay := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: property, Finding: &b.Finding, Store: s.Traits.Store}
+	replay := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: property, Finding: &b.Finding,
+		Store: s.Traits.Store}
 	return replay, s.at(path, func() error {
 		replay.Leak = s.Run.Truth.Leak()
 		found, err := s.check(map[Property]bool{property: true})

@@ -52,8 +52,8 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 // doubts is how many schedules are run at random if nothing was found.
 const doubts = 200
 
-// doubt runs schedules at random of a limiter of others that has broken nothing, so far as its states were told apart. They take
-// no two states for one: what they break follows from something that the search does not see.
+// doubt runs schedules at random of a limiter of others that has broken nothing, so far as its states were told apart.
+// They take no two states for one: what they break follows from something that the search does not see.
 func (s *search) doubt(ctx context.Context, res *Result) error {
 	if s.sel.Form != strategies.Library || len(res.Findings) > 0 || res.Capped != "" || res.Pruned == 0 {
 		return nil
@@ -68,8 +68,9 @@ func (s *search) doubt(ctx context.Context, res *Result) error {
 			return err
 		}
 		for property := range broken {
-			return fmt.Errorf("%w: a schedule at random breaks a property (%s), and no state that was told apart by the memory of its "+
-				"instances does: it keeps something outside of these, e.g. in a variable of its package", ErrNotDeterministic, property)
+			return fmt.Errorf("%w: a schedule at random breaks a property (%s), and no state that was told apart by the "+
+				"memory of its instances does: it keeps something outside of these, e.g. in a variable of its package",
+				ErrNotDeterministic, property)
 		}
 	}
 	return nil

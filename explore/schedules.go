@@ -41,7 +41,8 @@ type schedules struct {
 	all    []attempt
 }
 
-// try takes in a schedule with the first of the beginnings. If it was not run ahead, workers run some at the same time, most at most.
+// try takes in a schedule with the first of the beginnings. If it was not run ahead, workers run some at the same time,
+// most at most.
 func (w *statelessSearch) try(ctx context.Context, beginnings [][]engine.Choice, most int64) error {
 	if len(w.ahead) == 0 || !w.ahead[0].done {
 		n := int64(1)
@@ -109,7 +110,9 @@ func (w *statelessSearch) schedule(s *search, a *attempt) error {
 		if at >= len(a.beginning) {
 			path, a.more = by.choose(path, a.more, preemptions)
 		}
-		preemptions += max(0, slices.IndexFunc(by[:], func(choices []engine.Choice) bool { return slices.Contains(choices, path[at]) }))
+		preemptions += max(0, slices.IndexFunc(by[:], func(choices []engine.Choice) bool {
+			return slices.Contains(choices, path[at])
+		}))
 		return path[at], true
 	}, func(choice engine.Choice) error {
 		if w.before != nil {

@@ -69,7 +69,8 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 }
 
 // explored runs f over the engine that the strategy is for.
-func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
+func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config,
+	f func(*search) (T, error)) (res T, err error) {
 	gaveUp := make(chan struct{})
 	defer close(gaveUp)
 	cfg.gaveUp = gaveUp
@@ -116,7 +117,8 @@ func watched[T any](ctx context.Context, cfg *Config, f func(*engine.Setup) (T, 
 	r, err := guard.Watched(ctx, guard.Watchdog{
 		Patience: cfg.DecisionTimeout, Beat: setup.Beat,
 		Callers: []string{"engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund", "sched.runJob"},
-		Around:  []string{"inproc.(*Engine).open", "inproc.(*Engine).Begin", "inproc.(*Engine).Used", "inproc.(*Engine).screen"},
+		Around: []string{"inproc.(*Engine).open", "inproc.(*Engine).Begin", "inproc.(*Engine).Used",
+			"inproc.(*Engine).screen"},
 	}, func() (r result) {
 		r.v, r.err = f(setup)
 		return r
@@ -140,15 +142,16 @@ type search struct {
 	short bool
 	// traced is set while footprints are asked for.
 	traced bool
-	// symmetric is set if clients are left out that could as well be another one. Strategies of this module do not decide by
-	// the number of an instance or of a request; what others do is not known.
+	// symmetric is set if clients are left out that could as well be another one. Strategies of this module do not decide
+	// by the number of an instance or of a request; what others do is not known.
 	symmetric bool
 	// halves is set if the part of the search that is under way has half of the time.
 	halves bool
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
-	return &search{Engine: e, World: e.Common(), sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{},
+	return &search{Engine: e, World: e.Common(), sel: sel, cfg: cfg, wanted: map[Property]bool{},
+		applied:   map[quota.Fault]bool{},
 		symmetric: stacks.InCatalogue(sel.Open) && !cfg.enumerates && cfg.Service == ""}
 }
 
@@ -181,7 +184,8 @@ func (t *tally) into(res *Result) {
 	res.Waited = t.waiting
 }
 
-// bounded is what the second part has counted, which has tried all schedules of so many preemptions; none if that is negative.
+// bounded is what the second part has counted, which has tried all schedules of so many preemptions; none if that is
+// negative.
 func (t *tally) bounded(preemptions int) *results.Bounded {
 	bounded := &results.Bounded{States: t.states, Runs: t.runs, Depth: t.depth, Capped: t.capped}
 	if preemptions >= 0 {
@@ -306,7 +310,8 @@ func (s *search) repeat(b *breakage) error {
 		if s.Traits.Wall {
 			why = otherThanOrder
 		}
-		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: %s", ErrNotDeterministic, b.Property, why)
+		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again: %s", ErrNotDeterministic,
+			b.Property, why)
 	}
 	b.Strategy = s.sel.String()
 	b.Policy = s.cfg.Policy.Name

@@ -52,9 +52,10 @@ func (b *capped) Allow(context.Context, string) (bool, error) {
 
 // drawn is the adapter of such a library.
 func drawn(late bool) strategies.Meta {
-	m := strategies.FromFunc("drawn", []quota.Kind{quota.Bucket}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return &capped{policy: p, late: late}, nil
-	})
+	m := strategies.FromFunc("drawn", []quota.Kind{quota.Bucket},
+		func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return &capped{policy: p, late: late}, nil
+		})
 	m.Needs = nil
 	m.Foreign = true
 	m.PerProcess = true
@@ -94,12 +95,14 @@ redis.call("PEXPIRE", KEYS[1], ARGV[2])
 return 1`
 
 func logging(fraction string) strategies.Meta {
-	return strategies.FromFunc("logged", []quota.Kind{quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-			n, err := strategies.Redis(env).Eval(ctx, logged, []string{key}, p.Limit, p.Window.RealLength().Milliseconds(), fraction).Int()
-			return n == 1, err
-		}), nil
-	})
+	return strategies.FromFunc("logged", []quota.Kind{quota.Rolling},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+				n, err := strategies.Redis(env).Eval(ctx, logged, []string{key}, p.Limit, p.Window.RealLength().Milliseconds(),
+					fraction).Int()
+				return n == 1, err
+			}), nil
+		})
 }
 
 // written are limiters as others write them, wrong and right.
@@ -115,9 +118,10 @@ func written(what string) strategies.Meta {
 		return drawn(false)
 	}
 	keep := map[string]string{"whole milliseconds": "%d+%.000", "fractions": "[%d.]+"}[what]
-	m := strategies.FromFunc("fractional", []quota.Kind{quota.FirstRequest}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return &fractional{strategies.Redis(env), p, keep}, nil
-	})
+	m := strategies.FromFunc("fractional", []quota.Kind{quota.FirstRequest},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return &fractional{strategies.Redis(env), p, keep}, nil
+		})
 	m.Guarantee = []quota.Clause{quota.Exactly()}
 	return m
 }
@@ -127,7 +131,8 @@ func written(what string) strategies.Meta {
 func TestSearchesFind(t *testing.T) {
 	testenv.Sequential(t)
 	for what, wrong := range map[string]bool{
-		"capped late": true, "capped": false, "whole milliseconds": true, "fractions": false, "zeros dropped": true, "zeros kept": false,
+		"capped late": true, "capped": false, "whole milliseconds": true, "fractions": false, "zeros dropped": true,
+		"zeros kept": false,
 	} {
 		m := written(what)
 		sel, err := m.Select(nil)
@@ -135,7 +140,8 @@ func TestSearchesFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := 0
-		for i, cfg := range explore.Searches(sel, explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, First: true}) {
+		for i, cfg := range explore.Searches(sel,
+			explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, First: true}) {
 			res, err := explore.Run(t.Context(), sel, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -163,13 +169,14 @@ func TestSearchesFind(t *testing.T) {
 // A window that begins with a request and lasts whole seconds rejects what comes after half of one.
 func TestSearchesFindWindowsTooLong(t *testing.T) {
 	const script = `local n = redis.call("INCR", KEYS[1]) if n == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end return n`
-	m := strategies.FromFunc("whole seconds", []quota.Kind{quota.FirstRequest}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		seconds := (p.Window.RealLength() + time.Second - 1) / time.Second
-		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-			n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, int64(seconds)).Int64()
-			return n <= p.Limit, err
-		}), nil
-	})
+	m := strategies.FromFunc("whole seconds", []quota.Kind{quota.FirstRequest},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			seconds := (p.Window.RealLength() + time.Second - 1) / time.Second
+			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+				n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, int64(seconds)).Int64()
+				return n <= p.Limit, err
+			}), nil
+		})
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -211,15 +218,18 @@ func TestSearchesOfAPolicy(t *testing.T) {
 
 // The window of a limiter of others is told next to the limit, also if that is one.
 func TestWindowOfASearch(t *testing.T) {
-	m := strategies.FromFunc("partial", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return &partial{rdb: strategies.Redis(env), limit: p.Limit}, nil
-	})
+	m := strategies.FromFunc("partial", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return &partial{rdb: strategies.Redis(env), limit: p.Limit}, nil
+		})
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, limit := range []int64{1, 2} {
-		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "10 calls per fixed 1m"), Limit: limit, Properties: []explore.Property{explore.Leak}})
+		r, err := explore.Run(t.Context(), sel,
+			explore.Config{Policy: policy(t, "10 calls per fixed 1m"), Limit: limit,
+				Properties: []explore.Property{explore.Leak}})
 		if err != nil || r.Limit != limit || r.Window != "per fixed 1m" {
 			t.Errorf("limit %d: %+v, %v", limit, r, err)
 		}
@@ -253,16 +263,18 @@ func (l *weighs) Allow(ctx context.Context, key string) (bool, error) {
 func TestSearchesFindHalves(t *testing.T) {
 	testenv.Sequential(t)
 	for _, cut := range []bool{false, true} {
-		m := strategies.FromFunc("weighs", []quota.Kind{quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return &weighs{env, p, cut}, nil
-		})
+		m := strategies.FromFunc("weighs", []quota.Kind{quota.Rolling},
+			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return &weighs{env, p, cut}, nil
+			})
 		m.Guarantee = []quota.Clause{quota.Weighted()}
 		sel, err := m.Select(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := false
-		cfg := explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, Properties: []explore.Property{explore.Guarantee}}
+		cfg := explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1,
+			Properties: []explore.Property{explore.Guarantee}}
 		for _, cfg := range explore.Searches(sel, cfg) {
 			res, err := explore.Run(t.Context(), sel, cfg)
 			if err != nil {

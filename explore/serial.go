@@ -44,8 +44,8 @@ func (s *search) probe() error {
 	return nil
 }
 
-// askLater runs the clients one after the other, lets several windows pass at rest, and has one more client ask. conclusive is
-// false if no request was rejected before that, or the client was not answered.
+// askLater runs the clients one after the other, lets several windows pass at rest, and has one more client ask.
+// conclusive is false if no request was rejected before that, or the client was not answered.
 func (s *search) askLater(local engine.Local) (admitted, conclusive bool, err error) {
 	defer func() { err = errors.Join(err, s.End()) }()
 	err = s.Begin()
@@ -110,7 +110,9 @@ func (s *search) settle() error {
 // sleeps reports whether a client sleeps, and something can wake it.
 func (s *search) sleeps() bool {
 	at := s.Snapshot()
-	return len(at.Stuck) == 0 && slices.ContainsFunc(at.Actors, func(actor engine.Actor) bool { return actor.Client != nil && actor.Sleeps })
+	return len(at.Stuck) == 0 && slices.ContainsFunc(at.Actors, func(actor engine.Actor) bool {
+		return actor.Client != nil && actor.Sleeps
+	})
 }
 
 // mostOrders bounds the beginnings of sequential orders that are tried.
@@ -120,7 +122,8 @@ const mostOrders = 100
 // the scripts have ended, no further client has asked, and neither a fault, such as time
 // that passes, nor a round of a periodic job has happened, which sequential orders do not have.
 func (s *search) comparable(look *engine.Look) bool {
-	return s.normal.left != nil && look.AtRest && len(look.Faults) == 0 && !look.Ticked && look.SyncPeriod == 0 && look.Ended
+	return s.normal.left != nil && look.AtRest && len(look.Faults) == 0 && !look.Ticked && look.SyncPeriod == 0 &&
+		look.Ended
 }
 
 // orders runs the clients in every order of their actions, one at a time, and notes the
@@ -152,14 +155,17 @@ func (s *search) orders() error {
 	return nil
 }
 
-// alone runs the order that a tree is at, in which nobody interrupts an action of a client, and notes the times to live at its end.
+// alone runs the order that a tree is at, in which nobody interrupts an action of a client, and notes the times to live
+// at its end.
 func (s *search) alone(tree *sched.Tree, left map[leftKey]time.Duration) (order []engine.Choice, err error) {
 	defer func() { err = errors.Join(err, s.End()) }()
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}
 	for len(order) < mostOrders {
-		first := slices.DeleteFunc(s.Enabled(nil, s.symmetric), func(choice engine.Choice) bool { return choice.Kind != engine.StepActor })
+		first := slices.DeleteFunc(s.Enabled(nil, s.symmetric), func(choice engine.Choice) bool {
+			return choice.Kind != engine.StepActor
+		})
 		if len(first) == 0 {
 			return order, s.noteLeft(left)
 		}

@@ -21,13 +21,16 @@ import (
 const defaultRequest = "/?key={subject}"
 
 // otherThanOrder is why schedules of a service do not repeat.
-const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock, which --service-clock stops"
+const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock, which " +
+	"--service-clock stops"
 
 // ofServices are the properties that can be seen of a service and its Redis.
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
 // ofServiceFaults are the faults that can befall a service.
-var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults), func(fault quota.Fault) bool { return fault == quota.FaultRetry })
+var ofServiceFaults = slices.DeleteFunc(slices.Clone(engine.Faults), func(fault quota.Fault) bool {
+	return fault == quota.FaultRetry
+})
 
 // ofSharedFaults are those of them that can befall an instance with several clients.
 var ofSharedFaults = []quota.Fault{quota.FaultCrash, quota.FaultEviction, engine.FaultScriptFlush}
@@ -38,11 +41,13 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	case !sel.NeedsStore("service"):
 		return fmt.Errorf("strategy %s asks no service of yours: name http, or leave the service out", sel.Name)
 	case c.Redis != nil && (c.setup().Ticks() || c.From != 0):
-		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault clock and time that passes")
+		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault " +
+			"clock and time that passes")
 	case c.setup().Ticks() && c.Policy.Name == "":
 		return errors.New("what is right once time has passed depends on the window of the service: name it by --policy")
 	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration != 0 }):
-		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by --service-clock")
+		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by " +
+			"--service-clock")
 	case slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration%time.Second != 0 }):
 		return errors.New("the clocks of a service are set to seconds: give a skew of whole seconds")
 	case slices.ContainsFunc(c.Scripts, Script.Operates):
@@ -50,12 +55,13 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	case c.Request != "" && !strings.HasPrefix(c.Request, "/"):
 		return fmt.Errorf("request %q: write a path that begins with /, e.g. %s", c.Request, defaultRequest)
 	case c.Counter != "" && !strings.Contains(c.Counter, "{subject}"):
-		return fmt.Errorf("counter %q: every subject would have the same key: write {subject} where it belongs, e.g. limit:{subject}", c.Counter)
+		return fmt.Errorf("counter %q: every subject would have the same key: write {subject} where it belongs, e.g. "+
+			"limit:{subject}", c.Counter)
 	case c.Counter == "" && slices.Contains(c.Properties, Drift) && len(c.Properties) < len(properties):
 		return errors.New("property drift needs a counter: name its key by --counter, e.g. --counter 'limit:{subject}'")
 	case c.Request != "" && !strings.Contains(c.Request, "{subject}") && sel.Options["subject-header"] == "":
-		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, e.g. %s, or "+
-			"name a header by subject-header", c.Request, defaultRequest)
+		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, "+
+			"e.g. %s, or name a header by subject-header", c.Request, defaultRequest)
 	}
 	switch at, err := c.clock(); {
 	case err != nil:
@@ -71,7 +77,8 @@ func (c *Config) fitService(sel strategies.Selection) error {
 			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", fault)
 		}
 		if c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2) && !slices.Contains(ofSharedFaults, fault) {
-			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the instances out", fault)
+			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the "+
+				"instances out", fault)
 		}
 	}
 	for _, property := range c.Properties {
@@ -82,8 +89,8 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	return nil
 }
 
-// setServiceDefaults counts requests. If the limit is that of the service, so many units are used at the start that the last
-// request does not fit.
+// setServiceDefaults counts requests. If the limit is that of the service, so many units are used at the start that the
+// last request does not fit.
 func (c *Config) setServiceDefaults() {
 	if c.Policy.Name == "" {
 		c.Policy = example.As(quota.Rolling)
@@ -99,7 +106,8 @@ func (c *Config) setServiceDefaults() {
 		c.From = at.Sub(engine.Start)
 	}
 	// All databases of a server have one set of scripts.
-	if c.Redis != nil && (slices.Contains(c.Faults, engine.FaultScriptFlush) || slices.Contains(c.Faults, engine.FaultRestart)) {
+	if c.Redis != nil && (slices.Contains(c.Faults, engine.FaultScriptFlush) ||
+		slices.Contains(c.Faults, engine.FaultRestart)) {
 		c.Workers = 1
 	}
 	if c.Limit > 0 && c.Used == 0 && len(c.Scripts) == 0 {
@@ -128,7 +136,8 @@ func (c *Config) clock() (time.Time, error) {
 func (c *Config) command() service.Command {
 	client, _ := c.Redis.(*redis.Client)
 	at, _ := c.clock()
-	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment, Redis: client}
+	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment,
+		Redis: client}
 }
 
 // serviceFlags are those that say what the service is, without the passwords of URLs; empty for none.

@@ -38,24 +38,25 @@ func (s *stale) Allow(ctx context.Context, key string) (bool, error) {
 	return n <= s.limit, nil
 }
 
-// Callers of one instance, or of instances that share memory, go on in another order than that in which their commands had
-// their effects.
+// Callers of one instance, or of instances that share memory, go on in another order than that in which their commands
+// had their effects.
 func TestRepliesWhereMemoryIsShared(t *testing.T) {
 	testenv.Sequential(t)
 	for _, abroad := range []bool{false, true} {
 		for _, right := range []bool{false, true} {
 			for _, shares := range []string{"instance", "Env.Shared", "pointer"} {
 				var one *atomic.Int64
-				m := strategies.FromFunc("stale", []quota.Kind{quota.Standing}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-					s := &stale{rdb: strategies.Redis(env), limit: p.Limit, right: right, seen: new(atomic.Int64)}
-					switch shares {
-					case "Env.Shared":
-						s.seen = strategies.SharedValue(env.Shared, "seen", func() *atomic.Int64 { return s.seen })
-					case "pointer":
-						s.seen = one
-					}
-					return s, nil
-				})
+				m := strategies.FromFunc("stale", []quota.Kind{quota.Standing},
+					func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+						s := &stale{rdb: strategies.Redis(env), limit: p.Limit, right: right, seen: new(atomic.Int64)}
+						switch shares {
+						case "Env.Shared":
+							s.seen = strategies.SharedValue(env.Shared, "seen", func() *atomic.Int64 { return s.seen })
+						case "pointer":
+							s.seen = one
+						}
+						return s, nil
+					})
 				opened := m.Open
 				m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 					if env.Instance == 0 {
@@ -100,8 +101,8 @@ func repliesMatter(t *testing.T, m strategies.Meta, cfg explore.Config, right bo
 	}
 }
 
-// refreshed trusts the count that it has seen last, of its own keys, which a job reads again. The one that is right keeps the
-// highest.
+// refreshed trusts the count that it has seen last, of its own keys, which a job reads again. The one that is right
+// keeps the highest.
 type refreshed struct {
 	rdb   redis.UniversalClient
 	key   string

@@ -48,7 +48,8 @@ func mending(mended time.Duration, from int64, reads int) strategies.Selection {
 func TestShortTimeToLive(t *testing.T) {
 	for mended, short := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {
 		sel := mending(mended, 2, 0)
-		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "3 requests per calendar hour"), Properties: []explore.Property{explore.TTL}})
+		r, err := explore.Run(t.Context(), sel,
+			explore.Config{Policy: policy(t, "3 requests per calendar hour"), Properties: []explore.Property{explore.TTL}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,8 @@ func TestShortTimeToLiveOfAnOrder(t *testing.T) {
 		}
 		return verdict(n <= r.Policy.Limit, err)
 	})
-	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "3 requests per calendar hour"), Properties: []explore.Property{explore.TTL}})
+	r, err := explore.Run(t.Context(), sel,
+		explore.Config{Policy: policy(t, "3 requests per calendar hour"), Properties: []explore.Property{explore.TTL}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,8 @@ func TestShortTimeToLiveOfAnOrder(t *testing.T) {
 func TestShortTimeToLiveOnAllCores(t *testing.T) {
 	testenv.Long(t)
 	testenv.Sequential(t)
-	cfg := explore.Config{Policy: policy(t, "5 requests per calendar hour"), Limit: 5, Clients: 4, Properties: []explore.Property{explore.TTL}}
+	cfg := explore.Config{Policy: policy(t, "5 requests per calendar hour"), Limit: 5, Clients: 4,
+		Properties: []explore.Property{explore.TTL}}
 	var first string
 	for _, cfg.Workers = range []int{1, 2, 4} {
 		r, err := explore.Run(t.Context(), mending(time.Minute, 4, 3), cfg)

@@ -68,7 +68,8 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 	cfg.everyOrder = false
 	got, runs, left := walked(t, sel, cfg)
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%d states, depth %d, %d findings, %q; with all orders %d, %d, %d, %q", len(got.nodes), got.depth, len(got.broken), got.capped,
+		t.Errorf("%d states, depth %d, %d findings, %q; with all orders %d, %d, %d, %q", len(got.nodes), got.depth,
+			len(got.broken), got.capped,
 			len(want.nodes), want.depth, len(want.broken), want.capped)
 	}
 	if runs+left != all {
@@ -102,7 +103,8 @@ func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 		for _, cfg := range []Config{
 			{Clients: 3, MaxStates: bound},
 			{Clients: 3, Instances: 2, MaxStates: bound, Faults: Faults()},
-			{Clients: 2, MaxStates: bound, Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash, quota.FaultEviction}, Times: 2},
+			{Clients: 2, MaxStates: bound, Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash, quota.FaultEviction},
+				Times: 2},
 			{Clients: 3, MaxStates: bound, Properties: []Property{Leak, Drift, Stranded, TTL}},
 		} {
 			cfg.Workers = 1
@@ -247,7 +249,8 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 func TestSleepAgreesWithBruteForce(t *testing.T) {
 	testenv.Sequential(t)
 	n := testenv.Pick[uint64](2, 12)
-	// A program of more schedules is left out, as five of twelve are: all five have more than 20,000, and one has a million.
+	// A program of more schedules is left out, as five of twelve are: all five have more than 20,000, and one has a
+	// million.
 	const most = 5_000
 	tooMany := errors.New("too many schedules")
 	compared := 0

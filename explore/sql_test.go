@@ -156,7 +156,8 @@ func TestPgCheckCensus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Schedules != 6 || c.Leaking != 4 || c.Worst != 1 || !c.Complete || c.Shortest == nil || len(c.Shortest.Steps) != 4 {
+	if c.Schedules != 6 || c.Leaking != 4 || c.Worst != 1 || !c.Complete || c.Shortest == nil ||
+		len(c.Shortest.Steps) != 4 {
 		t.Errorf("counted %+v", c)
 	}
 }
@@ -200,7 +201,8 @@ func TestPgConditionalDoesNotLeak(t *testing.T) {
 
 // Both read before either writes: a leak unless the row is locked.
 func TestBlockedClients(t *testing.T) {
-	if r := runSQL(t, plantSQL(sqlPlant{take: checked("")}), sqlConfig(t, 2)); len(found(t, r, explore.Leak).Steps) < 8 || r.Waited == 0 {
+	if r := runSQL(t, plantSQL(sqlPlant{take: checked("")}), sqlConfig(t, 2)); len(found(t, r, explore.Leak).Steps) < 8 ||
+		r.Waited == 0 {
 		t.Errorf("without a lock: %d waits, %+v", r.Waited, r.Findings)
 	}
 	locked := runSQL(t, plantSQL(sqlPlant{take: checked(" FOR UPDATE")}), sqlConfig(t, testenv.Pick(2, 3)))
@@ -243,7 +245,8 @@ func TestDeadlockIsAnOutcome(t *testing.T) {
 		t.Errorf("%d of %d schedules, %+v", h.Schedules, r.Runs, r.Findings)
 	}
 	var b bytes.Buffer
-	if err := text.Search(&b, layout.Page{}, r, ""); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
+	if err := text.Search(&b, layout.Page{}, r, ""); err != nil ||
+		!strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
 		t.Errorf("report: %v\n%s", err, b.String())
 	}
 }
@@ -252,7 +255,8 @@ func TestSerializationFailureIsAnOutcome(t *testing.T) {
 	p := sqlPlant{take: checked(""), tx: pgx.TxOptions{IsoLevel: pgx.RepeatableRead}}
 	r := runSQL(t, plantSQL(p), sqlConfig(t, 2))
 	h := aborted(t, r, explore.SerializationFailure)
-	if got := sqlLines(h.Shortest); !strings.Contains(got, "B UPDATE = error: could not serialize access due to concurrent update (40001)") {
+	if got := sqlLines(h.Shortest); !strings.Contains(got,
+		"B UPDATE = error: could not serialize access due to concurrent update (40001)") {
 		t.Errorf("serialization failure by\n%s", got)
 	}
 	if f := r.Found(explore.Leak); f != nil || len(r.Findings) > 0 {
@@ -295,12 +299,14 @@ func (l locking) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 
 func TestSQLThatCannotBeExplored(t *testing.T) {
 	var unfit *explore.UnfitError
-	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), explore.Config{}); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "--postgres") {
+	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), explore.Config{}); !errors.As(err, &unfit) ||
+		!strings.Contains(err.Error(), "--postgres") {
 		t.Errorf("without a server: %v", err)
 	}
 	cfg := sqlConfig(t, 2)
 	cfg.Faults = []quota.Fault{quota.FaultCrash}
-	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), cfg); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "faults") {
+	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), cfg); !errors.As(err, &unfit) ||
+		!strings.Contains(err.Error(), "faults") {
 		t.Errorf("with faults: %v", err)
 	}
 }
@@ -380,7 +386,8 @@ func TestInterruptedOnPostgres(t *testing.T) {
 	}
 	defer pool.Close()
 	var left int
-	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%explore%'").Scan(&left); err != nil || left != 0 {
+	if err := pool.QueryRow(t.Context(),
+		"SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%explore%'").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d schemas are left, %v", left, err)
 	}
 }

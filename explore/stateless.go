@@ -45,7 +45,8 @@ type abort struct {
 }
 
 func (s *search) newStatelessSearch() *statelessSearch {
-	return &statelessSearch{search: s, found: map[Property]breakage{}, aborts: map[Property]*abort{}, tally: tally{states: 1}}
+	return &statelessSearch{search: s, found: map[Property]breakage{}, aborts: map[Property]*abort{},
+		tally: tally{states: 1}}
 }
 
 // allToTheirEnds searches an engine that has no state.
@@ -83,7 +84,8 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
 	return err
 }
 
-// withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has not been found.
+// withFewPreemptions goes over the schedules by how many requests are interrupted between two commands, for what has
+// not been found.
 func (w *statelessSearch) withFewPreemptions(ctx context.Context, maxRuns int64) (map[Property]breakage, error) {
 	search := w.newStatelessSearch()
 	search.res = w.res
@@ -113,8 +115,8 @@ func (w *statelessSearch) repeatAborts() (out []results.Abort, err error) {
 	return out, nil
 }
 
-// walkAndControl walks again from the start if a service turns out to keep something from one schedule for the next: it has started
-// anew, and does so before each schedule from then on.
+// walkAndControl walks again from the start if a service turns out to keep something from one schedule for the next: it
+// has started anew, and does so before each schedule from then on.
 func (w *statelessSearch) walkAndControl(ctx context.Context, maxPoints int, maxRuns int64) error {
 	for {
 		err := w.walk(ctx, maxPoints, maxRuns)

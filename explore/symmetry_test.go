@@ -26,12 +26,14 @@ func (p *partial) Allow(ctx context.Context, key string) (bool, error) {
 	return n <= p.limit, err
 }
 
-// A limiter that goes by the number of an instance or of a request leaks in some orders of callers that seem to be alike.
+// A limiter that goes by the number of an instance or of a request leaks in some orders of callers that seem to be
+// alike.
 func TestCallersAreNotAlike(t *testing.T) {
 	for _, right := range []bool{true, false} {
-		library := strategies.FromFunc("partial", []quota.Kind{quota.Standing}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return &partial{strategies.Redis(env), p.Limit, env.Instance == 1 && !right}, nil
-		})
+		library := strategies.FromFunc("partial", []quota.Kind{quota.Standing},
+			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return &partial{strategies.Redis(env), p.Limit, env.Instance == 1 && !right}, nil
+			})
 		foreign := library
 		foreign.Foreign = true
 		memory := plant(func(_ context.Context, p *planted, r quota.Request) (quota.Decision, error) {
@@ -49,7 +51,8 @@ func TestCallersAreNotAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := explore.Run(t.Context(), sel, explore.Config{Clients: 2, Limit: 1, Instances: c.instances, Properties: []explore.Property{explore.Leak}})
+			r, err := explore.Run(t.Context(), sel,
+				explore.Config{Clients: 2, Limit: 1, Instances: c.instances, Properties: []explore.Property{explore.Leak}})
 			if err != nil || right != (r.Found(explore.Leak) == nil) || right != (r.Claim != "") {
 				t.Errorf("%s, right %t: %+v, %v", name, right, r, err)
 			}

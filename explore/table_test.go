@@ -20,7 +20,8 @@ func TestCommandsBeyondTheTable(t *testing.T) {
 		}
 		return verdict(true, strategies.Redis(p.env).RPush(ctx, "l", 1).Err())
 	})
-	r, err := explore.Run(t.Context(), lists, explore.Config{Limit: 1, Properties: []explore.Property{explore.Leak, explore.Stuck}})
+	r, err := explore.Run(t.Context(), lists,
+		explore.Config{Limit: 1, Properties: []explore.Property{explore.Leak, explore.Stuck}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +36,10 @@ func TestCommandsBeyondTheTable(t *testing.T) {
 
 // A key is gone at the moment of its deadline, in the state and for callers.
 func TestDeadlinesAreMet(t *testing.T) {
-	r, err := explore.Run(t.Context(), plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-		return verdict(p.set(ctx, "k", time.Minute))
-	}), explore.Config{Limit: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak}})
+	r, err := explore.Run(t.Context(),
+		plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
+			return verdict(p.set(ctx, "k", time.Minute))
+		}), explore.Config{Limit: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func TestThreeTierLeaksInEachWriteMode(t *testing.T) {
 				testenv.Long(t)
 				testenv.Sequential(t)
 			}
-			f := found(t, run(t, "three-tier:write="+mode, explore.Config{Properties: []explore.Property{explore.Leak}}), explore.Leak)
+			f := found(t, run(t, "three-tier:write="+mode, explore.Config{Properties: []explore.Property{explore.Leak}}),
+				explore.Leak)
 			if len(f.Steps) != steps || f.Units != 1 {
 				t.Errorf("leaks %d in %d steps, want 1 in %d: %s", f.Units, len(f.Steps), steps, words(f))
 			}
@@ -52,7 +53,8 @@ func TestThreeTierFilterHoldsOn(t *testing.T) {
 	}
 	cfg := explore.Config{Clients: 1, Limit: 1, Scripts: scripts, Properties: []explore.Property{explore.FalseReject}}
 	f := found(t, run(t, "three-tier:write=through,charge=before", cfg), explore.FalseReject)
-	if last := f.Steps[len(f.Steps)-1]; last.Outcome != "rejected" || last.InUse != 0 || strings.Count(words(f), "HGET") != 1 {
+	if last := f.Steps[len(f.Steps)-1]; last.Outcome != "rejected" || last.InUse != 0 ||
+		strings.Count(words(f), "HGET") != 1 {
 		t.Errorf("rejects by %s", words(f))
 	}
 	// Without the filter the same requests are admitted.

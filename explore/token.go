@@ -129,7 +129,8 @@ func parseToken(text string) (ticket, []engine.Choice, error) {
 	if err != nil || pathText(path) != t.Path {
 		return t, nil, fmt.Errorf("%w: %w", ErrToken, cmp.Or(err, errPath))
 	}
-	if !slices.Contains(properties, t.Property) && !slices.Contains([]Property{Deadlock, SerializationFailure, Panicked}, t.Property) {
+	if !slices.Contains(properties, t.Property) &&
+		!slices.Contains([]Property{Deadlock, SerializationFailure, Panicked}, t.Property) {
 		return t, nil, fmt.Errorf("%w: it was issued for %q, which is no property", ErrToken, t.Property)
 	}
 	return t, path, nil
@@ -214,7 +215,8 @@ type ownPolicyTicket struct {
 }
 
 func packPolicy(policy *quota.Policy) *ownPolicyTicket {
-	ticket := &ownPolicyTicket{Unit: policy.Unit, Kind: policy.Window.Kind, Length: policy.Window.Length, Refill: policy.Window.Refill}
+	ticket := &ownPolicyTicket{Unit: policy.Unit, Kind: policy.Window.Kind, Length: policy.Window.Length,
+		Refill: policy.Window.Refill}
 	if policy.Window.Location != nil {
 		ticket.Location = policy.Window.Location.String()
 	}
@@ -222,7 +224,8 @@ func packPolicy(policy *quota.Policy) *ownPolicyTicket {
 }
 
 func (o *ownPolicyTicket) unpack(name string) (quota.Policy, error) {
-	policy := quota.Policy{Name: name, Unit: o.Unit, Window: quota.Window{Kind: o.Kind, Length: o.Length, Refill: o.Refill}}
+	policy := quota.Policy{Name: name, Unit: o.Unit,
+		Window: quota.Window{Kind: o.Kind, Length: o.Length, Refill: o.Refill}}
 	if o.Location != "" {
 		loc, err := time.LoadLocation(o.Location)
 		if err != nil {

@@ -67,14 +67,16 @@ func TestWatch(t *testing.T) {
 	testenv.Sequential(t)
 	for _, how := range []string{"wrong", "right", "holds"} {
 		wrong := how == "wrong"
-		m := strategies.FromFunc("watching", []quota.Kind{quota.Standing}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return &watching{strategies.Redis(env), p, wrong, how == "holds"}, nil
-		})
+		m := strategies.FromFunc("watching", []quota.Kind{quota.Standing},
+			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return &watching{strategies.Redis(env), p, wrong, how == "holds"}, nil
+			})
 		sel, err := m.Select(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := explore.Config{Policy: policy(t, "10 requests at a time"), Preemptions: -1, Properties: []explore.Property{explore.Leak, explore.Stuck}}
+		cfg := explore.Config{Policy: policy(t, "10 requests at a time"), Preemptions: -1,
+			Properties: []explore.Property{explore.Leak, explore.Stuck}}
 		if !wrong { // more schedules than the client has connections
 			cfg.Clients = 3
 			cfg.Limit = 1

@@ -24,7 +24,8 @@ import (
 
 // fixed plants a fixed window of an hour over one counter: what a published limiter
 // does that knows nothing of its surroundings.
-func fixed(client func(env strategies.Env) redis.UniversalClient, now func(env strategies.Env) time.Time, under func(ctx context.Context) context.Context) strategies.Selection {
+func fixed(client func(env strategies.Env) redis.UniversalClient, now func(env strategies.Env) time.Time,
+	under func(ctx context.Context) context.Context) strategies.Selection {
 	s := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		c := client(p.env)
 		key := fmt.Sprintf("%sw%d", p.env.Prefix, now(p.env).Unix()/3600)
@@ -68,7 +69,8 @@ func withheld(t *testing.T, sel strategies.Selection, cfg explore.Config) *explo
 
 // What is not seen is not called clean, and the report says why.
 func TestUnseenWorkIsNotClean(t *testing.T) {
-	elsewhere := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialTimeout: 50 * time.Millisecond, DialerRetries: 1})
+	elsewhere := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialTimeout: 50 * time.Millisecond,
+		DialerRetries: 1})
 	t.Cleanup(func() { _ = elsewhere.Close() })
 	var mu sync.Mutex
 	for _, c := range []struct {
@@ -77,29 +79,35 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 		want []witness.Code
 	}{
 		{"context.Background()", fixed(given, virtual, background), []witness.Code{witness.ContextLost}},
-		{"a connection of its own, elsewhere", fixed(func(strategies.Env) redis.UniversalClient { return elsewhere }, virtual, callers),
+		{"a connection of its own, elsewhere", fixed(func(strategies.Env) redis.UniversalClient {
+			return elsewhere
+		}, virtual, callers),
 			[]witness.Code{witness.NoCommand, witness.AllFailed}},
 		{"a client of its own, to the same store", fixed(func(env strategies.Env) redis.UniversalClient {
 			o := *strategies.Redis(env).(*redis.Client).Options()
 			return redis.NewClient(&o)
 		}, virtual, callers), []witness.Code{witness.OtherClient, witness.NoCommand, witness.AllFailed}},
 		{"the wall clock, in a key", fixed(given, wall, callers), []witness.Code{witness.WallClock}},
-		{"the wall clock, as an argument", plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-			return verdict(true, strategies.Redis(p.env).ZAdd(ctx, "log", redis.Z{Score: float64(wall(p.env).UnixMilli()), Member: "m"}).Err())
-		}), []witness.Code{witness.WallClock}},
+		{"the wall clock, as an argument",
+			plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
+				return verdict(true, strategies.Redis(p.env).ZAdd(ctx, "log",
+					redis.Z{Score: float64(wall(p.env).UnixMilli()), Member: "m"}).Err())
+			}), []witness.Code{witness.WallClock}},
 		{"no command at all", plantNeeding(func(context.Context, *planted, quota.Request) (quota.Decision, error) {
 			return verdict(true, nil)
 		}), []witness.Code{witness.NoCommand}},
-		{"a goroutine of its own", plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (d quota.Decision, err error) {
+		{"a goroutine of its own", plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (d quota.Decision,
+			err error) {
 			done := make(chan error)
 			go func() { done <- strategies.Redis(p.env).Incr(ctx, "k").Err() }()
 			return verdict(true, <-done)
 		}), []witness.Code{witness.OwnGoroutine, witness.AllFailed}},
-		{"a goroutine of its own, without a context", plantNeeding(func(_ context.Context, p *planted, _ quota.Request) (d quota.Decision, err error) {
-			done := make(chan error)
-			go func() { done <- strategies.Redis(p.env).Incr(context.Background(), "k").Err() }()
-			return verdict(true, <-done)
-		}), []witness.Code{witness.OwnGoroutine, witness.AllFailed}},
+		{"a goroutine of its own, without a context",
+			plantNeeding(func(_ context.Context, p *planted, _ quota.Request) (d quota.Decision, err error) {
+				done := make(chan error)
+				go func() { done <- strategies.Redis(p.env).Incr(context.Background(), "k").Err() }()
+				return verdict(true, <-done)
+			}), []witness.Code{witness.OwnGoroutine, witness.AllFailed}},
 		{"time.Now in process", inProcess(&mu, wall), []witness.Code{witness.NeverAgain}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,18 +130,21 @@ func TestLengthsOfTimeAreNotTheWallClock(t *testing.T) {
 	} {
 		sel := plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 			if name == "both" {
-				if err := strategies.Redis(p.env).HSet(ctx, "h", "length", length, "hour", wall(p.env).Truncate(time.Hour).Unix()).Err(); err != nil {
+				if err := strategies.Redis(p.env).HSet(ctx, "h", "length", length, "hour",
+					wall(p.env).Truncate(time.Hour).Unix()).Err(); err != nil {
 					return verdict(false, err)
 				}
 			}
-			n, err := strategies.Redis(p.env).Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"}, value(p.env)).Int64()
+			n, err := strategies.Redis(p.env).Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"},
+				value(p.env)).Int64()
 			return verdict(n <= 1, err)
 		})
 		r, err := explore.Run(t.Context(), sel, explore.Config{Limit: 1, Clients: 3})
 		if r == nil {
 			t.Fatal(err)
 		}
-		if got, want := codes(r), name != "a length"; slices.Contains(got, witness.WallClock) != want || want == (r.Claim != "") {
+		if got, want := codes(r), name != "a length"; slices.Contains(got, witness.WallClock) != want ||
+			want == (r.Claim != "") {
 			t.Errorf("%s: %v, claims %q", name, r.Withheld, r.Claim)
 		}
 	}
@@ -150,8 +161,10 @@ func TestOwnGoroutinesEndNothing(t *testing.T) {
 		<-done
 		return verdict(true, strategies.Redis(p.env).Incr(ctx, "m").Err())
 	})
-	c, err := explore.Enumerate(t.Context(), sel, explore.Config{Clients: 4, Limit: 3, Faults: []quota.Fault{quota.FaultCrash}, MaxSchedules: 2_000})
-	if !errors.Is(err, explore.ErrUnseen) || c.Schedules != 2_000 || len(c.Withheld) != 1 || c.Withheld[0].Code != string(witness.OwnGoroutine) {
+	c, err := explore.Enumerate(t.Context(), sel,
+		explore.Config{Clients: 4, Limit: 3, Faults: []quota.Fault{quota.FaultCrash}, MaxSchedules: 2_000})
+	if !errors.Is(err, explore.ErrUnseen) || c.Schedules != 2_000 || len(c.Withheld) != 1 ||
+		c.Withheld[0].Code != string(witness.OwnGoroutine) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -159,7 +172,8 @@ func TestOwnGoroutinesEndNothing(t *testing.T) {
 // The same limiters, as they should be, are claimed to be what they are.
 func TestSeenWorkIsClaimed(t *testing.T) {
 	var mu sync.Mutex
-	for name, sel := range map[string]strategies.Selection{"redis": fixed(given, virtual, callers), "in process": inProcess(&mu, virtual)} {
+	for name, sel := range map[string]strategies.Selection{"redis": fixed(given, virtual, callers),
+		"in process": inProcess(&mu, virtual)} {
 		r, err := explore.Run(t.Context(), sel, explore.Config{Limit: 1})
 		if err != nil || r.Claim == "" || len(r.Withheld) > 0 {
 			t.Errorf("%s: %v, %+v", name, err, r)
@@ -167,7 +181,8 @@ func TestSeenWorkIsClaimed(t *testing.T) {
 	}
 }
 
-func plantNeeding(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error)) strategies.Selection {
+func plantNeeding(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision,
+	error)) strategies.Selection {
 	s := plant(take)
 	s.Needs = []strategies.Need{strategies.NeedRedis}
 	return s
@@ -204,10 +219,11 @@ func TestPanics(t *testing.T) {
 	}
 	job := plant(once)
 	job.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &planted{env: env, take: once, jobs: []strategies.Job{{Name: "sync", Every: time.Hour, Run: func(ctx context.Context) (bool, error) {
-			strategies.Redis(env).Get(ctx, "k")
-			panic("no job")
-		}}}}, nil
+		return &planted{env: env, take: once,
+			jobs: []strategies.Job{{Name: "sync", Every: time.Hour, Run: func(ctx context.Context) (bool, error) {
+				strategies.Redis(env).Get(ctx, "k")
+				panic("no job")
+			}}}}, nil
 	}
 	open := plant(once)
 	open.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { panic("not opened") }

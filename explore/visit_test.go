@@ -49,7 +49,8 @@ func (e *twice) Common() *engine.World {
 // If a worker cannot be opened, no step is tried, and the others end.
 func TestVisitEndsWithoutWorkers(t *testing.T) {
 	e := new(twice)
-	s := newSearch(e, strategies.Selection{Meta: &strategies.Meta{}}, Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
+	s := newSearch(e, strategies.Selection{Meta: &strategies.Meta{}},
+		Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
 	w := &stateSearch{search: s, graph: newGraph(engine.Digest{})}
 	edges := make([]edge, 2)
 	for range edges {

@@ -26,9 +26,10 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	testenv.Sequential(t)
 	walks := testenv.Pick(12, 40)
 	foreign := func(make func(redis.UniversalClient) strategies.Allower) *strategies.Meta {
-		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
-			return make(strategies.Redis(env)), nil
-		})
+		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed},
+			func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
+				return make(strategies.Redis(env)), nil
+			})
 		m.Foreign = true
 		return &m
 	}
@@ -58,7 +59,9 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			switch c.name {
-			case "three-tier:write=through", "foreign", "foreign, one instance", "foreign, aside, one instance", "foreign, time", "foreign, faults": // many states
+			// many states
+			case "three-tier:write=through", "foreign", "foreign, one instance", "foreign, aside, one instance", "foreign, time",
+				"foreign, faults":
 				testenv.Long(t)
 			}
 			c.cfg.Properties = []Property{Stuck}
@@ -149,7 +152,8 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 				rests := !s.Flight(last).InFlight()
 				// In a bubble, an actor that can take a step is at the store, where no
 				// script has a second action.
-				if goesOn := slices.Contains(s.Enabled(nil, false), engine.Choice{Kind: engine.StepActor, ID: last}); s.sel.Foreign && goesOn == rests {
+				if goesOn := slices.Contains(s.Enabled(nil, false),
+					engine.Choice{Kind: engine.StepActor, ID: last}); s.sel.Foreign && goesOn == rests {
 					t.Fatalf("after %s actor %d rests: %t, and could take a step: %t", c, last, rests, goesOn)
 				}
 				if rests {
@@ -164,7 +168,8 @@ func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 				hash.Num(uint64(last + 1))
 			}
 			if _, met := s.graph.seen[hash]; !met {
-				t.Fatalf("a walk came to a state after %d steps and %d preemptions that was not among %d", n, preemptions, len(s.graph.nodes))
+				t.Fatalf("a walk came to a state after %d steps and %d preemptions that was not among %d", n, preemptions,
+					len(s.graph.nodes))
 			}
 		}
 		if err := s.End(); err != nil {

@@ -27,8 +27,8 @@ type workers struct {
 	size int
 	// gaveUp is closed when nobody waits for the search any more.
 	gaveUp <-chan struct{}
-	// work is where each of the others gets its batches. It replies once it has been opened, to each batch, and when it ends. If
-	// it is given up, that is its reply to the batch, too.
+	// work is where each of the others gets its batches. It replies once it has been opened, to each batch, and when it
+	// ends. If it is given up, that is its reply to the batch, too.
 	work    []chan batch
 	replies chan reply
 	gone    int  // how many have ended

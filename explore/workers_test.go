@@ -37,7 +37,8 @@ func TestEndedGoroutine(t *testing.T) {
 		go func() {
 			err := errors.New("ended")
 			defer func() { ended <- err }()
-			r, err = explore.Run(t.Context(), ends, explore.Config{Clients: 3, Limit: 1, Workers: workers, Properties: []explore.Property{explore.Leak}})
+			r, err = explore.Run(t.Context(), ends,
+				explore.Config{Clients: 3, Limit: 1, Workers: workers, Properties: []explore.Property{explore.Leak}})
 		}()
 		if err := <-ended; err == nil || r != nil && r.Claim != "" {
 			t.Errorf("%d workers: %+v, %v", workers, r, err)

@@ -26,7 +26,8 @@ func TestArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Leak.Units != 4 || !reflect.DeepEqual(again.Leak, run.Leak) || !reflect.DeepEqual(again.FalseRejects, run.FalseRejects) || again.Issued != run.Issued {
+	if again.Leak.Units != 4 || !reflect.DeepEqual(again.Leak, run.Leak) ||
+		!reflect.DeepEqual(again.FalseRejects, run.FalseRejects) || again.Issued != run.Issued {
 		t.Errorf("judged again it is %+v, the run was %+v", again, run)
 	}
 }
@@ -36,13 +37,15 @@ func TestHistoryNotKept(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 13, oracle.Admitted))
 	f.Plan.Archive = filepath.Join(t.TempDir(), "missing")
 	run, _ := judged(t, f)
-	if run.Leak.Units != 3 || !run.Audit.Valid || len(run.Audit.Reasons) != 1 || run.Audit.Reasons[0].Code != "history-not-kept" || run.Audit.Reasons[0].Discards != results.DiscardsNothing {
+	if run.Leak.Units != 3 || !run.Audit.Valid || len(run.Audit.Reasons) != 1 ||
+		run.Audit.Reasons[0].Code != "history-not-kept" || run.Audit.Reasons[0].Discards != results.DiscardsNothing {
 		t.Errorf("leak %+v, audit %+v", run.Leak, run.Audit)
 	}
 }
 
 func TestHistoryName(t *testing.T) {
-	if got := (&results.Run{Params: results.Params{Label: "three-tier:names=literal,x=../y"}, Repetition: 2}).HistoryName(); got != "three-tier_names=literal_x=.._y-2.history" {
+	if got := (&results.Run{Params: results.Params{Label: "three-tier:names=literal,x=../y"},
+		Repetition: 2}).HistoryName(); got != "three-tier_names=literal_x=.._y-2.history" {
 		t.Error(got)
 	}
 }

@@ -29,7 +29,8 @@ func (j *judgement) audit() {
 	j.auditWorkload()
 	j.auditControl()
 	if j.FailedRounds > 0 {
-		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v", format.Number(j.FailedRounds, "round"), j.JobError))
+		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v",
+			format.Number(j.FailedRounds, "round"), j.JobError))
 		j.run.Audit.Reasons[len(j.run.Audit.Reasons)-1].Stack = guard.Stack(j.JobError)
 	}
 	if j.TiersFolded > 0 {
@@ -39,8 +40,8 @@ func (j *judgement) audit() {
 	}
 }
 
-// leaveToPeers is audit for a process that saw some of the requests alone. Whether its clauses were kept follows from the
-// histories of all.
+// leaveToPeers is audit for a process that saw some of the requests alone. Whether its clauses were kept follows from
+// the histories of all.
 func (j *judgement) leaveToPeers() {
 	run := j.run
 	for _, clauses := range [][]results.Clause{run.Guarantee, run.Record} {
@@ -62,11 +63,13 @@ func (j *judgement) leaveToPeers() {
 func (j *judgement) auditCounts() {
 	run := j.run
 	verdict := j.verdict
-	if verdict.Issued.Requests != run.Issued || verdict.Admitted.Requests != run.Admitted || verdict.Rejected.Requests != run.Rejected ||
+	if verdict.Issued.Requests != run.Issued || verdict.Admitted.Requests != run.Admitted ||
+		verdict.Rejected.Requests != run.Rejected ||
 		verdict.Failed.Requests != run.Errors || verdict.Malformed > 0 {
 		j.discard("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds "+
 			"%d, %d, %d, %d and %d malformed",
-			run.Issued, run.Admitted, run.Rejected, run.Errors, verdict.Issued.Requests, verdict.Admitted.Requests, verdict.Rejected.Requests, verdict.Failed.Requests, verdict.Malformed)
+			run.Issued, run.Admitted, run.Rejected, run.Errors, verdict.Issued.Requests, verdict.Admitted.Requests,
+			verdict.Rejected.Requests, verdict.Failed.Requests, verdict.Malformed)
 	}
 	if j.Cells != nil {
 		if err := oracle.Agree(*verdict, j.cfg, j.Cells); err != nil {
@@ -94,8 +97,8 @@ func (j *judgement) auditErrors() {
 		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during a planned outage or restart")
 	}
 	if n, replies := run.LostRequests, run.LostReplies; n+replies > 0 {
-		j.note("network-lost", fmt.Sprintf("the network lost %s to a store before it had arrived, and %s of others after they took "+
-			"effect, as planned", format.Number(n, "request"), format.Plural(replies, "reply", "replies")))
+		j.note("network-lost", fmt.Sprintf("the network lost %s to a store before it had arrived, and %s of others after "+
+			"they took effect, as planned", format.Number(n, "request"), format.Plural(replies, "reply", "replies")))
 	}
 	switch {
 	case prescribed == 0:
@@ -145,11 +148,13 @@ func (j *judgement) auditWorkload() {
 				format.Units(j.Policy.Limit, j.Policy.Unit))
 		}
 		if meta.Boundary && !j.leftFirstWindow() {
-			j.discard("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer --duration")
+			j.discard("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer "+
+				"--duration")
 		}
 	}
 	if j.Selection.Reset == strategies.ResetsNever && j.leftFirstWindow() {
-		j.discard("window-crossed", "the run crossed into another %s window, which this strategy has no reset for", j.Policy.Window.Kind)
+		j.discard("window-crossed", "the run crossed into another %s window, which this strategy has no reset for",
+			j.Policy.Window.Kind)
 	}
 }
 
@@ -173,11 +178,13 @@ func (j *judgement) auditControl() {
 				format.Units(verdict.LeakUnits, "units"), format.Units(verdict.FalseRejects, "requests"))
 		}
 		if drift := j.run.Drift; drift != nil && drift.Units != 0 {
-			j.discard("control-failed", "the exact control drifted by %s: the instrument is wrong", format.Units(drift.Units, "units"))
+			j.discard("control-failed", "the exact control drifted by %s: the instrument is wrong",
+				format.Units(drift.Units, "units"))
 		}
 	case strategies.ControlOpen:
 		if j.run.Rejected > 0 {
-			j.discard("control-failed", "the control that admits everything rejected %s", format.Number(j.run.Rejected, "request"))
+			j.discard("control-failed", "the control that admits everything rejected %s",
+				format.Number(j.run.Rejected, "request"))
 		}
 	}
 }

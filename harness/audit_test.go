@@ -30,22 +30,28 @@ func TestAudit(t *testing.T) {
 	}{
 		{name: "nothing", window: second, events: ok},
 		{name: "admitted", window: second, events: ok, plant: func(f *Facts) { f.Counts.Admitted-- },
-			want: "count-mismatch callers counted 9 issued, 9 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 0 malformed"},
+			want: "count-mismatch callers counted 9 issued, 9 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 " +
+				"and 0 malformed"},
 		{name: "kinds of decisions", window: second, events: crossing, plant: func(f *Facts) {
 			f.Counts.Admitted = 9
 			f.Counts.Rejected = 2
 		},
 			want: "count-mismatch callers counted 11 issued, 9 admitted, 2 rejected"},
-		{name: "rejected or failed", window: second, events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) {
-			f.Counts.Rejected = 0
-			f.Counts.Errors.Other = 1
-		},
-			want: "count-mismatch callers counted 1001 issued, 1000 admitted, 0 rejected, 1 errors; the history holds 1001, 1000, 1, 0"},
-		{name: "malformed", window: second, events: append(slices.Clone(ok), oracle.Event{Kind: oracle.Refund, Call: 9, Reply: 8}),
-			want: "count-mismatch callers counted 10 issued, 10 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 1 malformed"},
+		{name: "rejected or failed", window: second,
+			events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) {
+				f.Counts.Rejected = 0
+				f.Counts.Errors.Other = 1
+			},
+			want: "count-mismatch callers counted 1001 issued, 1000 admitted, 0 rejected, 1 errors; the history holds 1001, " +
+				"1000, 1, 0"},
+		{name: "malformed", window: second,
+			events: append(slices.Clone(ok), oracle.Event{Kind: oracle.Refund, Call: 9, Reply: 8}),
+			want: "count-mismatch callers counted 10 issued, 10 admitted, 0 rejected, 0 errors; the history holds 10, 10, " +
+				"0, 0 and 1 malformed"},
 		{name: "cells agree", window: quota.Window{}, events: ok, plant: func(f *Facts) { f.Cells = cells(10) }},
 		{name: "cells disagree", window: quota.Window{}, events: ok, plant: func(f *Facts) { f.Cells = cells(9) },
-			want: "oracles-disagree the online count and the history disagree in 1 places: subject 0, window 0: admitted 9 units online, 10 in the history"},
+			want: "oracles-disagree the online count and the history disagree in 1 places: subject 0, window 0: admitted 9 " +
+				"units online, 10 in the history"},
 		{name: "nothing issued", window: second, want: "nothing-issued no request was issued"},
 		{name: "nothing issued in time", window: second, plant: func(f *Facts) { f.Partial = true }},
 		{name: "limit never crossed", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Crosses = true },
@@ -58,26 +64,43 @@ func TestAudit(t *testing.T) {
 		{name: "boundary missed", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Boundary = true },
 			want: "boundary-missed no request came after the window's end"},
 		{name: "boundary met", window: second, events: later, plant: func(f *Facts) { f.Plan.Workload.Boundary = true }},
-		{name: "boundary crossed by a reply", window: second, events: []oracle.Event{{Call: 999 * ms, Reply: 1001 * ms, Units: 1}},
-			plant: func(f *Facts) { f.Plan.Workload.Boundary = true }},
-		{name: "no reset", window: second, events: later, plant: func(f *Facts) { f.Selection.Reset = strategies.ResetsNever },
+		{name: "boundary crossed by a reply", window: second,
+			events: []oracle.Event{{Call: 999 * ms, Reply: 1001 * ms, Units: 1}},
+			plant:  func(f *Facts) { f.Plan.Workload.Boundary = true }},
+		{name: "no reset", window: second, events: later, plant: func(f *Facts) {
+			f.Selection.Reset = strategies.ResetsNever
+		},
 			want: "window-crossed the run crossed into another fixed window, which this strategy has no reset for"},
-		{name: "no reset was needed", window: second, events: ok, plant: func(f *Facts) { f.Selection.Reset = strategies.ResetsNever }},
-		{name: "exact", window: second, events: crossing, plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact }},
-		{name: "exact and leaking", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact },
+		{name: "no reset was needed", window: second, events: ok, plant: func(f *Facts) {
+			f.Selection.Reset = strategies.ResetsNever
+		}},
+		{name: "exact", window: second, events: crossing, plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlExact
+		}},
+		{name: "exact and leaking", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlExact
+		},
 			want: "control-failed the exact control leaked 2 units and rejected 0 requests wrongly: the instrument is wrong"},
-		{name: "exact and rejecting", window: second, events: takes(0, 0, 1, oracle.Rejected), plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact },
+		{name: "exact and rejecting", window: second, events: takes(0, 0, 1, oracle.Rejected), plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlExact
+		},
 			want: "control-failed the exact control leaked 0 units and rejected 1 request wrongly: the instrument is wrong"},
 		{name: "exact and drifting", window: quota.Window{}, events: ok, plant: func(f *Facts) {
 			f.Selection.Control = strategies.ControlExact
-			f.Readings = []Readings{{At: AtRest, List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 7, Known: true}}}}
+			f.Readings = []Readings{{At: AtRest,
+				List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 7, Known: true}}}}
 		}, want: "control-failed the exact control drifted by -3 units: the instrument is wrong"},
 		{name: "exact and read", window: quota.Window{}, events: ok, plant: func(f *Facts) {
 			f.Selection.Control = strategies.ControlExact
-			f.Readings = []Readings{{At: AtRest, List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 10, Known: true}}}}
+			f.Readings = []Readings{{At: AtRest,
+				List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 10, Known: true}}}}
 		}},
-		{name: "open", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) { f.Selection.Control = strategies.ControlOpen }},
-		{name: "open and rejecting", window: second, events: crossing, plant: func(f *Facts) { f.Selection.Control = strategies.ControlOpen },
+		{name: "open", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlOpen
+		}},
+		{name: "open and rejecting", window: second, events: crossing, plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlOpen
+		},
 			want: "control-failed the control that admits everything rejected 1 request"},
 		{name: "jobs", window: second, events: ok, plant: func(f *Facts) {
 			f.FailedRounds = 2
@@ -85,8 +108,11 @@ func TestAudit(t *testing.T) {
 		},
 			want: "jobs-failed 2 rounds of background jobs failed, the first: gone", note: true},
 		{name: "tiers", window: second, events: ok, plant: func(f *Facts) { f.TiersFolded = 1 },
-			want: "tiers-folded 1 decision of tiers beyond those that a run tells apart; they are counted under no name", note: true},
-		{name: "stores apart", window: second, events: ok, plant: func(f *Facts) { f.StoresApart, f.Selection.Guarantee = true, []quota.Clause{quota.Exactly()} },
+			want: "tiers-folded 1 decision of tiers beyond those that a run tells apart; they are counted under no name",
+			note: true},
+		{name: "stores apart", window: second, events: ok, plant: func(f *Facts) {
+			f.StoresApart, f.Selection.Guarantee = true, []quota.Clause{quota.Exactly()}
+		},
 			want: "guarantee-not-judged what it declares is about one store", note: true},
 		{name: "stores apart, nothing declared", window: second, events: ok, plant: func(f *Facts) { f.StoresApart = true }},
 	} {
@@ -107,7 +133,8 @@ func found(t *testing.T, a *results.Audit, want string, note bool) {
 	var all []string
 	for _, r := range a.Reasons {
 		all = append(all, r.Code+" "+r.Detail)
-		if discards := r.Discards; (discards == results.DiscardsNothing) != note || !note && discards != results.DiscardsCorrectness {
+		if discards := r.Discards; (discards == results.DiscardsNothing) != note || !note &&
+			discards != results.DiscardsCorrectness {
 			t.Errorf("%s discards %s", r.Code, discards)
 		}
 	}
@@ -144,8 +171,10 @@ func TestAuditOfErrors(t *testing.T) {
 		{"during an outage", 2, 0, true, []string{planned}},
 		{"also outside of it", 4, 0, true, []string{"errors 0.20 % of requests ended in an error, the first: gone", planned}},
 		{"one outside of it", 3, 0, true, []string{planned}},
-		{"prescribed", 2, 1, false, []string{"prescribed-errors 1 request ended in an error that the strategy's source asks for: gone"}},
-		{"prescribed and planned", 5, 2, true, []string{planned, "prescribed-errors 2 requests ended in an error that the strategy's source asks for: gone"}},
+		{"prescribed", 2, 1, false, []string{"prescribed-errors 1 request ended in an error that the strategy's source " +
+			"asks for: gone"}},
+		{"prescribed and planned", 5, 2, true,
+			[]string{planned, "prescribed-errors 2 requests ended in an error that the strategy's source asks for: gone"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			// Of the give-backs that fail in the outage, none is a request.
@@ -164,13 +193,15 @@ func TestAuditOfErrors(t *testing.T) {
 			f.Counts.FirstError = errors.New("gone")
 			f.Counts.Prescribed.Other = int64(c.prescribed)
 			if c.outage {
-				f.Outages = []results.Span{{Store: "other", FromNS: 100 * ms, ToNS: 200 * ms}, {Store: "redis", FromNS: 490 * ms, ToNS: 510 * ms}}
+				f.Outages = []results.Span{{Store: "other", FromNS: 100 * ms, ToNS: 200 * ms},
+					{Store: "redis", FromNS: 490 * ms, ToNS: 510 * ms}}
 			}
 			r, _ := judged(t, f)
 			var got []string
 			for _, x := range r.Audit.Reasons {
 				got = append(got, x.Code+" "+x.Detail)
-				if discarded := x.Code == "errors"; discarded != (x.Discards == results.DiscardsCorrectness) || !discarded && x.Discards != results.DiscardsNothing {
+				if discarded := x.Code == "errors"; discarded != (x.Discards == results.DiscardsCorrectness) || !discarded &&
+					x.Discards != results.DiscardsNothing {
 					t.Errorf("%s discards %s", x.Code, x.Discards)
 				}
 			}
@@ -195,7 +226,9 @@ func TestAuditOfResults(t *testing.T) {
 		{"contention beside an outage", results.ErrorKinds{Contention: 20}, outages, ""},
 		{"time-outs", results.ErrorKinds{TimeOuts: 20}, nil, ""},
 		{"time-outs beside an outage", results.ErrorKinds{TimeOuts: 20}, outages, "2.00 %"},
-		{"time-outs of a store that is not watched", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) { f.Unwatched = true }, "2.00 %"},
+		{"time-outs of a store that is not watched", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) {
+			f.Unwatched = true
+		}, "2.00 %"},
 		{"prescribed ones of it", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) {
 			f.Unwatched = true
 			f.Counts.Prescribed.TimeOuts = 20
@@ -254,7 +287,8 @@ func TestFailures(t *testing.T) {
 	var f Failures
 	odd := errors.New("odd")
 	for _, err := range []error{
-		fmt.Errorf("lost: %w", strategies.ErrContention), strategies.ErrPrescribed, fmt.Errorf("%w: %w", strategies.ErrPrescribed, context.DeadlineExceeded),
+		fmt.Errorf("lost: %w", strategies.ErrContention), strategies.ErrPrescribed,
+		fmt.Errorf("%w: %w", strategies.ErrPrescribed, context.DeadlineExceeded),
 		fmt.Errorf("late: %w", context.DeadlineExceeded), odd,
 	} {
 		f.Count(err)
@@ -320,16 +354,22 @@ func TestOutageExplains(t *testing.T) {
 // TestAway counts what was answered while a store was away for all or for some, and when it decided again.
 func TestAway(t *testing.T) {
 	f := &Facts{Tiers: []string{"", "process", "redis"}, Outages: []results.Span{
-		{Store: "redis.2", FromNS: 100, ToNS: 200, Away: [2]int64{110, 190}}, {Store: "redis", Network: "redis/1:loss=1", FromNS: 100, ToNS: 200}, {Store: "postgres", FromNS: 100, ToNS: 200},
+		{Store: "redis.2", FromNS: 100, ToNS: 200, Away: [2]int64{110, 190}},
+		{Store: "redis", Network: "redis/1:loss=1", FromNS: 100, ToNS: 200}, {Store: "postgres", FromNS: 100, ToNS: 200},
 	}}
 	j := judgement{Facts: f, recovered: make([]int64, 3)}
 	for _, e := range []oracle.Event{
 		{Call: 101, Reply: 150, Outcome: oracle.Admitted, Tier: 2}, // perhaps before it went
-		{Call: 120, Reply: 150, Outcome: oracle.Admitted, Tier: 2}, {Call: 120, Reply: 150, Outcome: oracle.Rejected, Tier: 2},
-		{Call: 120, Reply: 150, Outcome: oracle.Admitted, Tier: 1}, {Call: 120, Reply: 150, Outcome: oracle.RejectedDegraded, Tier: 1},
-		{Call: 120, Reply: 150, Outcome: oracle.Failed}, {Call: 120, Reply: 195, Outcome: oracle.Rejected, Tier: 2}, // perhaps when it was back
-		{Call: 210, Reply: 220, Outcome: oracle.RejectedDegraded, Tier: 2}, {Call: 210, Reply: 230, Outcome: oracle.Admitted, Tier: 1},
-		{Call: 180, Reply: 260, Outcome: oracle.Rejected, Tier: 2}, {Call: 210, Reply: 240, Outcome: oracle.Admitted, Tier: 2},
+		{Call: 120, Reply: 150, Outcome: oracle.Admitted, Tier: 2},
+		{Call: 120, Reply: 150, Outcome: oracle.Rejected, Tier: 2},
+		{Call: 120, Reply: 150, Outcome: oracle.Admitted, Tier: 1},
+		{Call: 120, Reply: 150, Outcome: oracle.RejectedDegraded, Tier: 1},
+		// perhaps when it was back
+		{Call: 120, Reply: 150, Outcome: oracle.Failed}, {Call: 120, Reply: 195, Outcome: oracle.Rejected, Tier: 2},
+		{Call: 210, Reply: 220, Outcome: oracle.RejectedDegraded, Tier: 2},
+		{Call: 210, Reply: 230, Outcome: oracle.Admitted, Tier: 1},
+		{Call: 180, Reply: 260, Outcome: oracle.Rejected, Tier: 2},
+		{Call: 210, Reply: 240, Outcome: oracle.Admitted, Tier: 2},
 	} {
 		for k := range f.Outages {
 			j.away(k, &e)
@@ -337,7 +377,8 @@ func TestAway(t *testing.T) {
 	}
 	for k, want := range [][6]int64{{3, 3, 1, 1, 1, 40}, {3, 3, 1, 0, 0, 0}, {3, 3, 1, 0, 0, 0}} {
 		s := &f.Outages[k]
-		if got := [6]int64{s.Admitted, s.Rejected, s.Errors, s.AdmittedByStore, s.RejectedByStore, j.recovered[k]}; got != want {
+		if got := [6]int64{s.Admitted, s.Rejected, s.Errors, s.AdmittedByStore, s.RejectedByStore,
+			j.recovered[k]}; got != want {
 			t.Errorf("%s: %v, want %v", s.Store, got, want)
 		}
 	}

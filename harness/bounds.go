@@ -39,7 +39,8 @@ const (
 func CheckSkew(skew []time.Duration) error {
 	for i, duration := range skew {
 		if duration > MaxClockSkew || duration < -MaxClockSkew {
-			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -MaxClockSkew, MaxClockSkew)
+			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -MaxClockSkew,
+				MaxClockSkew)
 		}
 	}
 	return nil

@@ -16,8 +16,9 @@ import (
 func bounded() Plan {
 	return Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
-		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife, Duration: 1,
-		Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
+		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife,
+		Duration: 1,
+		Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
 	}
 }
 
@@ -51,11 +52,15 @@ func TestCheckHistory(t *testing.T) {
 		want       string
 	}{
 		{rate: 1 << 27, length: time.Second},
-		{rate: 1<<27 + 1, length: time.Second, want: "1.34217729e+08 requests per second for 1s are 134,217,729 requests, and at most 134,217,728 of one run can be judged"},
+		{rate: 1<<27 + 1, length: time.Second,
+			want: "1.34217729e+08 requests per second for 1s are 134,217,729 requests, and at most 134,217,728 of one run " +
+				"can be judged"},
 		{plan: Plan{Requests: 5}, rate: 1e9, length: time.Hour},
 		{plan: Plan{HistoryLimit: 1 << 28}, rate: 1 << 28, length: time.Second},
-		{rate: 1 << 26, length: time.Second, more: 1<<26 + 1, want: "6.7108864e+07 requests per second for 1s and 67,108,865 more of rushes are 134,217,729 requests"},
-		{rate: 1e9, length: math.MaxInt64, want: "1e+09 requests per second for 2562047h47m16.854775807s are 1,000,000,000,000,000,000 requests"},
+		{rate: 1 << 26, length: time.Second, more: 1<<26 + 1,
+			want: "6.7108864e+07 requests per second for 1s and 67,108,865 more of rushes are 134,217,729 requests"},
+		{rate: 1e9, length: math.MaxInt64,
+			want: "1e+09 requests per second for 2562047h47m16.854775807s are 1,000,000,000,000,000,000 requests"},
 	} {
 		err := c.plan.CheckHistory(c.rate, c.length, c.more)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
@@ -76,7 +81,8 @@ func TestCheckReplay(t *testing.T) {
 		{speed: 1, length: 10 * time.Hour}, {speed: 0.1, refused: true}, {speed: 0.1, duration: time.Hour, length: time.Hour},
 		{speed: 1000, length: 36 * time.Second}, {}, {speed: 1e-3, load: Closed()},
 	} {
-		p := Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}, Duration: c.duration, Load: c.load}
+		p := Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}, Duration: c.duration,
+			Load: c.load}
 		length, err := p.CheckReplay(info, 24*time.Hour)
 		if length != c.length || (err != nil) != c.refused {
 			t.Errorf("%+v: %v, %v", c, length, err)
@@ -89,7 +95,8 @@ func TestCheckSkew(t *testing.T) {
 		t.Error(err)
 	}
 	for _, d := range []time.Duration{MaxClockSkew + 1, -MaxClockSkew - 1, math.MaxInt64, math.MinInt64} {
-		if err := CheckSkew([]time.Duration{0, d}); err == nil || !strings.HasPrefix(err.Error(), "the clock of instance 1 is ahead by ") {
+		if err := CheckSkew([]time.Duration{0, d}); err == nil ||
+			!strings.HasPrefix(err.Error(), "the clock of instance 1 is ahead by ") {
 			t.Errorf("%v: %v", d, err)
 		}
 	}

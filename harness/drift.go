@@ -20,7 +20,8 @@ type driftFinder struct {
 }
 
 func newDrift(facts *Facts, cfg oracle.Config) *driftFinder {
-	finder := &driftFinder{facts: facts, cfg: cfg, limit: cfg.Limit, tiers: make([][]results.TierDrift, len(facts.Readings))}
+	finder := &driftFinder{facts: facts, cfg: cfg, limit: cfg.Limit,
+		tiers: make([][]results.TierDrift, len(facts.Readings))}
 	if n := len(cfg.Changes); n > 0 {
 		finder.limit = cfg.Changes[n-1].Limit
 	}
@@ -38,7 +39,8 @@ func newDrift(facts *Facts, cfg oracle.Config) *driftFinder {
 func (d *driftFinder) subject(events []oracle.Event) error {
 	for pass, by := range d.by {
 		for _, reading := range by[events[0].Subject] {
-			want, ok, err := oracle.Expect(d.cfg, reading.Subject, events, oracle.Reading{Call: reading.Call, Reply: reading.Reply}, d.facts.Selection.Counts)
+			want, ok, err := oracle.Expect(d.cfg, reading.Subject, events,
+				oracle.Reading{Call: reading.Call, Reply: reading.Reply}, d.facts.Selection.Counts)
 			if err != nil {
 				return fmt.Errorf("hold a counter against the truth: %w", err)
 			}
@@ -51,8 +53,11 @@ func (d *driftFinder) subject(events []oracle.Event) error {
 }
 
 func (d *driftFinder) add(pass int, reading Reading, want oracle.Expectation) {
-	none := results.TierDrift{Tier: reading.Tier, At: d.facts.Readings[pass].At, SettledNS: d.facts.Readings[pass].SettledNS}
-	tierDrift, _ := collect.In(&d.tiers[pass], none, func(drift results.TierDrift) bool { return drift.Tier == reading.Tier })
+	none := results.TierDrift{Tier: reading.Tier, At: d.facts.Readings[pass].At,
+		SettledNS: d.facts.Readings[pass].SettledNS}
+	tierDrift, _ := collect.In(&d.tiers[pass], none, func(drift results.TierDrift) bool {
+		return drift.Tier == reading.Tier
+	})
 	tierDrift.Readings++
 	tierDrift.Surplus += want.Surplus.Lo
 	if reading.Known {

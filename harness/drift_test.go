@@ -39,9 +39,12 @@ func TestPlantedDrift(t *testing.T) {
 	want := &results.Drift{
 		Units: -3, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8,
 		Tiers: []results.TierDrift{
-			{Tier: "redis", At: "rest", Units: -3, Total: 5, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8, Width: 3, Readings: 4, Unknown: 1, Drifting: 2, Stranded: 2, Lost: 3},
-			{Tier: "process", At: "rest", Units: -1, Total: 2, PctOfLimit: -10, PctOfUsage: -20, Readings: 2, Drifting: 2, Stranded: 4, Lost: 1},
-			{Tier: "redis", At: "after-jobs", Units: 20, Total: 20, PctOfLimit: 200, PctOfUsage: 400, Readings: 1, Drifting: 1, Stranded: 20, SettledNS: 77},
+			{Tier: "redis", At: "rest", Units: -3, Total: 5, PctOfLimit: -30, PctOfUsage: 100 * -3. / 8, Width: 3, Readings: 4,
+				Unknown: 1, Drifting: 2, Stranded: 2, Lost: 3},
+			{Tier: "process", At: "rest", Units: -1, Total: 2, PctOfLimit: -10, PctOfUsage: -20, Readings: 2, Drifting: 2,
+				Stranded: 4, Lost: 1},
+			{Tier: "redis", At: "after-jobs", Units: 20, Total: 20, PctOfLimit: 200, PctOfUsage: 400, Readings: 1, Drifting: 1,
+				Stranded: 20, SettledNS: 77},
 		},
 	}
 	if !reflect.DeepEqual(r.Drift, want) {
@@ -53,7 +56,8 @@ func TestPlantedDrift(t *testing.T) {
 // and a leak one of the first limit.
 func TestDriftOfALimitThatChanged(t *testing.T) {
 	f := planted(t, quota.Window{}, takes(0, 0, 12, oracle.Admitted))
-	f.LimitChanges = []oracle.LimitChange{{From: 600 * ms, To: 600 * ms, Limit: 100}, {From: 800 * ms, To: 800 * ms, Limit: 50}}
+	f.LimitChanges = []oracle.LimitChange{{From: 600 * ms, To: 600 * ms, Limit: 100},
+		{From: 800 * ms, To: 800 * ms, Limit: 50}}
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 13)}}}
 	r, _ := judged(t, f)
 	if d := r.Drift; d.Units != 1 || d.PctOfLimit != 2 {
@@ -68,7 +72,8 @@ func TestDriftOfALimitThatChanged(t *testing.T) {
 // the run's.
 func TestDriftOfTheLastWorst(t *testing.T) {
 	f := planted(t, quota.Window{}, takes(0, 0, 5, oracle.Admitted))
-	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 7), reading(0, "process", 3), reading(0, "bloom", 4)}}}
+	f.Readings = []Readings{{At: AtRest,
+		List: []Reading{reading(0, "redis", 7), reading(0, "process", 3), reading(0, "bloom", 4)}}}
 	r, _ := judged(t, f)
 	if d := r.Drift; d.Units != -2 || d.PctOfLimit != -20 || d.PctOfUsage != -40 {
 		t.Errorf("%+v", d)
@@ -84,7 +89,8 @@ func TestDriftWithoutUsage(t *testing.T) {
 	f.Initial = func(uint32) int64 { return 0 }
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 4), reading(0, "redis", 6)}}}
 	r, _ := judged(t, f)
-	want := results.TierDrift{Tier: "redis", At: "rest", Units: 2, Total: 2, PctOfLimit: 100 * 2. / 3, Readings: 2, Drifting: 1, Surplus: 8, Stranded: 2}
+	want := results.TierDrift{Tier: "redis", At: "rest", Units: 2, Total: 2, PctOfLimit: 100 * 2. / 3, Readings: 2,
+		Drifting: 1, Surplus: 8, Stranded: 2}
 	if len(r.Drift.Tiers) != 1 || r.Drift.Tiers[0] != want {
 		t.Errorf("got  %+v\nwant %+v", r.Drift.Tiers, want)
 	}
@@ -97,7 +103,8 @@ func TestDriftOfUsageAndSurplus(t *testing.T) {
 	f.Selection.Counts = quota.CountsAttempts
 	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 15)}}}
 	r, _ := judged(t, f)
-	want := results.TierDrift{Tier: "redis", At: "rest", Units: 1, Total: 1, PctOfLimit: 10, PctOfUsage: 10, Readings: 1, Drifting: 1, Surplus: 4, Stranded: 1}
+	want := results.TierDrift{Tier: "redis", At: "rest", Units: 1, Total: 1, PctOfLimit: 10, PctOfUsage: 10, Readings: 1,
+		Drifting: 1, Surplus: 4, Stranded: 1}
 	if len(r.Drift.Tiers) != 1 || r.Drift.Tiers[0] != want {
 		t.Errorf("got  %+v\nwant %+v", r.Drift.Tiers, want)
 	}
@@ -107,14 +114,16 @@ func TestDriftOfUsageAndSurplus(t *testing.T) {
 // strategy that counts in an unknown way is an error.
 func TestUndecidedReadings(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 5, oracle.Admitted))
-	f.Readings = []Readings{{At: AtRest, List: []Reading{{Call: 999 * ms, Reply: 1001 * ms, Tier: "redis", Units: 77, Known: true}}}}
+	f.Readings = []Readings{{At: AtRest,
+		List: []Reading{{Call: 999 * ms, Reply: 1001 * ms, Tier: "redis", Units: 77, Known: true}}}}
 	r, _ := judged(t, f)
 	if r.Drift == nil || len(r.Drift.Tiers) != 0 || r.Drift.Units != 0 {
 		t.Errorf("%+v", r.Drift)
 	}
 	f.Selection.Counts = "guessed"
 	var run results.Run
-	if _, err := judge(&run, f, t.Context().Err, nil); err == nil || !strings.Contains(err.Error(), "hold a counter against the truth: ") {
+	if _, err := judge(&run, f, t.Context().Err, nil); err == nil ||
+		!strings.Contains(err.Error(), "hold a counter against the truth: ") {
 		t.Error(err)
 	}
 }

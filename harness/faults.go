@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// NetworkSpans are when the network loses requests, or with all set when anything is wrong with it for a part of the run, in
-// nanoseconds since its beginning and until its end.
+// NetworkSpans are when the network loses requests, or with all set when anything is wrong with it for a part of the
+// run, in nanoseconds since its beginning and until its end.
 func (p *Plan) NetworkSpans(all bool, end int64) (out []results.Span) {
 	for _, event := range p.Trouble.Of(trouble.Network) {
 		from, duration := event.When.Within(p.Duration)
@@ -43,8 +43,10 @@ func explains(span results.Span, event *oracle.Event, grace int64) bool {
 func (j *judgement) away(k int, event *oracle.Event) {
 	span := &j.Outages[k]
 	kind, _, _ := strings.Cut(span.Store, ".")
-	byStore := (event.Outcome == oracle.Admitted || event.Outcome == oracle.Rejected) && int(event.Tier) < len(j.Tiers) && j.Tiers[event.Tier] == kind
-	if after := event.Reply - span.ToNS; byStore && span.Network == "" && after > 0 && (j.recovered[k] == 0 || after < j.recovered[k]) {
+	byStore := (event.Outcome == oracle.Admitted || event.Outcome == oracle.Rejected) && int(event.Tier) < len(j.Tiers) &&
+		j.Tiers[event.Tier] == kind
+	if after := event.Reply - span.ToNS; byStore && span.Network == "" && after > 0 &&
+		(j.recovered[k] == 0 || after < j.recovered[k]) {
 		j.recovered[k] = after
 	}
 	if event.Call < span.FromNS || event.Reply > span.ToNS {
@@ -95,7 +97,8 @@ const setAtOnce = 10_000
 
 // SetLimit has the strategy change the limit of subjects to that of policy, through each of
 // the given instances, if it keeps limits at all.
-func (s *Session) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject, instances ...int) error {
+func (s *Session) SetLimit(ctx context.Context, policy *quota.Policy, subjects []quota.Subject,
+	instances ...int) error {
 	for _, i := range instances {
 		setter, ok := s.Instances[i].(strategies.LimitSetter)
 		if !ok {
@@ -110,15 +113,16 @@ func (s *Session) SetLimit(ctx context.Context, policy *quota.Policy, subjects [
 	return nil
 }
 
-// Kills is after how many of its commands to a Redis the caller of request i is to be killed; 0 for a caller that lives. A nil
-// plan kills none.
+// Kills is after how many of its commands to a Redis the caller of request i is to be killed; 0 for a caller that
+// lives. A nil plan kills none.
 func (p *Plan) Kills(i int64) int {
 	if p == nil {
 		return 0
 	}
 	for k := range p.Trouble {
 		what := &p.Trouble[k].What
-		if what.Word == trouble.Killed && float64(seed.At(seed.Stream(p.Seed, seed.Kills), uint64(i))>>11)/(1<<53) < what.Share {
+		if what.Word == trouble.Killed &&
+			float64(seed.At(seed.Stream(p.Seed, seed.Kills), uint64(i))>>11)/(1<<53) < what.Share {
 			return what.After
 		}
 	}
@@ -134,7 +138,8 @@ func (p *Plan) cannotKill(selection strategies.Selection, mode strategies.Mode) 
 	case len(selection.RedisNeeds()) == 0:
 		return errors.New("its callers send no command to a Redis after which they could be killed")
 	case selection.Client == strategies.AutoPipeline:
-		return errors.New("its client sends the commands of several callers together, so that none can be killed after its own")
+		return errors.New("its client sends the commands of several callers together, so that none can be killed after " +
+			"its own")
 	case selection.Foreign && mode == strategies.ModeSimulate:
 		return errors.New("callers of foreign code cannot be killed in virtual time: measure it")
 	}

@@ -36,7 +36,8 @@ func takes(subject uint32, from int64, n int, o oracle.Outcome) (out []oracle.Ev
 // give is a give-back of units of a request, one nanosecond long.
 func give(kind oracle.Kind, of oracle.Event, at, units int64) oracle.Event {
 	return oracle.Event{
-		Subject: of.Subject, Instance: of.Instance, Kind: kind, Call: at, Reply: at + 1, Units: units, TakeCall: of.Call, TakeReply: of.Reply,
+		Subject: of.Subject, Instance: of.Instance, Kind: kind, Call: at, Reply: at + 1, Units: units, TakeCall: of.Call,
+		TakeReply: of.Reply,
 	}
 }
 

@@ -24,7 +24,9 @@ func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Faul
 		return nil
 	}
 	for _, fault := range happened {
-		tolerated := slices.ContainsFunc(leak, func(clause quota.Clause) bool { return slices.Contains(clause.Tolerates, fault) })
+		tolerated := slices.ContainsFunc(leak, func(clause quota.Clause) bool {
+			return slices.Contains(clause.Tolerates, fault)
+		})
 		if !tolerated && !slices.Contains(out, string(fault)) {
 			out = append(out, string(fault))
 		}
@@ -40,7 +42,9 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		if len(j.Selection.Guarantee) > 0 {
 			j.note("guarantee-not-judged", "what it declares is about one store, and here each region counts in its own")
 		}
-		if slices.ContainsFunc(j.Selection.Guarantee, func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak }) {
+		if slices.ContainsFunc(j.Selection.Guarantee, func(clause quota.Clause) bool {
+			return clause.Property == quota.PropertyLeak
+		}) {
 			j.run.NotPromised = []string{results.SeveralRegions}
 		}
 		return
@@ -85,7 +89,8 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	}
 	judged := func(declared []quota.Clause) []results.Clause {
 		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
-			return verdict.Clauses(declared, j.Policy.Window.Kind, happened, params, verdict.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling})
+			return verdict.Clauses(declared, j.Policy.Window.Kind, happened, params,
+				verdict.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling})
 		})
 	}
 	j.run.Guarantee, j.run.Record = judged(j.Selection.Guarantee), judged(j.Selection.Record)
@@ -108,8 +113,8 @@ type Notice struct {
 	Detail string
 }
 
-// noticed returns the clauses under what was planned, and leaves those undecided that do not tolerate what happened to the
-// stores: whether a strategy would have kept them is not known.
+// noticed returns the clauses under what was planned, and leaves those undecided that do not tolerate what happened to
+// the stores: whether a strategy would have kept them is not known.
 func (j *judgement) noticed(happened []quota.Fault, clauses func([]quota.Fault) []results.Clause) []results.Clause {
 	promised := clauses(happened)
 	happened = slices.Clip(happened)

@@ -16,13 +16,16 @@ import (
 
 // clause bounds a property by so many units.
 func clause(p quota.Property, bound int64, formula string, tolerates ...quota.Fault) quota.Clause {
-	return quota.Clause{Property: p, Formula: formula, Tolerates: tolerates, Bound: func(quota.Params) int64 { return bound }}
+	return quota.Clause{Property: p, Formula: formula, Tolerates: tolerates, Bound: func(quota.Params) int64 {
+		return bound
+	}}
 }
 
 // TestVerdictsOfClauses plants a leak of 2 units.
 func TestVerdictsOfClauses(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted), takes(1, 0, 1, oracle.Admitted))
-	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 1, "broken"), clause(quota.PropertyLeak, 2, "kept"), clause("other", 0, "never judged")}
+	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 1, "broken"), clause(quota.PropertyLeak, 2, "kept"),
+		clause("other", 0, "never judged")}
 	r, _ := judged(t, f)
 	want := []results.Clause{
 		{Property: "leak", Formula: "broken", Bound: 1, Certain: 2, Possible: 2, Verdict: results.Broken},
@@ -42,12 +45,14 @@ func TestVerdictsOfClauses(t *testing.T) {
 func TestRecordPromisesMore(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 2, "own")}
-	f.Selection.Record = []quota.Clause{quota.Exactly().From("ADR-008: none"), quota.Exactly(quota.FaultOutage).From("ADR-008: even then")}
+	f.Selection.Record = []quota.Clause{quota.Exactly().From("ADR-008: none"),
+		quota.Exactly(quota.FaultOutage).From("ADR-008: even then")}
 	f.Noticed = []Notice{{Fault: quota.FaultOutage}}
 	r, _ := judged(t, f)
 	want := []results.Clause{
 		{Property: "leak", Formula: "L", Source: "ADR-008: none", Certain: 2, Possible: 2, Verdict: results.Undecided},
-		{Property: "leak", Formula: "L", Source: "ADR-008: even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2, Verdict: results.Broken},
+		{Property: "leak", Formula: "L", Source: "ADR-008: even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2,
+			Verdict: results.Broken},
 	}
 	if !reflect.DeepEqual(r.Record, want) || len(r.Guarantee) != 1 || r.Guarantee[0].Verdict != results.Undecided {
 		t.Errorf("record %+v, guarantee %+v", r.Record, r.Guarantee)
@@ -63,14 +68,19 @@ func TestRecordPromisesMore(t *testing.T) {
 func TestParamsOfClauses(t *testing.T) {
 	var got quota.Params
 	overlap := oracle.Event{Call: 5, Reply: 100, Units: 3}
-	f := planted(t, second, []oracle.Event{overlap, overlap, {Call: 50, Reply: 60, Units: 2}}, takes(0, 500, 1, oracle.Rejected))
+	f := planted(t, second, []oracle.Event{overlap, overlap, {Call: 50, Reply: 60, Units: 2}},
+		takes(0, 500, 1, oracle.Rejected))
 	f.Instances = 2
 	f.SyncPeriod = 5 * time.Second
 	f.Selection.Options = quota.Options{"a": "b"}
-	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(p quota.Params) int64 { got = p; return 0 }}}
+	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(p quota.Params) int64 {
+		got = p
+		return 0
+	}}}
 	judged(t, f)
 	want := quota.Params{
-		Limit: 10, MaxCost: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Unsynced: 8, Policy: f.Policy, Options: quota.Options{"a": "b"},
+		Limit: 10, MaxCost: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Unsynced: 8,
+		Policy: f.Policy, Options: quota.Options{"a": "b"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -81,18 +91,23 @@ func TestParamsOfClauses(t *testing.T) {
 // and not that 15 are allowed.
 func TestAllThatIsAskedForIsNoBound(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 15, oracle.Admitted))
-	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Formula: "any", Bound: func(p quota.Params) int64 { return p.Offered }}}
+	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Formula: "any",
+		Bound: func(p quota.Params) int64 {
+			return p.Offered
+		}}}
 	r, _ := judged(t, f)
 	if c := r.Guarantee[0]; c.Bound != quota.Unbounded || c.Certain != 5 {
 		t.Errorf("%+v: want no bound, and 5 units beyond the limit", c)
 	}
 }
 
-// TestFaultsOfTheNetwork: latency is none, and who loses replies to a client that repeats commands needs two to be borne.
+// TestFaultsOfTheNetwork: latency is none, and who loses replies to a client that repeats commands needs two to be
+// borne.
 func TestFaultsOfTheNetwork(t *testing.T) {
 	const outage, reply, retry = quota.FaultOutage, quota.FaultLostReply, quota.FaultRetry
 	all := []quota.Clause{
-		clause(quota.PropertyLeak, 0, "none"), clause(quota.PropertyLeak, 0, "outage", outage), clause(quota.PropertyLeak, 0, "reply", reply),
+		clause(quota.PropertyLeak, 0, "none"), clause(quota.PropertyLeak, 0, "outage", outage),
+		clause(quota.PropertyLeak, 0, "reply", reply),
 		clause(quota.PropertyLeak, 0, "retry", reply, retry), clause(quota.PropertyLeak, 0, "all", outage, reply, retry),
 	}
 	for text, want := range map[string][2]string{ // without retries and with some
@@ -128,7 +143,8 @@ func TestRepeatsInAnOutage(t *testing.T) {
 		f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
 		f.Plan.Trouble = trouble.MustParse("redis:away")
 		f.Selection.Guarantee = []quota.Clause{
-			clause(quota.PropertyLeak, 0, "outage", quota.FaultOutage), clause(quota.PropertyLeak, 0, "both", quota.FaultOutage, quota.FaultRetry),
+			clause(quota.PropertyLeak, 0, "outage", quota.FaultOutage),
+			clause(quota.PropertyLeak, 0, "both", quota.FaultOutage, quota.FaultRetry),
 		}
 		run := results.Run{Params: results.Params{Retries: retries}}
 		if _, err := Judge(t.Context(), &run, f); err != nil || len(run.Guarantee) != want {
@@ -180,8 +196,8 @@ func TestFaultsThatHappened(t *testing.T) {
 	}
 }
 
-// TestClausesByStores plants a limit's units in each of two windows, of which the second instance's clock shows one: only a
-// strategy that goes by the instances' clocks has leaked.
+// TestClausesByStores plants a limit's units in each of two windows, of which the second instance's clock shows one:
+// only a strategy that goes by the instances' clocks has leaked.
 func TestClausesByStores(t *testing.T) {
 	late := takes(0, 1100*ms, 10, oracle.Admitted)
 	for i := range late {
@@ -215,12 +231,14 @@ func TestClausesOfKinds(t *testing.T) {
 	for _, boundary := range []bool{true, false} {
 		f := planted(t, second, takes(0, 900*ms, 10, oracle.Admitted), takes(0, 1100*ms, 10, oracle.Admitted))
 		f.Plan.Workload = &workloads.Meta{Boundary: boundary}
-		f.Selection.Guarantee = []quota.Clause{of("fixed", quota.Fixed), of("rolling", quota.Rolling), of("month", quota.CalendarMonth), of("standing or rolling", quota.Standing, quota.Rolling)}
+		f.Selection.Guarantee = []quota.Clause{of("fixed", quota.Fixed), of("rolling", quota.Rolling),
+			of("month", quota.CalendarMonth), of("standing or rolling", quota.Standing, quota.Rolling)}
 		r, _ := judged(t, f)
 		want := []results.Clause{{Property: "leak", Formula: "fixed", Bound: 5, Verdict: results.NotExercised}}
 		if boundary {
 			for _, name := range []string{"rolling", "standing or rolling"} {
-				want = append(want, results.Clause{Property: "leak", Formula: name, Bound: 5, Certain: 10, Possible: 10, Verdict: results.Broken})
+				want = append(want, results.Clause{Property: "leak", Formula: name, Bound: 5, Certain: 10, Possible: 10,
+					Verdict: results.Broken})
 			}
 		}
 		if !reflect.DeepEqual(r.Guarantee, want) {
@@ -237,7 +255,8 @@ func TestNoticedFaults(t *testing.T) {
 		clause(quota.PropertyLeak, 1, "broken, and tolerates it", quota.FaultOutage), clause(quota.PropertyLeak, 1, "broken"),
 		clause(quota.PropertyLeak, 2, "kept"), clause(quota.PropertyLeak, 2, "kept, and tolerates it", quota.FaultOutage),
 	}
-	f.Noticed = []Notice{{Fault: quota.FaultOutage, Code: "store-failed", Detail: "redis did not answer"}, {Fault: quota.FaultOutage}}
+	f.Noticed = []Notice{{Fault: quota.FaultOutage, Code: "store-failed", Detail: "redis did not answer"},
+		{Fault: quota.FaultOutage}}
 	r, _ := judged(t, f)
 	var got []string
 	for _, x := range r.Guarantee {
@@ -272,23 +291,27 @@ func TestNotPromised(t *testing.T) {
 	}
 }
 
-// TestLeftToPeers: the run of one of several processes has its clauses undecided, and keeps what is known of it for the verdict on all. What happened
-// to its stores is not believed either.
+// TestLeftToPeers: the run of one of several processes has its clauses undecided, and keeps what is known of it for the
+// verdict on all. What happened to its stores is not believed either.
 func TestLeftToPeers(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
 	others := &placed{number: 1, of: 3}
 	f.Plan.Peers = others
-	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash), clause(quota.PropertyLeak, 2, "calm")}
+	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash),
+		clause(quota.PropertyLeak, 2, "calm")}
 	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1: none")}
 	f.Plan.Trouble = trouble.MustParse("callers:killed=0.1")
 	f.SyncPeriod = time.Second
-	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 13), {Subject: 7, Call: 1, Reply: 2, Tier: "postgres"}}}}
+	f.Readings = []Readings{{At: AtRest,
+		List: []Reading{reading(0, "redis", 13), {Subject: 7, Call: 1, Reply: 2, Tier: "postgres"}}}}
 	r, _ := judged(t, f)
-	if g := r.Guarantee; len(g) != 2 || g[0].Formula != "L" || g[0].Certain != 0 || g[0].Verdict != results.Undecided || g[1].Verdict != results.NoPromise ||
+	if g := r.Guarantee; len(g) != 2 || g[0].Formula != "L" || g[0].Certain != 0 || g[0].Verdict != results.Undecided ||
+		g[1].Verdict != results.NoPromise ||
 		r.Record[0].Verdict != results.Undecided || r.Record[0].Possible != 0 {
 		t.Errorf("%+v, %+v", r.Guarantee, r.Record)
 	}
-	if r.Drift != nil || others.judged == nil || others.judged.SyncPeriod != time.Second || len(others.judged.Readings) != 1 || !r.Audit.Valid {
+	if r.Drift != nil || others.judged == nil || others.judged.SyncPeriod != time.Second ||
+		len(others.judged.Readings) != 1 || !r.Audit.Valid {
 		t.Errorf("drift %+v, known %+v, %+v", r.Drift, others.judged, r.Audit)
 	}
 	f.Noticed = []Notice{{Code: "store-restarted", Detail: "at 1s"}}

@@ -52,11 +52,13 @@ func TestJudgementIsGivenUp(t *testing.T) {
 	}()
 	run := results.Run{Audit: results.Audit{Valid: true}}
 	policy := quota.Policy{Limit: 5}
-	_, err := harness.Judge(ctx, &run, &harness.Facts{Plan: &harness.Plan{}, Policy: &policy, History: h, Counts: harness.Counts{Admitted: 3, Rejected: 4}})
+	_, err := harness.Judge(ctx, &run,
+		&harness.Facts{Plan: &harness.Plan{}, Policy: &policy, History: h, Counts: harness.Counts{Admitted: 3, Rejected: 4}})
 	if !errors.Is(err, harness.ErrNotJudged) {
 		t.Fatal(err)
 	}
-	if run.Audit.Valid || !run.Partial || run.Issued != 7 || len(run.Audit.Reasons) != 1 || run.Audit.Reasons[0].Code != "not-judged" {
+	if run.Audit.Valid || !run.Partial || run.Issued != 7 || len(run.Audit.Reasons) != 1 ||
+		run.Audit.Reasons[0].Code != "not-judged" {
 		t.Errorf("%+v", run)
 	}
 	close(h.end)

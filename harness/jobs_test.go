@@ -67,7 +67,8 @@ func TestAchievedPeriod(t *testing.T) {
 	round(0, 12*time.Second, nil, 14*time.Second) // from the start of the one before to its end
 	round(0, time.Second, planted, 14*time.Second)
 	round(0, 4*time.Second, nil, 14*time.Second)
-	round(0, 10*time.Second, nil, 17*time.Second) // what came after the start of the failed one was not in the one after it
+	// what came after the start of the failed one was not in the one after it
+	round(0, 10*time.Second, nil, 17*time.Second)
 	clock.now = clock.now.Add(17 * time.Second)
 	if got := s.AchievedPeriod(); got != 18*time.Second {
 		t.Errorf("18 s after the start of the last round: achieved %v", got)
@@ -118,7 +119,9 @@ func TestSettle(t *testing.T) {
 
 // TestPanicOfAJob is an error of its round.
 func TestPanicOfAJob(t *testing.T) {
-	w := &worked{jobs: []strategies.Job{{Name: "sync", Run: func(context.Context) (bool, error) { panic("planted panic") }}}}
+	w := &worked{jobs: []strategies.Job{{Name: "sync", Run: func(context.Context) (bool, error) {
+		panic("planted panic")
+	}}}}
 	s := &Session{Jobs: jobsOf(w, 0, &handClock{})}
 	if _, err := s.Jobs[0].Run(t.Context()); err == nil {
 		t.Error("no error")

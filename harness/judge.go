@@ -178,7 +178,8 @@ func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, facts *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial, Epoch: facts.Epoch,
+	cfg := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial,
+		Epoch:   facts.Epoch,
 		Changes: facts.LimitChanges, Brief: facts.Cells == nil, Span: 2 * facts.SyncPeriod}
 	if facts.Plan.Second != nil {
 		cfg.Below = secondFrom
@@ -326,7 +327,9 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 }
 
 func (j *judgement) explained(event *oracle.Event) bool {
-	return slices.ContainsFunc(j.Outages, func(span results.Span) bool { return explains(span, event, j.Grace) }) || slices.Contains(j.Restarts, event.Reply)
+	return slices.ContainsFunc(j.Outages, func(span results.Span) bool {
+		return explains(span, event, j.Grace)
+	}) || slices.Contains(j.Restarts, event.Reply)
 }
 
 // rolling judges the run once more, as if its windows were rolling ones of the

@@ -22,8 +22,10 @@ func TestPlantedFigures(t *testing.T) {
 	f := planted(t, second,
 		takes(0, 0, 13, oracle.Admitted), takes(0, 1000, 7, oracle.Rejected), // 3 over, 10 over the quota
 		takes(1, 0, 10, oracle.Admitted), takes(1, 1000, 5, oracle.RejectedDegraded), // none over
-		[]oracle.Event{take(2, 0, 2, oracle.Admitted), take(2, 10, 2, oracle.Admitted), take(2, 20, 2, oracle.Admitted), take(2, 30, 2, oracle.Admitted)},
-		takes(3, 0, 3, oracle.Admitted), []oracle.Event{take(3, 1000, 2, oracle.Rejected), take(3, 1010, 2, oracle.Rejected), take(3, 2000, 1, oracle.Failed)},
+		[]oracle.Event{take(2, 0, 2, oracle.Admitted), take(2, 10, 2, oracle.Admitted), take(2, 20, 2, oracle.Admitted),
+			take(2, 30, 2, oracle.Admitted)},
+		takes(3, 0, 3, oracle.Admitted),
+		[]oracle.Event{take(3, 1000, 2, oracle.Rejected), take(3, 1010, 2, oracle.Rejected), take(3, 2000, 1, oracle.Failed)},
 	)
 	f.Initial = func(s uint32) int64 { return map[uint32]int64{2: 4}[s] } // 4 + 8 units: 2 over
 	f.Counts.Degraded = 5
@@ -39,14 +41,17 @@ func TestPlantedFigures(t *testing.T) {
 		t.Errorf("leak\n%+v, want\n%+v", r.Leak, leak)
 	}
 	given := int64(4) // of the 7 units that subject 3 left, as many as it was refused
-	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, NeverGiven: &given, LongestNS: 11, PctOfValid: 100 * 2. / 28}); !reflect.DeepEqual(r.FalseRejects, want) {
+	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, NeverGiven: &given, LongestNS: 11,
+		PctOfValid: 100 * 2. / 28}); !reflect.DeepEqual(r.FalseRejects, want) {
 		t.Errorf("false rejects %+v, want %+v", r.FalseRejects, want)
 	}
-	if r.Issued != 45 || r.Admitted != 30 || r.Rejected != 14 || r.Errors != 1 || r.Degraded != 5 || r.FirstError != "gone" || !r.Partial {
+	if r.Issued != 45 || r.Admitted != 30 || r.Rejected != 14 || r.Errors != 1 || r.Degraded != 5 ||
+		r.FirstError != "gone" || !r.Partial {
 		t.Errorf("counts: %+v", r)
 	}
 	if v.LeakUnits != 5 || r.Drift != nil || r.Rolling != nil || r.Settlement != nil {
-		t.Errorf("leak of %d in the verdict, drift %+v, rolling %+v, settlement %+v", v.LeakUnits, r.Drift, r.Rolling, r.Settlement)
+		t.Errorf("leak of %d in the verdict, drift %+v, rolling %+v, settlement %+v", v.LeakUnits, r.Drift, r.Rolling,
+			r.Settlement)
 	}
 	if want := map[uint32]int{0: 20, 1: 15, 2: 4, 3: 6}; !reflect.DeepEqual(seen, want) {
 		t.Errorf("visitors saw %v, want %v", seen, want)
@@ -62,7 +67,8 @@ func TestPlantedLeakOfTiers(t *testing.T) {
 		}
 		return events
 	}
-	f := planted(t, second, by(2, takes(0, 0, 10, oracle.Admitted)), by(3, takes(0, 1000, 1, oracle.Admitted)), by(2, takes(0, 2000, 3, oracle.Admitted)),
+	f := planted(t, second, by(2, takes(0, 0, 10, oracle.Admitted)), by(3, takes(0, 1000, 1, oracle.Admitted)),
+		by(2, takes(0, 2000, 3, oracle.Admitted)),
 		by(1, takes(0, 3000, 5, oracle.Rejected)), by(2, takes(1, 0, 12, oracle.Admitted)))
 	f.Tiers = []string{"", "filter", "cache", "database"}
 	f.Plan.Archive = t.TempDir()
@@ -175,13 +181,15 @@ func TestPlantedBurst(t *testing.T) {
 		}
 		return r.Rolling
 	}
-	if r := judge(second, true, burst(10)); r == nil || *r != (results.Rolling{WorstUnits: 20, Multiple: 2, Units: 10, Possible: 10}) {
+	if r := judge(second, true, burst(10)); r == nil ||
+		*r != (results.Rolling{WorstUnits: 20, Multiple: 2, Units: 10, Possible: 10}) {
 		t.Errorf("a burst of twice the limit: %+v", r)
 	}
 	if r := judge(second, true, burst(0)); r == nil || *r != (results.Rolling{WorstUnits: 10, Multiple: 1}) {
 		t.Errorf("the limit: %+v", r)
 	}
-	if r := judge(second, true, [][]oracle.Event{takes(0, 0, 4, oracle.Admitted)}); r == nil || *r != (results.Rolling{WorstUnits: 4, Multiple: 0.4}) {
+	if r := judge(second, true, [][]oracle.Event{takes(0, 0, 4, oracle.Admitted)}); r == nil ||
+		*r != (results.Rolling{WorstUnits: 4, Multiple: 0.4}) {
 		t.Errorf("less than the limit: %+v", r)
 	}
 	if r := judge(second, false, burst(10)); r != nil {
@@ -201,10 +209,15 @@ func TestOwnClocks(t *testing.T) {
 	gave := []oracle.Event{ten, give(oracle.Refund, ten, 600*ms, 5), take(0, 700*ms, 5, oracle.Admitted)}
 	var params quota.Params
 	clauses := []quota.Clause{
-		{Property: quota.PropertyLeak, Formula: "own", Tolerates: []quota.Fault{quota.FaultClock}, Bound: func(p quota.Params) int64 { params = p; return 3 }},
+		{Property: quota.PropertyLeak, Formula: "own", Tolerates: []quota.Fault{quota.FaultClock},
+			Bound: func(p quota.Params) int64 {
+				params = p
+				return 3
+			}},
 		quota.Exactly(quota.FaultOutage),
 	}
-	f := planted(t, second, takes(0, 0, 8, oracle.Admitted), by(1, gave), takes(0, 1200*ms, 4, oracle.Admitted), by(2, takes(1, 0, 1, oracle.Admitted)))
+	f := planted(t, second, takes(0, 0, 8, oracle.Admitted), by(1, gave), takes(0, 1200*ms, 4, oracle.Admitted),
+		by(2, takes(1, 0, 1, oracle.Admitted)))
 	f.Selection.Guarantee = clauses
 	f.Instances = 3
 	f.Skews = []time.Duration{0, 600 * time.Millisecond}
@@ -213,7 +226,8 @@ func TestOwnClocks(t *testing.T) {
 		t.Errorf("%d units leaked, want 8: of 8, 10 and 5 at once, 5 are given back", v.LeakUnits)
 	}
 	// By its own clock, window 1 has 10 - 5 + 5 of instance 1 and 4 of instance 0.
-	want := []results.Clause{{Property: "leak", Formula: "own", Tolerates: []string{"clock"}, Bound: 3, Certain: 4, Possible: 4, Verdict: results.Broken}}
+	want := []results.Clause{{Property: "leak", Formula: "own", Tolerates: []string{"clock"}, Bound: 3, Certain: 4,
+		Possible: 4, Verdict: results.Broken}}
 	if !reflect.DeepEqual(r.Guarantee, want) {
 		t.Errorf("guarantee %+v", r.Guarantee)
 	}
@@ -231,7 +245,8 @@ func TestOwnClocks(t *testing.T) {
 
 // TestOwnClocksAreInOrder: by the clock of instance 0 its requests came before those of instance 1, in another window.
 func TestOwnClocksAreInOrder(t *testing.T) {
-	f := planted(t, second, takes(0, 1100*ms, 5, oracle.Admitted), by(1, takes(0, 1100*ms+15, 10, oracle.Admitted)), takes(0, 1100*ms+200, 5, oracle.Admitted))
+	f := planted(t, second, takes(0, 1100*ms, 5, oracle.Admitted), by(1, takes(0, 1100*ms+15, 10, oracle.Admitted)),
+		takes(0, 1100*ms+200, 5, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultClock)}
 	f.Instances = 2
 	f.Skews = []time.Duration{-time.Second}
@@ -258,7 +273,8 @@ func TestOwnClocksOfReplies(t *testing.T) {
 	e.Reply = 137
 	e.TakeCall = 57
 	e.TakeReply = 77
-	if want := []oracle.Event{e, {Instance: 2, Call: 200, Reply: 210}, {Instance: 1, Call: 307, Reply: 347}}; !reflect.DeepEqual(got, want) {
+	if want := []oracle.Event{e, {Instance: 2, Call: 200, Reply: 210},
+		{Instance: 1, Call: 307, Reply: 347}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	for range j.shifted() {
@@ -266,18 +282,21 @@ func TestOwnClocksOfReplies(t *testing.T) {
 	}
 }
 
-// TestOwnClocksThatStep: what a clock showed after it stepped is moved, and what was asked meanwhile may have been decided by either.
+// TestOwnClocksThatStep: what a clock showed after it stepped is moved, and what was asked meanwhile may have been
+// decided by either.
 func TestOwnClocksThatStep(t *testing.T) {
 	f := planted(t, second, []oracle.Event{
 		{Call: 100, Reply: 199}, {Call: 150, Reply: 250}, {Call: 200, Reply: 260}, {Instance: 1, Call: 100, Reply: 110},
-		{Instance: 2, Call: 190, Reply: 210}, {Kind: oracle.Refund, Call: 300, Reply: 310, TakeCall: 100, TakeReply: 199, Units: 1},
+		{Instance: 2, Call: 190, Reply: 210},
+		{Kind: oracle.Refund, Call: 300, Reply: 310, TakeCall: 100, TakeReply: 199, Units: 1},
 	})
 	f.Instances = 4
 	f.Skews = []time.Duration{-50, 7, 40}
 	f.SkewFrom = []int64{200, math.MinInt64, 200}
 	want := []oracle.Event{
 		{Call: 100, Reply: 199}, {Call: 100, Reply: 250}, {Instance: 1, Call: 107, Reply: 117}, {Call: 150, Reply: 210},
-		{Instance: 2, Call: 190, Reply: 250}, {Kind: oracle.Refund, Call: 250, Reply: 260, TakeCall: 100, TakeReply: 199, Units: 1},
+		{Instance: 2, Call: 190, Reply: 250},
+		{Kind: oracle.Refund, Call: 250, Reply: 260, TakeCall: 100, TakeReply: 199, Units: 1},
 	}
 	j := judgement{Facts: f}
 	for got, err := range j.shifted() {
@@ -296,7 +315,8 @@ func TestOwnClocksThatStep(t *testing.T) {
 	}
 }
 
-// TestOneWrongClock: a clock is wrong though there is no other one that it could differ from, and a clause is judged by it alone.
+// TestOneWrongClock: a clock is wrong though there is no other one that it could differ from, and a clause is judged by
+// it alone.
 func TestOneWrongClock(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 10, oracle.Admitted), takes(0, 600*ms, 10, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(), quota.Exactly(quota.FaultClock)}
@@ -304,7 +324,8 @@ func TestOneWrongClock(t *testing.T) {
 	f.SkewFrom = []int64{math.MinInt64}
 	r, v := judged(t, f)
 	if v.LeakUnits != 10 || len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 || len(r.Guarantee[0].Tolerates) != 1 {
-		t.Errorf("a leak of %d, guarantee %+v: want 10 units by the true clock, and none by its own", v.LeakUnits, r.Guarantee)
+		t.Errorf("a leak of %d, guarantee %+v: want 10 units by the true clock, and none by its own", v.LeakUnits,
+			r.Guarantee)
 	}
 }
 
@@ -352,7 +373,8 @@ func TestBrokenHistories(t *testing.T) {
 	f.Skews = []time.Duration{5}
 	f.History = &broken{history: f.History, subjects: gone}
 	j := judgement{Facts: f, run: &results.Run{}}
-	if _, err := j.ownClocks(); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), "judge the history by the instances' clocks") {
+	if _, err := j.ownClocks(); !errors.Is(err, gone) ||
+		!strings.HasPrefix(err.Error(), "judge the history by the instances' clocks") {
 		t.Errorf("%v", err)
 	}
 }

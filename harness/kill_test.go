@@ -41,8 +41,10 @@ func TestKills(t *testing.T) {
 		mode      strategies.Mode
 		refused   bool
 	}{
-		{redis, strategies.ModeSimulate, false}, {foreign, strategies.ModeMeasure, false}, {foreign, strategies.ModeSimulate, true},
-		{batched, strategies.ModeMeasure, true}, {strategies.Selection{Meta: &strategies.Meta{}}, strategies.ModeMeasure, true},
+		{redis, strategies.ModeSimulate, false}, {foreign, strategies.ModeMeasure, false},
+		{foreign, strategies.ModeSimulate, true},
+		{batched, strategies.ModeMeasure, true},
+		{strategies.Selection{Meta: &strategies.Meta{}}, strategies.ModeMeasure, true},
 	} {
 		if err := a.cannotKill(c.selection, c.mode); (err != nil) != c.refused {
 			t.Errorf("%d: %v", i, err)

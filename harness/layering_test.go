@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/quotabench/quotabench"
 
-// groups of the module's packages, and which other groups each may import. A group is a folder with all below it that is no group
-// itself. Each group imports only groups above it in this list, and some of these only.
+// groups of the module's packages, and which other groups each may import. A group is a folder with all below it that
+// is no group itself. Each group imports only groups above it in this list, and some of these only.
 var groups = []struct {
 	name    string
 	imports []string
@@ -46,7 +46,8 @@ var groups = []struct {
 	{"results/render", []string{"quota", "internal/kit", "results", "internal/report", "results/codec"}},
 	{"results/compare", []string{"results", "internal/report"}},
 	{"harness", slices.Concat(foundations, []string{"internal/contain", "internal/verdict"})},
-	{"strategies/strategytest", []string{"quota", "internal/kit", "oracle", "strategies", "results", "internal/fakeredis", "stores", "internal/contain", "internal/verdict"}},
+	{"strategies/strategytest", []string{"quota", "internal/kit", "oracle", "strategies", "results", "internal/fakeredis",
+		"stores", "internal/contain", "internal/verdict"}},
 	{"internal/monitor", slices.Concat(runners, []string{"harness"})},
 	{"harness/measure", slices.Concat(runners, []string{"harness", "internal/monitor"})},
 	{"harness/sim", slices.Concat(runners, []string{"harness"})},
@@ -62,8 +63,10 @@ var groups = []struct {
 
 // What several groups may import.
 var (
-	foundations  = []string{"quota", "internal/kit", "oracle", "workloads", "strategies", "results", "internal/trouble", "stores"}
-	runners      = slices.Concat(foundations, []string{"internal/fakeredis", "internal/host", "internal/virtual", "internal/contain", "internal/verdict"})
+	foundations = []string{"quota", "internal/kit", "oracle", "workloads", "strategies", "results", "internal/trouble",
+		"stores"}
+	runners = slices.Concat(foundations,
+		[]string{"internal/fakeredis", "internal/host", "internal/virtual", "internal/contain", "internal/verdict"})
 	applications = slices.Concat(runners, []string{
 		"stores/all", "internal/report", "results/codec", "results/render", "results/compare",
 		"harness", "harness/measure", "harness/sim", "explore", "internal/advice",
@@ -205,7 +208,8 @@ func forbidden(packages map[string]*listed) (problems []string) {
 				continue
 			}
 			if imported < 0 || !slices.Contains(groups[importing].imports, groups[imported].name) {
-				problems = append(problems, fmt.Sprintf("%s must not import %s: group %q may import %q", from, to, groups[importing].name, groups[importing].imports))
+				problems = append(problems, fmt.Sprintf("%s must not import %s: group %q may import %q", from, to,
+					groups[importing].name, groups[importing].imports))
 			}
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// Peers are other processes that put one load on the same subjects together with this one. Process n of N, counted from 0,
-// has the operations n, n+N, n+2N and so on of one stream.
+// Peers are other processes that put one load on the same subjects together with this one. Process n of N, counted from
+// 0, has the operations n, n+N, n+2N and so on of one stream.
 type Peers interface {
 	// Run names what all of them keep in stores: lower-case letters and digits, the same for all.
 	Run() string
 	// Place is the number of this process, and how many there are.
 	Place() (number, of int)
-	// Meet returns once all have come to the same step of a run, with a moment of the clock that they have in common. For steps
-	// that begin with "start" it lies so far ahead that each has the answer by then. An error says who was lost, or why all
-	// end. ctx ends the wait.
+	// Meet returns once all have come to the same step of a run, with a moment of the clock that they have in common. For
+	// steps that begin with "start" it lies so far ahead that each has the answer by then. An error says who was lost, or
+	// why all end. ctx ends the wait.
 	Meet(ctx context.Context, step string) (time.Time, error)
 	// Clock is how far the clock of this process is ahead of the common one, and by how much that may be wrong.
 	Clock() (ahead, wrong time.Duration)

@@ -68,8 +68,8 @@ type Plan struct {
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
 	// that the simulation sees. Default [DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
-	// Trouble is all that goes wrong on purpose, or changes in mid-run. Policy has the limit at the start, and which callers
-	// are killed follows from the seed and the request's position.
+	// Trouble is all that goes wrong on purpose, or changes in mid-run. Policy has the limit at the start, and which
+	// callers are killed follows from the seed and the request's position.
 	Trouble trouble.List
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model if there is no "postgres".
@@ -106,7 +106,8 @@ func NewPlan(list, policy, workload string) (plan Plan, err error) {
 // NewHistory makes the history of a run with that many workers, which keeps so many events in memory; 0 is
 // the default. It must be closed.
 func (p *Plan) NewHistory(workers int, memory int64) *oracle.History {
-	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir()),
+	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit,
+		Dir:    cmp.Or(p.HistoryDir, os.TempDir()),
 		Memory: memory})
 }
 
@@ -193,8 +194,10 @@ func (p *Plan) CannotRun(selection strategies.Selection, mode strategies.Mode, c
 			return err
 		}
 	}
-	if hold, err := time.ParseDuration(p.Stream.Options["hold"]); p.Workload.GivesBack && !selection.GivesBack && (err != nil || hold != 0) {
-		return fmt.Errorf("it cannot take units back, which the workload %s asks for: give --workload %[1]s:hold=0s", p.Workload.Name)
+	if hold, err := time.ParseDuration(p.Stream.Options["hold"]); p.Workload.GivesBack && !selection.GivesBack &&
+		(err != nil || hold != 0) {
+		return fmt.Errorf("it cannot take units back, which the workload %s asks for: give --workload %[1]s:hold=0s",
+			p.Workload.Name)
 	}
 	if selection.Reset == strategies.ResetsNever && crossesWindows {
 		return fmt.Errorf("it has no reset, and this run crosses %s windows", own.Window.Kind)
@@ -227,7 +230,8 @@ func (p *Plan) Split(cannot func(strategies.Selection) error) (run []strategies.
 }
 
 // Blank is a run with everything that is known before it starts.
-func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.Stream, info workloads.Info) results.Run {
+func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.Stream,
+	info workloads.Info) results.Run {
 	if len(p.Policies) > 0 {
 		own := p.For(sel)
 		p = &own
@@ -263,7 +267,8 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
 	return results.Run{
 		NotExplored: notExplored,
-		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside, Avoid: sel.Notes.Avoid,
+		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside,
+		Avoid:   sel.Notes.Avoid,
 		Options: sel.Options, Policy: p.Policy.Name,
 		Workload: p.Workload.Name, Params: params, Repetition: repetition, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, Reasons: []results.Reason{}},

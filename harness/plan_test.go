@@ -23,13 +23,16 @@ func selected(m strategies.Meta) strategies.Selection { return strategies.Select
 // TestComplete tries each bound of a plan on both of its sides.
 func TestComplete(t *testing.T) {
 	ok := Plan{
-		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{}, Policy: quota.Policy{Limit: 1}, Workers: 8,
-		Instances: 255, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(1e6)}}, Arrivals: "constant", Trouble: trouble.MustParse("redis:away"), Duration: 1,
+		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
+		Policy: quota.Policy{Limit: 1}, Workers: 8,
+		Instances: 255, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(1e6)}}, Arrivals: "constant",
+		Trouble: trouble.MustParse("redis:away"), Duration: 1,
 	}
 	if err := ok.Complete(8); err != nil || ok.HistoryLimit != 1<<27 || ok.Life != 15*time.Minute || ok.Instances != 255 {
 		t.Fatalf("%+v: %v", ok, err)
 	}
-	one := Plan{Strategies: ok.Strategies, Workload: ok.Workload, Policy: ok.Policy, Workers: 1, Arrivals: "poisson", HistoryLimit: 5, Life: 7}
+	one := Plan{Strategies: ok.Strategies, Workload: ok.Workload, Policy: ok.Policy, Workers: 1, Arrivals: "poisson",
+		HistoryLimit: 5, Life: 7}
 	if err := one.Complete(1); err != nil || one.Instances != 1 || one.HistoryLimit != 5 || one.Life != 7 {
 		t.Fatalf("%+v: %v", one, err)
 	}
@@ -69,14 +72,19 @@ func TestCannotRun(t *testing.T) {
 	}{
 		{meta: strategies.Meta{Kinds: kinds}},
 		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}},
-		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}, want: "it cannot be simulated: it sleeps"},
-		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}}, want: "policy  has a standing window; a serves fixed"},
-		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true}, want: "it cannot take units back, which the workload uploads asks for: give --workload uploads:hold=0s"},
-		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{GivesBack: true}, plan: Plan{Stream: workloads.Params{Options: quota.Options{"hold": "0s"}}}},
+		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}},
+			want: "it cannot be simulated: it sleeps"},
+		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}},
+			want: "policy  has a standing window; a serves fixed"},
+		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true},
+			want: "it cannot take units back, which the workload uploads asks for: give --workload uploads:hold=0s"},
+		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{GivesBack: true},
+			plan: Plan{Stream: workloads.Params{Options: quota.Options{"hold": "0s"}}}},
 		{meta: strategies.Meta{Kinds: kinds, GivesBack: true}, workload: workloads.Meta{GivesBack: true}},
 		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}},
 		{meta: strategies.Meta{Kinds: kinds}, crosses: true},
-		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true, want: "it has no reset, and this run crosses standing windows"},
+		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true,
+			want: "it has no reset, and this run crosses standing windows"},
 	} {
 		c.plan.Workload = &c.workload
 		err := c.plan.CannotRun(selected(c.meta), strategies.ModeSimulate, c.crosses)
@@ -92,8 +100,10 @@ func TestCrossesWindows(t *testing.T) {
 		boundary bool
 		speed    float64
 		want     bool
-	}{{quota.Fixed, true, 0, true}, {quota.Fixed, false, 0, false}, {quota.Fixed, false, 2, true}, {quota.Rolling, true, 2, false}} {
-		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Workload: &workloads.Meta{Boundary: c.boundary}, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}}
+	}{{quota.Fixed, true, 0, true}, {quota.Fixed, false, 0, false}, {quota.Fixed, false, 2, true},
+		{quota.Rolling, true, 2, false}} {
+		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Workload: &workloads.Meta{Boundary: c.boundary},
+			Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}}
 		if p.CrossesWindows() != c.want {
 			t.Errorf("%+v", c)
 		}
@@ -110,7 +120,8 @@ func TestSplit(t *testing.T) {
 		}
 		return nil
 	})
-	if !reflect.DeepEqual(run, []strategies.Selection{b}) || !reflect.DeepEqual(skipped, map[string]string{"a": "too slow"}) {
+	if !reflect.DeepEqual(run, []strategies.Selection{b}) ||
+		!reflect.DeepEqual(skipped, map[string]string{"a": "too slow"}) {
 		t.Errorf("%+v, %v", run, skipped)
 	}
 }
@@ -126,7 +137,8 @@ func TestFor(t *testing.T) {
 	}
 	for _, sel := range p.Strategies {
 		run := p.Blank(sel, 1, &flow{n: 1, subjects: 1}, workloads.Info{})
-		if want := map[string]string{"a": "5-links-refilling-5-per-1h", "b": "hourly"}[sel.Name]; run.Policy != want || p.For(sel).Policy.Name != want {
+		if want := map[string]string{"a": "5-links-refilling-5-per-1h", "b": "hourly"}[sel.Name]; run.Policy != want ||
+			p.For(sel).Policy.Name != want {
 			t.Errorf("%s is tried under %s, want %s", sel, run.Policy, want)
 		}
 		if err := cmp.Or(p.CannotRun(sel, strategies.ModeMeasure, false), p.CheckPolicy()); err != nil {
@@ -164,15 +176,19 @@ func TestPolicyLimit(t *testing.T) {
 func TestBlank(t *testing.T) {
 	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a", Form: "form"}, Options: quota.Options{}}
 	p := Plan{
-		Policy: quota.Policy{Name: "p", Limit: 4, Unit: "links", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}, Workload: &workloads.Meta{Name: "w"},
-		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5, Trouble: trouble.MustParse("redis:away@0.1-0.2"),
+		Policy: quota.Policy{Name: "p", Limit: 4, Unit: "links",
+			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}, Workload: &workloads.Meta{Name: "w"},
+		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5,
+		Trouble: trouble.MustParse("redis:away@0.1-0.2"),
 	}
 	stream := &flow{n: 9, subjects: 6}
 	want := results.Run{
-		Strategy: "a", Form: "form", Options: sel.Options, Policy: "p", Workload: "w", Repetition: 2, Guarantee: []results.Clause{},
-		Audit: results.Audit{Valid: true, Reasons: []results.Reason{}},
+		Strategy: "a", Form: "form", Options: sel.Options, Policy: "p", Workload: "w", Repetition: 2,
+		Guarantee: []results.Clause{},
+		Audit:     results.Audit{Valid: true, Reasons: []results.Reason{}},
 		Params: results.Params{
-			Label: "a", Limit: 4, Unit: "links", Window: "fixed 1m0s", Loop: "closed", Workers: 3, Instances: 2, Subjects: 6, Requests: 9, DurationNS: 5,
+			Label: "a", Limit: 4, Unit: "links", Window: "fixed 1m0s", Loop: "closed", Workers: 3, Instances: 2, Subjects: 6,
+			Requests: 9, DurationNS: 5,
 			Workload: map[string]string{"k": "v"}, Stream: workloads.Fingerprint(stream, 9), Trouble: p.Trouble,
 		},
 	}
@@ -219,7 +235,8 @@ func TestNewPlan(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v: %v", c, err)
 			}
-		case err != nil || p.Policy.Name != c.policy || p.Workload.Name != c.workload || len(p.Strategies) != len(strategies.All()):
+		case err != nil || p.Policy.Name != c.policy || p.Workload.Name != c.workload ||
+			len(p.Strategies) != len(strategies.All()):
 			t.Errorf("%+v: %+v, %v", c, p, err)
 		}
 	}
@@ -227,7 +244,8 @@ func TestNewPlan(t *testing.T) {
 
 // TestBlankSaysWhatCannotBeExplored: the answer offers no search of what has none.
 func TestBlankSaysWhatCannotBeExplored(t *testing.T) {
-	for name, want := range map[string]bool{"redlock": true, "pg-two-phase": true, "incr-expire": false, "incr-expire@autopipeline": false} {
+	for name, want := range map[string]bool{"redlock": true, "pg-two-phase": true, "incr-expire": false,
+		"incr-expire@autopipeline": false} {
 		p, err := NewPlan(name, "agent-api", "hot-key")
 		if err != nil {
 			t.Fatal(err)
@@ -242,7 +260,8 @@ func TestBlankSaysWhatCannotBeExplored(t *testing.T) {
 	}
 }
 
-// TestRecordGranted: what a request was not granted is an event of its own, and its second quota is charged what it was granted.
+// TestRecordGranted: what a request was not granted is an event of its own, and its second quota is charged what it was
+// granted.
 func TestRecordGranted(t *testing.T) {
 	p := &Plan{Workload: &workloads.Meta{}, Second: &quota.Policy{Name: "route", Limit: 10}, Routes: 1}
 	if err := p.completeSecond(); err != nil {

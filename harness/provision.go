@@ -39,7 +39,8 @@ func Grants(stream workloads.Stream, policy *quota.Policy, subjects int) []strat
 // otherwise by requests of costs that the policy knows. Afterwards Used of each
 // grant is what the subject has used then, which is less than was asked for if
 // the strategy rejected some of it.
-func (s *Session) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant, instances ...int) error {
+func (s *Session) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant,
+	instances ...int) error {
 	if len(grants) == 0 {
 		return nil
 	}
@@ -64,7 +65,8 @@ func (s *Session) Provision(ctx context.Context, policy *quota.Policy, grants []
 
 // fillAll fills one subject after the other, or as many at a time as the session has
 // fillers.
-func (s *Session) fillAll(ctx context.Context, strategy strategies.Strategy, policy *quota.Policy, grants []strategies.Grant, id uint64) error {
+func (s *Session) fillAll(ctx context.Context, strategy strategies.Strategy, policy *quota.Policy,
+	grants []strategies.Grant, id uint64) error {
 	var group errgroup.Group
 	group.SetLimit(max(s.Fillers, 1))
 	var all int64
@@ -107,7 +109,8 @@ const fillRequests = 1 << 12
 // served. If one of those is rejected, smaller ones take the room that is left, so that as much is
 // used in the end as without them. Requests of one subject come one after the
 // other: a strategy that counts wrongly under contention must begin with a right count.
-func (s *Session) fill(ctx context.Context, strategy strategies.Strategy, policy *quota.Policy, grant *strategies.Grant, id uint64,
+func (s *Session) fill(ctx context.Context, strategy strategies.Strategy, policy *quota.Policy, grant *strategies.Grant,
+	id uint64,
 	filled func(int64)) error {
 	usual, times, err := s.fillCost(policy, grant.Used)
 	if err != nil {
@@ -120,7 +123,9 @@ func (s *Session) fill(ctx context.Context, strategy strategies.Strategy, policy
 			units = 1 // a rest that is no cost of its own
 		}
 		request := quota.Request{ID: id, Subject: grant.Subject, Policy: policy, Units: units}
-		decision, err := guard.Ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return strategy.Take(ctx, request) })
+		decision, err := guard.Ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) {
+			return strategy.Take(ctx, request)
+		})
 		if err == nil {
 			units, err = decision.Units(units)
 		}

@@ -49,7 +49,8 @@ func TestFillServed(t *testing.T) {
 		t.Errorf("asked for %v, %d are used", got, grants[0].Used)
 	}
 	grants[0].Used = 3 << 20
-	if err := s.Provision(t.Context(), p, grants, 0); err == nil || !strings.Contains(err.Error(), "more than a million requests") {
+	if err := s.Provision(t.Context(), p, grants, 0); err == nil ||
+		!strings.Contains(err.Error(), "more than a million requests") {
 		t.Errorf("filled by requests that are not served: %v", err)
 	}
 }
@@ -164,7 +165,8 @@ func (s *singles) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 func TestFillBySinglesInTheEnd(t *testing.T) {
 	in := &singles{fake{room: -1}}
 	grants := []strategies.Grant{{Subject: "x", Used: 2 * fillRequests}}
-	if err := session(quota.CountsAdmitted, in).Provision(t.Context(), &quota.Policy{}, grants, 0); err != nil || len(in.asked) != 2*fillRequests {
+	if err := session(quota.CountsAdmitted, in).Provision(t.Context(), &quota.Policy{}, grants, 0); err != nil ||
+		len(in.asked) != 2*fillRequests {
 		t.Errorf("filled by %d requests of one unit, want %d: %v", len(in.asked), 2*fillRequests, err)
 	}
 }
@@ -180,7 +182,8 @@ func (p *parts) Take(_ context.Context, r quota.Request) (quota.Decision, error)
 
 func TestFillByPartialGrants(t *testing.T) {
 	grants := []strategies.Grant{{Subject: "x", Used: 9}}
-	if err := session(quota.CountsNothing, &parts{fake{room: 5}}).Provision(t.Context(), &quota.Policy{Costs: []int64{4}}, grants, 0); err != nil || grants[0].Used != 5 {
+	if err := session(quota.CountsNothing, &parts{fake{room: 5}}).Provision(t.Context(), &quota.Policy{Costs: []int64{4}},
+		grants, 0); err != nil || grants[0].Used != 5 {
 		t.Errorf("%d are used, want the 5 that were granted: %v", grants[0].Used, err)
 	}
 }
@@ -206,7 +209,8 @@ func TestProvision(t *testing.T) {
 	if want := []uint64{0, 1, 1 << 20, 4 << 20, 4<<20 + 1, 5 << 20}; !slices.Equal(ids, want) {
 		t.Errorf("requests %v, want %v", ids, want)
 	}
-	if err := s.Provision(t.Context(), &quota.Policy{}, nil, 0, 1, 2); err != nil || own.grants == nil || len(a.asked) != 3 {
+	if err := s.Provision(t.Context(), &quota.Policy{}, nil, 0, 1, 2); err != nil || own.grants == nil ||
+		len(a.asked) != 3 {
 		t.Error("provision no subject", err)
 	}
 	a.err, own.err = errors.New("gone"), errors.New("away")

@@ -118,7 +118,8 @@ func (s *Session) readOne(ctx context.Context, config ReadConfig, sub Subject) (
 		}
 		reply := config.Now()
 		for _, reading := range got {
-			r := Reading{Subject: sub.Number, Call: call, Reply: reply, Tier: string(reading.Tier), Units: reading.Units, Known: reading.Known, Own: reading.PerInstance}
+			r := Reading{Subject: sub.Number, Call: call, Reply: reply, Tier: string(reading.Tier), Units: reading.Units,
+				Known: reading.Known, Own: reading.PerInstance}
 			if config.Region != nil && shared(reading.Tier) {
 				r.Tier += " " + config.Region(i)
 			}

@@ -43,7 +43,8 @@ func (f *fake) Take(_ context.Context, r quota.Request) (quota.Decision, error) 
 type blind struct{ strategies.Strategy }
 
 func session(counts quota.Counting, instances ...strategies.Strategy) *Session {
-	return &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: &strategies.Meta{Counts: counts, Kinds: quota.Kinds()}}, Instances: instances}
+	return &Session{Plan: &Plan{},
+		Selection: strategies.Selection{Meta: &strategies.Meta{Counts: counts, Kinds: quota.Kinds()}}, Instances: instances}
 }
 
 func TestCounts(t *testing.T) {
@@ -78,7 +79,9 @@ func TestSample(t *testing.T) {
 	if len(one) != maxReadings || !slices.IsSorted(one) || len(slices.Compact(slices.Clone(one))) != maxReadings {
 		t.Errorf("%d subjects, in order: %t", len(one), slices.IsSorted(one))
 	}
-	if slices.ContainsFunc(one, func(s uint32) bool { return s%3 != 0 || s >= 6000 }) || all[1] != 3 || !slices.IsSorted(all) {
+	if slices.ContainsFunc(one, func(s uint32) bool {
+		return s%3 != 0 || s >= 6000
+	}) || all[1] != 3 || !slices.IsSorted(all) {
 		t.Error("the sample holds others, or what it was drawn from has changed")
 	}
 	if !slices.Equal(one, again) || slices.Equal(one, two) || slices.Equal(one, all[:maxReadings]) {
@@ -97,13 +100,19 @@ func TestRead(t *testing.T) {
 	store := func(tier quota.Tier, units int64) quota.Reading {
 		return quota.Reading{Tier: tier, Units: units, Known: true}
 	}
-	a := &fake{used: map[quota.Subject][]quota.Reading{"x": {own(2, true), store(quota.TierRedis, 7), store("own-name", 5)}, "y": {store(quota.TierRedis, 1)}}}
-	b := &fake{used: map[quota.Subject][]quota.Reading{"x": {own(3, false), store(quota.TierRedis, 7), store("own-name", 6)}}}
-	c := &fake{used: map[quota.Subject][]quota.Reading{"x": {own(4, false), store(quota.TierRedis, 9)}, "y": {{Tier: quota.TierRedis, Units: 1}, own(0, false)}}}
+	a := &fake{used: map[quota.Subject][]quota.Reading{"x": {own(2, true), store(quota.TierRedis, 7),
+		store("own-name", 5)}, "y": {store(quota.TierRedis, 1)}}}
+	b := &fake{used: map[quota.Subject][]quota.Reading{"x": {own(3, false), store(quota.TierRedis, 7),
+		store("own-name", 6)}}}
+	c := &fake{used: map[quota.Subject][]quota.Reading{"x": {own(4, false), store(quota.TierRedis, 9)},
+		"y": {{Tier: quota.TierRedis, Units: 1}, own(0, false)}}}
 	subjects := []Subject{{4, "x"}, {5, "y"}}
 	read := func(parallel int, region func(int) string) []Reading {
 		var at int64
-		out, err := session(quota.CountsAdmitted, a, blind{}, b, c).Read(t.Context(), ReadConfig{Now: func() int64 { at++; return at }, Parallel: parallel, Region: region}, subjects)
+		out, err := session(quota.CountsAdmitted, a, blind{}, b, c).Read(t.Context(), ReadConfig{Now: func() int64 {
+			at++
+			return at
+		}, Parallel: parallel, Region: region}, subjects)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,14 +138,16 @@ func TestRead(t *testing.T) {
 	for _, r := range read(0, func(i int) string { return map[int]string{0: "west", 2: "east", 3: "east"}[i] }) {
 		tiers = append(tiers, r.Tier)
 	}
-	if want := []string{"process", "redis west", "own-name", "redis east", "own-name", "redis east", "redis west", "redis east", "process"}; !slices.Equal(tiers, want) {
+	if want := []string{"process", "redis west", "own-name", "redis east", "own-name", "redis east", "redis west",
+		"redis east", "process"}; !slices.Equal(tiers, want) {
 		t.Errorf("got  %q\nwant %q", tiers, want)
 	}
 }
 
 // TestReadInParallel keeps the order of the subjects, and ends with an error.
 func TestReadInParallel(t *testing.T) {
-	f := &fake{used: map[quota.Subject][]quota.Reading{"x": {{Tier: quota.TierPostgres, Units: 1}}, "y": {{Tier: quota.TierPostgres, Units: 2}}}}
+	f := &fake{used: map[quota.Subject][]quota.Reading{"x": {{Tier: quota.TierPostgres, Units: 1}},
+		"y": {{Tier: quota.TierPostgres, Units: 2}}}}
 	var subjects []Subject
 	for i := range uint32(40) {
 		subjects = append(subjects, Subject{i, quota.Subject([]string{"x", "y"}[i%2])})
@@ -157,7 +168,8 @@ func TestReadInParallel(t *testing.T) {
 	f.err = errors.New("gone")
 	for _, parallel := range []int{1, 2} {
 		cfg.Parallel = parallel
-		if got, err := session(quota.CountsAdmitted, f).Read(t.Context(), cfg, subjects); !errors.Is(err, f.err) || got != nil {
+		if got, err := session(quota.CountsAdmitted, f).Read(t.Context(), cfg, subjects); !errors.Is(err, f.err) ||
+			got != nil {
 			t.Errorf("%d at a time: %v, %v", parallel, got, err)
 		}
 	}
@@ -169,7 +181,8 @@ func TestContradictions(t *testing.T) {
 	for i, units := range []int64{7, 9, 9, 7} {
 		list = merge(list, Reading{Call: int64(10 * i), Reply: int64(10*i + 1), Tier: "redis", Units: units, Known: true})
 	}
-	want := []Reading{{Call: 0, Reply: 31, Tier: "redis", Units: 7, Known: true}, {Call: 10, Reply: 21, Tier: "redis", Units: 9, Known: true}}
+	want := []Reading{{Call: 0, Reply: 31, Tier: "redis", Units: 7, Known: true},
+		{Call: 10, Reply: 21, Tier: "redis", Units: 9, Known: true}}
 	if !reflect.DeepEqual(list, want) {
 		t.Errorf("got  %+v\nwant %+v", list, want)
 	}

@@ -52,8 +52,8 @@ func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 	}
 }
 
-// Record records what request i was told, which was granted that many of its units: the event, one more about what an admitted
-// request was not granted, and one about its second quota, if it was asked about that.
+// Record records what request i was told, which was granted that many of its units: the event, one more about what an
+// admitted request was not granted, and one about its second quota, if it was asked about that.
 func (p *Plan) Record(history *oracle.History, worker int, event oracle.Event, granted, i int64) {
 	if event.Outcome == oracle.Admitted && granted < event.Units {
 		short := event
@@ -84,7 +84,8 @@ func (j *judgement) second() error {
 	facts.Policy = policy
 	facts.Initial = nil
 	facts.LimitChanges = nil
-	cfg := oracle.Config{Window: policy.Window, Limit: policy.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom, Span: j.cfg.Span}
+	cfg := oracle.Config{Window: policy.Window, Limit: policy.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom,
+		Span: j.cfg.Span}
 	verdict, err := facts.History.Judge(cfg)
 	if err != nil {
 		return fmt.Errorf("judge the history of the second quota: %w", err)
@@ -110,8 +111,10 @@ func (j *judgement) second() error {
 		j.run.Guarantee = append(j.run.Guarantee, clause)
 	}
 	of := func(v *oracle.Verdict, p *quota.Policy) string {
-		return fmt.Sprintf("of %s, the leak is %s, and false rejects are %d", p.Name, format.Units(v.LeakUnits, p.Unit), v.FalseRejects)
+		return fmt.Sprintf("of %s, the leak is %s, and false rejects are %d", p.Name, format.Units(v.LeakUnits, p.Unit),
+			v.FalseRejects)
 	}
-	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; of the routes, "+of(&verdict, policy))
+	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; of the routes, "+
+		of(&verdict, policy))
 	return nil
 }

@@ -77,9 +77,10 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	}
 	env.Instance = instance + number*env.Instances // instances of all processes have numbers of their own
 	env.Instances *= of
-	strategy, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) {
-		return s.Selection.Open(ctx, env)
-	})
+	strategy, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened",
+		func(ctx context.Context) (strategies.Strategy, error) {
+			return s.Selection.Open(ctx, env)
+		})
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,9 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 		return err
 	}
 	for _, j := range jobs {
-		if i := slices.IndexFunc(s.Jobs, func(job *Job) bool { return job.Instance == instance && job.Name == j.Name }); i >= 0 {
+		if i := slices.IndexFunc(s.Jobs, func(job *Job) bool {
+			return job.Instance == instance && job.Name == j.Name
+		}); i >= 0 {
 			j.rounds, s.Jobs[i] = s.Jobs[i].rounds, j
 		} else {
 			s.Jobs = append(s.Jobs, j)
@@ -108,7 +111,9 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 func (s *Session) Close(ctx context.Context) error {
 	var errs []error
 	for _, strategy := range slices.Concat(s.Instances, s.former) {
-		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, strategy.Close(ctx) })
+		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) {
+			return nil, strategy.Close(ctx)
+		})
 		errs = append(errs, err)
 	}
 	s.Instances = nil
@@ -132,7 +137,8 @@ func (s *Session) Meter() []results.Measure {
 			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == measure.Name })
 			switch {
 			case i < 0:
-				out = append(out, results.Measure{Name: measure.Name, Unit: measure.Unit, Kind: string(measure.Kind), Value: measure.Value, Metric: string(measure.Metric)})
+				out = append(out, results.Measure{Name: measure.Name, Unit: measure.Unit, Kind: string(measure.Kind),
+					Value: measure.Value, Metric: string(measure.Metric)})
 			case measure.Kind == strategies.MeasureMost:
 				out[i].Value = max(out[i].Value, measure.Value)
 			default:

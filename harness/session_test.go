@@ -85,10 +85,13 @@ func TestReopen(t *testing.T) {
 	closed := 0
 	fails := errors.New("planted error")
 	var draws []uint64
-	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		draws = append(draws, env.Rand.Uint64())
-		return &meteredJob{counting{nil, 5, 100, 9}, func(context.Context) (bool, error) { return true, fails }, &closed}, nil
-	}}
+	meta := &strategies.Meta{Name: "planted",
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			draws = append(draws, env.Rand.Uint64())
+			return &meteredJob{counting{nil, 5, 100, 9}, func(context.Context) (bool, error) {
+				return true, fails
+			}, &closed}, nil
+		}}
 	s := &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: meta}}
 	if err := s.Open(t.Context(), 2, 1, h); err != nil {
 		t.Fatal(err)
@@ -142,13 +145,14 @@ func TestInstancesOfPeers(t *testing.T) {
 	draws := map[uint64]bool{}
 	jobs := 0
 	closed := 0
-	meta := &strategies.Meta{Name: "planted", Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		numbers[env.Instance], draws[env.Rand.Uint64()] = true, true
-		if env.Instances != 6 {
-			t.Errorf("there are %d instances", env.Instances)
-		}
-		return &tidyingJob{meteredJob{closed: &closed}}, nil
-	}}
+	meta := &strategies.Meta{Name: "planted",
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			numbers[env.Instance], draws[env.Rand.Uint64()] = true, true
+			if env.Instances != 6 {
+				t.Errorf("there are %d instances", env.Instances)
+			}
+			return &tidyingJob{meteredJob{closed: &closed}}, nil
+		}}
 	for number := range 3 {
 		plan := &Plan{Peers: &placed{number: number, of: 3}}
 		s := &Session{Plan: plan, Selection: strategies.Selection{Meta: meta}}

@@ -61,7 +61,8 @@ func TestAlign(t *testing.T) {
 	recorded := time.Date(2020, time.May, 5, 5, 5, 5, 0, time.UTC)
 	minute := quota.Window{Kind: quota.Fixed, Length: time.Minute}
 	align := func(w quota.Window, boundary bool, speed float64) quota.Window {
-		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Workload: &workloads.Meta{Boundary: boundary}, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(speed)}}}
+		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Workload: &workloads.Meta{Boundary: boundary},
+			Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(speed)}}}
 		got := p.Align(workloads.Info{Trace: &workloads.TraceInfo{First: recorded}}, begin, 10*time.Second)
 		if got.Limit != 3 {
 			t.Errorf("%+v", got)
@@ -99,8 +100,10 @@ func TestLoops(t *testing.T) {
 		info workloads.Info
 		want bool
 	}{
-		{Plan{}, open, true}, {Plan{}, closed, false}, {Plan{Load: OpenAt(1)}, closed, true}, {Plan{Load: Closed()}, open, false},
-		{Plan{Load: Load{Loop: Both, PerSecond: 1}}, closed, false}, {Plan{Load: Load{Loop: Both, PerSecond: 1}}, open, true}, {Plan{Load: OpenAt(0)}, closed, false},
+		{Plan{}, open, true}, {Plan{}, closed, false}, {Plan{Load: OpenAt(1)}, closed, true},
+		{Plan{Load: Closed()}, open, false},
+		{Plan{Load: Load{Loop: Both, PerSecond: 1}}, closed, false}, {Plan{Load: Load{Loop: Both, PerSecond: 1}}, open, true},
+		{Plan{Load: OpenAt(0)}, closed, false},
 	} {
 		if got := c.plan.Open(c.info); got != c.want {
 			t.Errorf("%+v is open: %t", c.plan, got)
@@ -136,7 +139,8 @@ func TestArrivals(t *testing.T) {
 	if at := second(Plan{Arrivals: constant}, 1); at != 100*time.Millisecond {
 		t.Errorf("constant arrivals at %v", at)
 	}
-	if at := second(Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(4)}}}, 1); at != 250*time.Millisecond {
+	if at := second(Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(4)}}},
+		1); at != 250*time.Millisecond {
 		t.Errorf("recorded arrivals at %v", at)
 	}
 	one := second(Plan{Seed: 5}, 1)
@@ -149,10 +153,11 @@ func TestArrivals(t *testing.T) {
 // TestNewStream hands the plan's own fields to the workload, and each round a seed.
 func TestNewStream(t *testing.T) {
 	var got workloads.Params
-	p := Plan{Seed: 7, Requests: 30, Policy: quota.Policy{Limit: 9}, Workload: &workloads.Meta{Name: "planted", Make: func(p workloads.Params) (workloads.Stream, workloads.Info, error) {
-		got = p
-		return &flow{}, workloads.Info{}, nil
-	}}}
+	p := Plan{Seed: 7, Requests: 30, Policy: quota.Policy{Limit: 9},
+		Workload: &workloads.Meta{Name: "planted", Make: func(p workloads.Params) (workloads.Stream, workloads.Info, error) {
+			got = p
+			return &flow{}, workloads.Info{}, nil
+		}}}
 	for round, want := range map[int]uint64{1: 7, 2: 7 + 0x9E3779B97F4A7C15, 3: 7 + 0x3C6EF372FE94F82A} {
 		if _, _, err := p.NewStream(round); err != nil || got.Seed != want || got.Requests != 30 || got.Policy != &p.Policy {
 			t.Errorf("round %d: %+v, %v", round, got, err)

@@ -19,7 +19,8 @@ type figure struct {
 
 func figureOf(v Verdict) figure {
 	return figure{
-		v.LeakUnits, v.LeakPossible, v.LeakWorst, v.Crossings, v.LeakWindows, v.FalseRejects, v.FalseRejectsPossible, v.Linear,
+		v.LeakUnits, v.LeakPossible, v.LeakWorst, v.Crossings, v.LeakWindows, v.FalseRejects, v.FalseRejectsPossible,
+		v.Linear,
 	}
 }
 
@@ -71,14 +72,16 @@ func archives() []archive {
 		{
 			// The control, with a refund after the window's end that frees nothing.
 			name: "exact-late-refund", limit: 1, window: minute,
-			events: []Event{at(Take, 10, 1, Admitted), at(Take, 65, 1, Admitted), at(Refund, 70, 1, Admitted).of(10), at(Take, 75, 1, Rejected)},
-			want:   figure{crossings: 1, linear: Linear{true, true, true}},
+			events: []Event{at(Take, 10, 1, Admitted), at(Take, 65, 1, Admitted), at(Refund, 70, 1, Admitted).of(10),
+				at(Take, 75, 1, Rejected)},
+			want: figure{crossings: 1, linear: Linear{true, true, true}},
 		},
 		{
 			// A counter that gives a late refund to the window in force.
 			name: "late-refund-frees-the-next-window", limit: 1, window: minute,
-			events: []Event{at(Take, 10, 1, Admitted), at(Take, 65, 1, Admitted), at(Refund, 70, 1, Admitted).of(10), at(Take, 75, 1, Admitted)},
-			want:   figure{leak: 1, possible: 1, worst: 1, crossings: 1, leakWindows: 1, linear: Linear{Decided: true}},
+			events: []Event{at(Take, 10, 1, Admitted), at(Take, 65, 1, Admitted), at(Refund, 70, 1, Admitted).of(10),
+				at(Take, 75, 1, Admitted)},
+			want: figure{leak: 1, possible: 1, worst: 1, crossings: 1, leakWindows: 1, linear: Linear{Decided: true}},
 		},
 		{
 			// A counter that keeps what was refunded in time.
@@ -112,7 +115,8 @@ func archives() []archive {
 			events: []Event{
 				at(Take, 0, 1, Admitted), at(Take, 10, 1, Admitted), at(Take, 20, 1, Admitted),
 				at(Take, 90, 2, Admitted), at(Take, 100, 1, Admitted),
-				at(Take, 200, 2, Admitted), at(Refund, 210, 2, Admitted).of(200), at(Take, 220, 2, Admitted), at(Refund, 290, 2, Admitted).of(220), at(Take, 295, 2, Admitted),
+				at(Take, 200, 2, Admitted), at(Refund, 210, 2, Admitted).of(200), at(Take, 220, 2, Admitted),
+				at(Refund, 290, 2, Admitted).of(220), at(Take, 295, 2, Admitted),
 			},
 			// The bound above the possible leak takes no account of refunds.
 			want: figure{leak: 2, possible: 4, worst: 1, crossings: 3, leakWindows: 2},
@@ -123,7 +127,8 @@ func archives() []archive {
 			// before that.
 			name: "standing-abandoned", limit: 10, window: quota.Window{},
 			events: []Event{
-				at(Take, 1, 6, Admitted), at(Expire, 901, 6, Admitted).of(1), at(Take, 950, 8, Rejected), at(Take, 2000, 8, Admitted),
+				at(Take, 1, 6, Admitted), at(Expire, 901, 6, Admitted).of(1), at(Take, 950, 8, Rejected),
+				at(Take, 2000, 8, Admitted),
 				at(Take, 1, 6, Admitted).by(1), at(Take, 800, 8, Admitted).by(1), at(Expire, 901, 6, Admitted).of(1).by(1),
 			},
 			want: figure{leak: 4, possible: 4, worst: 4, crossings: 2, leakWindows: 1, falsePossible: 1},

@@ -60,15 +60,18 @@ func BenchmarkJudge(b *testing.B) {
 		{"fixed/subjects=10000", 10_000, quota.Window{Kind: quota.Fixed, Length: 100 * time.Millisecond}, false},
 		{"rolling/subjects=1", 1, quota.Window{Kind: quota.Rolling, Length: 10 * time.Millisecond}, false},
 		{"bucket/subjects=1", 1, quota.Window{Kind: quota.Bucket, Refill: 1000, Length: 10 * time.Millisecond}, false},
-		{"bucket/subjects=10000", 10_000, quota.Window{Kind: quota.Bucket, Refill: 1000, Length: 10 * time.Millisecond}, false},
+		{"bucket/subjects=10000", 10_000, quota.Window{Kind: quota.Bucket, Refill: 1000, Length: 10 * time.Millisecond},
+			false},
 		{"first-request/subjects=1", 1, quota.Window{Kind: quota.FirstRequest, Length: 10 * time.Millisecond}, false},
-		{"first-request/subjects=10000", 10_000, quota.Window{Kind: quota.FirstRequest, Length: 100 * time.Millisecond}, false},
+		{"first-request/subjects=10000", 10_000, quota.Window{Kind: quota.FirstRequest, Length: 100 * time.Millisecond},
+			false},
 		{"standing/subjects=1", 1, quota.Window{}, true},
 	} {
 		h := NewHistory(HistoryOptions{Workers: 50, Limit: n})
 		for i := range int64(n) {
 			call := i * 500
-			e := Event{Call: call, Reply: call + r.Int64N(50_000), Units: 1, Subject: uint32(r.Int64N(c.subjects)), Outcome: Outcome(i & 1)}
+			e := Event{Call: call, Reply: call + r.Int64N(50_000), Units: 1, Subject: uint32(r.Int64N(c.subjects)),
+				Outcome: Outcome(i & 1)}
 			if c.refunds && i&3 == 2 {
 				e.Kind = Refund
 			}

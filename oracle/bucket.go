@@ -147,7 +147,8 @@ func (b *bucket) possibly(expired bool) []entry {
 		case event.Units < 0: // a commit of more than was reserved
 			add(event.Call, event.Reply, -event.Units)
 		case event.Units > 0 && event.Outcome != Failed && b.names.named(event) && (expired || event.Kind != Expire):
-			list = append(list, entry{from: after(event.Reply), on: after(event.Reply), pos: event.TakeReply, units: -event.Units})
+			list = append(list, entry{from: after(event.Reply), on: after(event.Reply), pos: event.TakeReply,
+				units: -event.Units})
 		}
 	}
 	return list
@@ -244,7 +245,8 @@ func (b *bucket) explain() {
 		b.early.val = append(b.early.val, used)
 	}
 	for _, event := range b.takes {
-		if event.rejected() && b.early.extreme(b.early.upTo(instant(event.Call)-1), b.early.upTo(instant(event.Reply)), true)+event.least() <= b.limit {
+		if event.rejected() && b.early.extreme(b.early.upTo(instant(event.Call)-1), b.early.upTo(instant(event.Reply)),
+			true)+event.least() <= b.limit {
 			b.out.unexplained = true
 			return
 		}

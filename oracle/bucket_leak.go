@@ -103,7 +103,9 @@ func (b *bucket) choose(list []entry) (chosen []drawn) {
 
 // requests are those of a stretch that its excess belongs to.
 func (b *bucket) requests(s drawn) leaking {
-	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(event *Event, t int64) int { return cmp.Compare(event.Call, t) })
+	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(event *Event, t int64) int {
+		return cmp.Compare(event.Call, t)
+	})
 	b.latest = b.latest[:0]
 	for _, event := range b.takes[from:] {
 		if event.Call > s.to {

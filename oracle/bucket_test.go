@@ -146,9 +146,12 @@ func TestBucketIsExact(t *testing.T) {
 			}
 		}
 		v := Judge(bucketConfig(limit, initial, flow[0], flow[1]), events(ops))
-		if v.FalseRejects != want.always || v.FalseRejectsPossible != want.once || v.FalseRejectUnits != want.alwaysU || v.FalseRejectUnitsPossible != want.onceU ||
-			v.LeakPossibleWorst != want.mostWorst || v.LeakUnits > want.leak || v.LeakWorst > want.worst || v.LeakPossible < want.possible {
-			t.Fatalf("limit %d, initial %d, %d per %d ns:\n got %+v\nwant %+v%s", limit, initial, flow[0], flow[1], figures(v), want, explain(ops))
+		if v.FalseRejects != want.always || v.FalseRejectsPossible != want.once || v.FalseRejectUnits != want.alwaysU ||
+			v.FalseRejectUnitsPossible != want.onceU ||
+			v.LeakPossibleWorst != want.mostWorst || v.LeakUnits > want.leak || v.LeakWorst > want.worst ||
+			v.LeakPossible < want.possible {
+			t.Fatalf("limit %d, initial %d, %d per %d ns:\n got %+v\nwant %+v%s", limit, initial, flow[0], flow[1], figures(v),
+				want, explain(ops))
 		}
 		missed.note("leak", v.LeakUnits < want.leak)
 		missed.note("worst leak", v.LeakWorst < want.worst)
@@ -242,9 +245,12 @@ func TestBucketWithRefundsIsSound(t *testing.T) {
 			once += b2i(o.rejected() && mayFit[i] > 0)
 		}
 		v := Judge(bucketConfig(limit, initial, flow[0], flow[1]), events(ops))
-		if v.LeakWorst > worst || v.LeakPossibleWorst < mostWorst || v.FalseRejects > always || v.FalseRejectsPossible < once {
-			t.Fatalf("limit %d, initial %d, %v: worst %d..%d, rejects %d..%d; should be within %d..%d and %d..%d%s", limit, initial, flow,
-				v.LeakWorst, v.LeakPossibleWorst, v.FalseRejects, v.FalseRejectsPossible, worst, mostWorst, always, once, explain(ops))
+		if v.LeakWorst > worst || v.LeakPossibleWorst < mostWorst || v.FalseRejects > always ||
+			v.FalseRejectsPossible < once {
+			t.Fatalf("limit %d, initial %d, %v: worst %d..%d, rejects %d..%d; should be within %d..%d and %d..%d%s", limit,
+				initial, flow,
+				v.LeakWorst, v.LeakPossibleWorst, v.FalseRejects, v.FalseRejectsPossible, worst, mostWorst, always, once,
+				explain(ops))
 		}
 		missed.note("leak", v.LeakWorst < worst && initial <= limit)
 		missed.note("possible leak", v.LeakPossibleWorst > mostWorst)

@@ -8,8 +8,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// A leak that no single window shows, since each pair of requests fits: the second one has to be admitted 20 ns after the
-// first, and the third 20 ns after that, but has had its reply by then.
+// A leak that no single window shows, since each pair of requests fits: the second one has to be admitted 20 ns after
+// the first, and the third 20 ns after that, but has had its reply by then.
 func TestChainOfRequests(t *testing.T) {
 	taken := func(call, reply int64) Event { return Event{Call: call, Reply: reply, Units: 1} }
 	chain := []Event{taken(6, 14), taken(24, 27), taken(40, 44)}
@@ -30,14 +30,18 @@ func TestChainOfRequests(t *testing.T) {
 		"room for two":     {chain, 2, 0, 0, 0},
 		"two at a time":    {two, 2, 1, 1, 1},
 	} {
-		v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 20 * time.Nanosecond}, Limit: c.limit, Epoch: time.Unix(7, 0)}, c.events)
-		if v.LeakUnits != c.leak || v.LeakWorst != c.worst || v.LeakPossible < c.leak || v.LeakedRequests != c.leak || v.OverOffered < c.leak {
-			t.Errorf("%s: %d units leak, %d in the worst window, by %d requests, want %d and %d: %+v", name, v.LeakUnits, v.LeakWorst, v.LeakedRequests, c.leak, c.worst, v)
+		v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 20 * time.Nanosecond}, Limit: c.limit,
+			Epoch: time.Unix(7, 0)}, c.events)
+		if v.LeakUnits != c.leak || v.LeakWorst != c.worst || v.LeakPossible < c.leak || v.LeakedRequests != c.leak ||
+			v.OverOffered < c.leak {
+			t.Errorf("%s: %d units leak, %d in the worst window, by %d requests, want %d and %d: %+v", name, v.LeakUnits,
+				v.LeakWorst, v.LeakedRequests, c.leak, c.worst, v)
 		}
 	}
 }
 
-// For requests of one unit that come strictly one after the other, the certain leak is the fewest units that have to go.
+// For requests of one unit that come strictly one after the other, the certain leak is the fewest units that have to
+// go.
 func TestChainsAreExact(t *testing.T) {
 	testenv.Sequential(t)
 	const length = 2 * 8

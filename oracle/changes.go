@@ -51,7 +51,9 @@ func validChanges(window *quota.Window, changes []LimitChange) error {
 // between is the lowest and the highest limit that can have been in force at some
 // instant of [call, reply].
 func (c *Config) between(call, reply int64) (lowest, highest int64) {
-	k, _ := slices.BinarySearchFunc(c.Changes, call, func(change LimitChange, t int64) int { return cmp.Compare(change.To, t) })
+	k, _ := slices.BinarySearchFunc(c.Changes, call, func(change LimitChange, t int64) int {
+		return cmp.Compare(change.To, t)
+	})
 	lowest = c.Limit
 	if k > 0 {
 		lowest = c.Changes[k-1].Limit
@@ -133,7 +135,9 @@ func (j *judge) envelope() {
 		if !event.admitted() {
 			continue
 		}
-		k, _ := slices.BinarySearchFunc(changes, event.Call, func(change LimitChange, t int64) int { return cmp.Compare(change.To, t) })
+		k, _ := slices.BinarySearchFunc(changes, event.Call, func(change LimitChange, t int64) int {
+			return cmp.Compare(change.To, t)
+		})
 		for ; k < len(changes) && changes[k].From <= event.Reply; k++ {
 			if change := changes[k]; change.From >= event.Call {
 				begin[k] = min(begin[k], instant(event.Call))

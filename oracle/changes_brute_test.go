@@ -139,7 +139,8 @@ func (p *puzzle) change(i int) {
 		}
 		p.random = p.random*6364136223846793005 + 1442695040888963407
 		some := options[(p.random>>33)%uint64(len(options))]
-		p.held[0], p.held[1], p.held[2] = append(p.held[0], little(highest)), append(p.held[1], little(lowest)), append(p.held[2], little(some))
+		p.held[0], p.held[1], p.held[2] = append(p.held[0], little(highest)), append(p.held[1], little(lowest)),
+			append(p.held[2], little(some))
 	}
 	s := state{now: math.MinInt64 / 2, limit: little(p.Limit), open: -1}
 	for w := range s.by {

@@ -37,7 +37,8 @@ func TestChangesOfPartialGrants(t *testing.T) {
 	} {
 		v := Judge(changing(quota.Standing, c.limit, 0, []LimitChange{{10, 12, 5}}), c.events)
 		if v.FalseRejectUnits != c.certain || v.FalseRejectUnitsPossible != c.likely {
-			t.Errorf("%s: %d..%d units, should be %d..%d", c.name, v.FalseRejectUnits, v.FalseRejectUnitsPossible, c.certain, c.likely)
+			t.Errorf("%s: %d..%d units, should be %d..%d", c.name, v.FalseRejectUnits, v.FalseRejectUnitsPossible, c.certain,
+				c.likely)
 		}
 	}
 }
@@ -64,9 +65,12 @@ func TestRequestsUnderWayAtAChange(t *testing.T) {
 		{"rejected before the change", 2, 0, Event{Call: 1, Reply: 9, Units: 2, Outcome: Rejected}, 0, 0, 1, 1},
 	} {
 		for name, window := range minutes() {
-			v := Judge(Config{Window: window, Limit: c.limit, Changes: changes(c.later), Epoch: time.Unix(1_699_999_200, 0)}, []Event{c.event})
-			if v.LeakUnits != c.leak || v.LeakPossible != c.possibly || v.FalseRejects != c.falsely || v.FalseRejectsPossible != c.maybeThen {
-				t.Errorf("%s, %s: leak %d..%d, false rejects %d..%d; should be %d..%d and %d..%d", name, c.name, v.LeakUnits, v.LeakPossible,
+			v := Judge(Config{Window: window, Limit: c.limit, Changes: changes(c.later), Epoch: time.Unix(1_699_999_200, 0)},
+				[]Event{c.event})
+			if v.LeakUnits != c.leak || v.LeakPossible != c.possibly || v.FalseRejects != c.falsely ||
+				v.FalseRejectsPossible != c.maybeThen {
+				t.Errorf("%s, %s: leak %d..%d, false rejects %d..%d; should be %d..%d and %d..%d", name, c.name, v.LeakUnits,
+					v.LeakPossible,
 					v.FalseRejects, v.FalseRejectsPossible, c.leak, c.possibly, c.falsely, c.maybeThen)
 			}
 		}
@@ -141,7 +145,8 @@ func TestChangesInFiles(t *testing.T) {
 		t.Errorf("leak of %d and %d units, should be 5 (%v, %v)", got.LeakUnits, want.LeakUnits, err, failed)
 	}
 	older := bytes.Replace(whole, []byte("history 3"), []byte("history 2"), 1)
-	if _, err := OpenHistory(store(t, older)); err == nil || !strings.Contains(err.Error(), "a header of format 2 with limits that change") {
+	if _, err := OpenHistory(store(t, older)); err == nil ||
+		!strings.Contains(err.Error(), "a header of format 2 with limits that change") {
 		t.Errorf("a header of format 2: %v", err)
 	}
 	head.Changes = nil
@@ -160,7 +165,8 @@ func TestChangesThatCannotBe(t *testing.T) {
 		changes []LimitChange
 		err     string
 	}{
-		{"bucket", quota.Window{Kind: quota.Bucket, Refill: 1, Length: 1}, []LimitChange{{1, 2, 3}}, "the size of a bucket cannot change"},
+		{"bucket", quota.Window{Kind: quota.Bucket, Refill: 1, Length: 1}, []LimitChange{{1, 2, 3}},
+			"the size of a bucket cannot change"},
 		{"negative", month, []LimitChange{{1, 2, 0}, {3, 4, -1}}, "a limit of -1"},
 		{"backwards", month, []LimitChange{{2, 1, 3}}, "change 1 of the limit lies in no valid interval"},
 		{"before the epoch", month, []LimitChange{{-1, 1, 3}}, "change 1 of the limit lies in no valid interval"},
@@ -179,7 +185,8 @@ func TestChangesThatCannotBe(t *testing.T) {
 				t.Errorf("%s, %s: %v", c.name, how, err)
 			}
 		}
-		payload, err := json.Marshal(headerJSON{Limits: c.changes, Policy: policyJSON{Limit: 1, Window: c.window.Kind, Length: int64(c.window.Length), Refill: c.window.Refill}})
+		payload, err := json.Marshal(headerJSON{Limits: c.changes,
+			Policy: policyJSON{Limit: 1, Window: c.window.Kind, Length: int64(c.window.Length), Refill: c.window.Refill}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func TestChangesAreSound(t *testing.T) {
 					t.Fatalf("limits in between are not in between: %+v%s", p.Changes, explain(ops))
 				}
 				if what := unsound(&p, v, want); what != "" {
-					t.Fatalf("%s: limit %d, initial %d, %+v:\n got %+v\nwant %+v%s", what, limit, initial, p.Changes, figures(v), want, explain(ops))
+					t.Fatalf("%s: limit %d, initial %d, %+v:\n got %+v\nwant %+v%s", what, limit, initial, p.Changes, figures(v), want,
+						explain(ops))
 				}
 				missed.note("leak", v.LeakWorst < want.worst)
 				missed.note("possible leak", v.LeakPossibleWorst > want.mostWorst)
@@ -217,7 +218,8 @@ func TestChangesInTurn(t *testing.T) {
 					what = "false rejects are not exact"
 				}
 				if what != "" {
-					t.Fatalf("%s: limit %d, initial %d, %+v:\n got %+v\nwant %+v%s", what, limit, initial, changes, figures(v), want, explain(ops))
+					t.Fatalf("%s: limit %d, initial %d, %+v:\n got %+v\nwant %+v%s", what, limit, initial, changes, figures(v), want,
+						explain(ops))
 				}
 				seen.note("leak", want.worst > 0)
 				seen.note("false reject", want.always > 0)
@@ -293,13 +295,16 @@ func TestPlantedChanges(t *testing.T) {
 			events := countedBy(c.used, 0, 30)
 			v := Judge(Config{Window: window, Limit: c.limit, Changes: c.changes, Epoch: time.Unix(1_699_999_200, 0)}, events)
 			if v.LeakUnits != c.leak || v.LeakPossible != c.leak || v.LeakedRequests != c.leak || v.LeakWorst != c.leak {
-				t.Errorf("%s, %s: leak %d..%d, %d requests, should be %d", name, c.name, v.LeakUnits, v.LeakPossible, v.LeakedRequests, c.leak)
+				t.Errorf("%s, %s: leak %d..%d, %d requests, should be %d", name, c.name, v.LeakUnits, v.LeakPossible,
+					v.LeakedRequests, c.leak)
 			}
 			if v.FalseRejects != c.falseRejects || v.FalseRejectsPossible != c.falseRejects {
-				t.Errorf("%s, %s: %d..%d false rejects, should be %d", name, c.name, v.FalseRejects, v.FalseRejectsPossible, c.falseRejects)
+				t.Errorf("%s, %s: %d..%d false rejects, should be %d", name, c.name, v.FalseRejects, v.FalseRejectsPossible,
+					c.falseRejects)
 			}
 			if v.OverOffered != c.overOffered || v.Crossings != c.trials {
-				t.Errorf("%s, %s: %d units over the limit in %d trials, should be %d in %d", name, c.name, v.OverOffered, v.Crossings, c.overOffered, c.trials)
+				t.Errorf("%s, %s: %d units over the limit in %d trials, should be %d in %d", name, c.name, v.OverOffered,
+					v.Crossings, c.overOffered, c.trials)
 			}
 		}
 	}
@@ -323,12 +328,15 @@ func TestChangesThatAreNone(t *testing.T) {
 				}
 			}
 			for _, e := range open[:r.IntN(1+len(open))] {
-				g := Event{Kind: Refund + Kind(2*r.IntN(2)), Call: e.Reply + r.Int64N(30*int64(time.Second)), Units: e.Units, TakeCall: e.Call, TakeReply: e.Reply}
+				g := Event{Kind: Refund + Kind(2*r.IntN(2)), Call: e.Reply + r.Int64N(30*int64(time.Second)), Units: e.Units,
+					TakeCall: e.Call, TakeReply: e.Reply}
 				g.Reply = g.Call
 				events = append(events, g)
 			}
 			initial := r.Int64N(12)
-			cfg := Config{Window: window, Limit: 8, Epoch: time.Unix(1_699_999_200, 0), Initial: func(uint32) int64 { return initial }}
+			cfg := Config{Window: window, Limit: 8, Epoch: time.Unix(1_699_999_200, 0), Initial: func(uint32) int64 {
+				return initial
+			}}
 			want := Judge(cfg, events)
 			want.Linear = Linear{}
 			for range 1 + r.IntN(3) {
@@ -340,7 +348,8 @@ func TestChangesThatAreNone(t *testing.T) {
 				cfg.Changes = append(cfg.Changes, LimitChange{from, from + r.Int64N(20*int64(time.Second)), 8})
 			}
 			got := Judge(cfg, events)
-			if window.Kind == quota.Rolling && got.LeakPossibleWorst < want.LeakPossibleWorst && got.LeakPossible <= want.LeakPossible {
+			if window.Kind == quota.Rolling && got.LeakPossibleWorst < want.LeakPossibleWorst &&
+				got.LeakPossible <= want.LeakPossible {
 				got.LeakPossible = want.LeakPossible
 				got.LeakPossibleWorst = want.LeakPossibleWorst
 				got.Windows[0].LeakPossible = want.Windows[0].LeakPossible

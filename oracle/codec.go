@@ -66,7 +66,8 @@ func (c *codec) append(data []byte, event *Event) []byte {
 func (c *codec) cut(data []byte, event *Event) []byte {
 	head := data[0]
 	data = data[1:]
-	*event = Event{Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3), Units: 1, Subject: c.subject, Tier: c.tier, Instance: c.instance}
+	*event = Event{Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3), Units: 1, Subject: c.subject, Tier: c.tier,
+		Instance: c.instance}
 	ok := true
 	pair := func() (first, second byte) {
 		if len(data) < 2 {

@@ -18,15 +18,26 @@ var encodings = []struct {
 	bytes string
 }{
 	{"one unit, all else as before", Event{Call: 5, Reply: 8, Units: 1}, "70 0a 06"},
-	{"rejected, earlier, elsewhere", Event{Call: 4, Reply: 4, Units: 3, Subject: 2, Outcome: Rejected, Tier: 1, Instance: 2}, "04 01 00 04 06 01 02"},
-	{"a refund that failed", Event{Kind: Refund, Outcome: Failed, Call: 10, Reply: 12, Units: 1, Subject: 2, Tier: 1, Instance: 2, TakeCall: 4, TakeReply: 7}, "79 0c 04 0c 06"},
-	{"an overrun", Event{Kind: Commit, Call: 10, Reply: 10, Units: -3, Subject: 2, Tier: 1, Instance: 2, TakeCall: 10, TakeReply: 10}, "62 00 00 05 00 00"},
-	{"an expiry at another instance", Event{Kind: Expire, Call: 11, Reply: 11, Units: 1, Subject: 2, Tier: 1, Instance: 3, TakeCall: 10, TakeReply: 12}, "53 02 00 01 03 02 04"},
-	{"without the store, of another tier", Event{Outcome: RejectedDegraded, Call: 11, Reply: 12, Units: 1, Subject: 2, Tier: 4, Instance: 3}, "5c 00 02 04 03"},
-	{"no kind that there is", Event{Kind: 77, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3, TakeCall: 11, TakeReply: 11}, "b1 4d 00 00 00 01 00 00"},
-	{"no outcome that there is", Event{Outcome: 99, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3}, "fc 00 63 00 00"},
-	{"short of units", Event{Outcome: Short, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3}, "f0 00 04 00 00"},
-	{"the first of each that there is not", Event{Kind: kinds, Outcome: outcomes, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3, TakeCall: 11, TakeReply: 11}, "f8 04 06 00 00 00 00"},
+	{"rejected, earlier, elsewhere",
+		Event{Call: 4, Reply: 4, Units: 3, Subject: 2, Outcome: Rejected, Tier: 1, Instance: 2}, "04 01 00 04 06 01 02"},
+	{"a refund that failed", Event{Kind: Refund, Outcome: Failed, Call: 10, Reply: 12, Units: 1, Subject: 2, Tier: 1,
+		Instance: 2, TakeCall: 4, TakeReply: 7}, "79 0c 04 0c 06"},
+	{"an overrun", Event{Kind: Commit, Call: 10, Reply: 10, Units: -3, Subject: 2, Tier: 1, Instance: 2, TakeCall: 10,
+		TakeReply: 10}, "62 00 00 05 00 00"},
+	{"an expiry at another instance",
+		Event{Kind: Expire, Call: 11, Reply: 11, Units: 1, Subject: 2, Tier: 1, Instance: 3, TakeCall: 10, TakeReply: 12},
+		"53 02 00 01 03 02 04"},
+	{"without the store, of another tier",
+		Event{Outcome: RejectedDegraded, Call: 11, Reply: 12, Units: 1, Subject: 2, Tier: 4, Instance: 3}, "5c 00 02 04 03"},
+	{"no kind that there is", Event{Kind: 77, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3,
+		TakeCall: 11, TakeReply: 11}, "b1 4d 00 00 00 01 00 00"},
+	{"no outcome that there is", Event{Outcome: 99, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3},
+		"fc 00 63 00 00"},
+	{"short of units", Event{Outcome: Short, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3},
+		"f0 00 04 00 00"},
+	{"the first of each that there is not",
+		Event{Kind: kinds, Outcome: outcomes, Call: 11, Reply: 11, Units: 1, Subject: 1, Tier: 4, Instance: 3, TakeCall: 11,
+			TakeReply: 11}, "f8 04 06 00 00 00 00"},
 }
 
 func unhex(t *testing.T, s string) []byte {
@@ -120,7 +131,8 @@ func TestFramesPassedOver(t *testing.T) {
 	for _, c := range []struct {
 		want extent
 		n    int
-	}{{extent{0, 4}, 0}, {extent{0, 5}, 2}, {extent{5, 5}, 2}, {extent{6, 6}, 2}, {extent{6, 9}, 2}, {extent{7, 9}, 0}, {everySubject, 2}} {
+	}{{extent{0, 4}, 0}, {extent{0, 5}, 2}, {extent{5, 5}, 2}, {extent{6, 6}, 2}, {extent{6, 9}, 2}, {extent{7, 9}, 0},
+		{everySubject, 2}} {
 		if events, err := decoded(payload, c.want); err != nil || len(events) != c.n {
 			t.Errorf("subjects %d to %d: %d events, should be %d: %v", c.want.low, c.want.high, len(events), c.n, err)
 		}
@@ -130,7 +142,8 @@ func TestFramesPassedOver(t *testing.T) {
 // TestCompareFields: events are ordered by every field that matters, the first
 // that differs counts, and no difference is too large.
 func TestCompareFields(t *testing.T) {
-	least := Event{Call: math.MinInt64, Reply: math.MinInt64, Units: math.MinInt64, TakeCall: math.MinInt64, TakeReply: math.MinInt64}
+	least := Event{Call: math.MinInt64, Reply: math.MinInt64, Units: math.MinInt64, TakeCall: math.MinInt64,
+		TakeReply: math.MinInt64}
 	fields := []func(*Event){ // the last first
 		func(e *Event) { e.TakeReply = math.MaxInt64 },
 		func(e *Event) { e.TakeCall = math.MaxInt64 },

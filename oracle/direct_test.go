@@ -47,7 +47,8 @@ func TestLongerHistories(t *testing.T) {
 			possible = max(possible, initial+high-limit)
 		}
 		if v.FalseRejects != always || v.FalseRejectsPossible != once || v.LeakUnits != peak || v.LeakPossible != possible {
-			t.Fatalf("standing: false rejects %d..%d, leak %d..%d; should be %d..%d and %d..%d", v.FalseRejects, v.FalseRejectsPossible,
+			t.Fatalf("standing: false rejects %d..%d, leak %d..%d; should be %d..%d and %d..%d", v.FalseRejects,
+				v.FalseRejectsPossible,
 				v.LeakUnits, v.LeakPossible, always, once, peak, possible)
 		}
 		seen.note("leak", peak > 0)
@@ -157,9 +158,11 @@ func TestRollingWithRefundsIsSound(t *testing.T) {
 			once += b2i(o.rejected() && mayFit[i] > 0)
 		}
 		v := Judge(rollingConfig(limit, initial), events(ops))
-		if v.LeakWorst > worst || v.LeakPossibleWorst < mostWorst || v.FalseRejects > always || v.FalseRejectsPossible < once {
+		if v.LeakWorst > worst || v.LeakPossibleWorst < mostWorst || v.FalseRejects > always ||
+			v.FalseRejectsPossible < once {
 			t.Fatalf("limit %d, initial %d: worst %d..%d, rejects %d..%d; should be within %d..%d and %d..%d%s", limit, initial,
-				v.LeakWorst, v.LeakPossibleWorst, v.FalseRejects, v.FalseRejectsPossible, worst, mostWorst, always, once, explain(ops))
+				v.LeakWorst, v.LeakPossibleWorst, v.FalseRejects, v.FalseRejectsPossible, worst, mostWorst, always, once,
+				explain(ops))
 		}
 		missed.note("leak", v.LeakWorst < worst)
 		missed.note("possible leak", v.LeakPossibleWorst > mostWorst)
@@ -228,7 +231,8 @@ func TestWithdrawn(t *testing.T) {
 func TestOverruns(t *testing.T) {
 	take := func(call int64, o Outcome) Event { return Event{Call: call, Reply: call + 1, Units: 4, Outcome: o} }
 	history := []Event{take(0, Admitted), {Kind: Commit, Call: 2, Reply: 3, Units: -3}, take(4, Rejected)}
-	for name, cfg := range map[string]Config{"standing": standingConfig(10, 0), "tumbling": tumblingConfig(10, 0), "rolling": rollingConfig(10, 0)} {
+	for name, cfg := range map[string]Config{"standing": standingConfig(10, 0), "tumbling": tumblingConfig(10, 0),
+		"rolling": rollingConfig(10, 0)} {
 		v := Judge(cfg, history)
 		if v.Overrun != 3 || v.FalseRejects != 0 || v.FalseRejectsPossible != 1 || v.LeakPossible != 0 {
 			t.Errorf("%s: %+v", name, v)

@@ -48,7 +48,8 @@ func TestWindowsOfEqualLeaks(t *testing.T) {
 // of those that leaked in it, however late it was answered.
 func TestRequestsBeforeARollingWindow(t *testing.T) {
 	v := Judge(rollingConfig(1, 0), []Event{
-		{Call: 4, Reply: 10, Units: 2}, {Call: 5, Reply: 6, Units: 1}, {Call: 5, Reply: 7, Units: 1}, {Call: 5, Reply: 10, Units: 1},
+		{Call: 4, Reply: 10, Units: 2}, {Call: 5, Reply: 6, Units: 1}, {Call: 5, Reply: 7, Units: 1},
+		{Call: 5, Reply: 10, Units: 1},
 	})
 	if v.LeakUnits != 2 || v.LeakedRequests != 2 {
 		t.Errorf("%d units of %d requests leaked", v.LeakUnits, v.LeakedRequests)
@@ -100,7 +101,8 @@ func TestOnlyFailures(t *testing.T) {
 	for _, c := range []struct {
 		events    []Event
 		crossings int64
-	}{{[]Event{failed, failed}, 0}, {[]Event{failed, failed, one(0, 1, 1, Admitted)}, 0}, {[]Event{one(0, 1, 1, Admitted), one(0, 1, 1, Rejected)}, 1}} {
+	}{{[]Event{failed, failed}, 0}, {[]Event{failed, failed, one(0, 1, 1, Admitted)}, 0},
+		{[]Event{one(0, 1, 1, Admitted), one(0, 1, 1, Rejected)}, 1}} {
 		if v := Judge(rollingConfig(1, 0), c.events); v.OverOffered != int64(len(c.events)-1) || v.Crossings != c.crossings {
 			t.Errorf("%+v: %d over, %d crossings, should be %d", c.events, v.OverOffered, v.Crossings, c.crossings)
 		}
@@ -131,7 +133,10 @@ func TestVisitors(t *testing.T) {
 	}
 	stop := errors.New("seen enough")
 	n := 0
-	if v, err := h.Judge(cfg, func([]Event) error { n++; return stop }); !errors.Is(err, stop) || n != 1 || v.Issued.Requests != 0 {
+	if v, err := h.Judge(cfg, func([]Event) error {
+		n++
+		return stop
+	}); !errors.Is(err, stop) || n != 1 || v.Issued.Requests != 0 {
 		t.Errorf("%d subjects, %v, %+v", n, err, v.Issued)
 	}
 	broken := func(yield func([]Event, error) bool) { yield(nil, stop) }
@@ -144,11 +149,12 @@ func TestVisitors(t *testing.T) {
 // only if that one still holds its units then. A refund whose take is not known
 // hides the first excess up to 300, and the second one is gone at 400.
 func TestWindowsThatTouch(t *testing.T) {
-	v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 1, Epoch: time.Unix(1_000_000, 0)}, []Event{
-		{Kind: Refund, Call: 200, Reply: 201, Units: 5},
-		{Call: 201, Reply: 202, Units: 6},
-		{Call: 300, Reply: 302, Units: 6},
-	})
+	v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 1, Epoch: time.Unix(1_000_000, 0)},
+		[]Event{
+			{Kind: Refund, Call: 200, Reply: 201, Units: 5},
+			{Call: 201, Reply: 202, Units: 6},
+			{Call: 300, Reply: 302, Units: 6},
+		})
 	if v.LeakUnits != 5 || v.LeakWindows != 1 {
 		t.Errorf("a leak of %d units in %d windows, want 5 in 1", v.LeakUnits, v.LeakWindows)
 	}

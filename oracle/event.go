@@ -67,8 +67,8 @@ type Event struct {
 	Subject uint32
 	Kind    Kind
 	Outcome Outcome
-	// Tier that decided and Instance that was asked, numbered by the recorder. An instance of the number 255 is not told apart
-	// from others.
+	// Tier that decided and Instance that was asked, numbered by the recorder. An instance of the number 255 is not told
+	// apart from others.
 	Tier     uint8
 	Instance uint8
 	// TakeCall and TakeReply are the call and the reply of the take that a refund,

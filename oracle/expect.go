@@ -40,7 +40,8 @@ type Expectation struct {
 // ok is false if nothing can be said: the reading itself, or something that
 // the counter contains, crosses an end of the window in force. A counter that
 // counts nothing is never wrong. The only error is an unknown way of counting.
-func Expect(cfg Config, subject uint32, events []Event, at Reading, counts quota.Counting) (want Expectation, ok bool, err error) {
+func Expect(cfg Config, subject uint32, events []Event, at Reading,
+	counts quota.Counting) (want Expectation, ok bool, err error) {
 	switch counts {
 	case quota.CountsAdmitted, quota.CountsAttempts:
 	case quota.CountsNothing:

@@ -73,7 +73,8 @@ func TestExpectBucket(t *testing.T) {
 	seen := tally{}
 	histories := testenv.Pick(400, 1200)
 	for range histories {
-		ops := counted(r, generator{span: 9, length: 2, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})
+		ops := counted(r, generator{span: 9, length: 2, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0,
+			expiries: r.IntN(2) == 0})
 		flow := flows[r.IntN(len(flows))]
 		limit := int64(5)
 		initial := r.Int64N(3)
@@ -114,7 +115,8 @@ func TestExpectOwnWindow(t *testing.T) {
 	r := seeded(42)
 	seen := tally{}
 	for range 1200 {
-		ops := counted(r, generator{span: 16, length: 1, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})
+		ops := counted(r, generator{span: 16, length: 1, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0,
+			expiries: r.IntN(2) == 0})
 		initial := r.Int64N(3)
 		at := Reading{Call: r.Int64N(20)}
 		at.Reply = at.Call + r.Int64N(2)

@@ -69,7 +69,8 @@ func (r reservation) given(n int, from, at, value int64, honest bool, visit func
 }
 
 // expectation is the least and the most that the counter can contain.
-func expectation(all []reservation, at Reading, attempts, honest bool, fill func(m int64) int64, in func(m, x int64) bool) Interval {
+func expectation(all []reservation, at Reading, attempts, honest bool, fill func(m int64) int64,
+	in func(m, x int64) bool) Interval {
 	out := Interval{1 << 60, -1 << 60}
 	for m := 2 * at.Call; m <= 2*at.Reply; m++ {
 		sum := Interval{fill(m), fill(m)}
@@ -246,25 +247,35 @@ func TestExpectPlanted(t *testing.T) {
 	}{
 		{"rolling, expired", rolling, 0, []Event{take}, 61 * second, Interval{0, 0}},
 		{"rolling, not yet", rolling, 0, []Event{take}, 59 * second, Interval{1, 1}},
-		{"rolling, refund after its take has left", rolling, 0, []Event{take, refund(70 * second)}, 80 * second, Interval{0, 0}},
+		{"rolling, refund after its take has left", rolling, 0, []Event{take, refund(70 * second)}, 80 * second,
+			Interval{0, 0}},
 		{"rolling, refund in time, read after", rolling, 0, []Event{take, refund(50 * second)}, 80 * second, Interval{0, 0}},
-		{"rolling, many that expired", rolling, 3, []Event{take, one(0, 30*second, 2, Admitted)}, 75 * second, Interval{2, 2}},
+		{"rolling, many that expired", rolling, 3, []Event{take, one(0, 30*second, 2, Admitted)}, 75 * second,
+			Interval{2, 2}},
 		{"rolling, initial units while they last", rolling, 3, nil, 59 * second, Interval{3, 3}},
-		{"tumbling, refund after the window's end", minute, 0, []Event{take, refund(70 * second)}, 80 * second, Interval{0, 0}},
-		{"tumbling, late refund beside one in force", minute, 0, []Event{take, one(0, 65*second, 2, Admitted), refund(70 * second)}, 80 * second, Interval{2, 2}},
+		{"tumbling, refund after the window's end", minute, 0, []Event{take, refund(70 * second)}, 80 * second,
+			Interval{0, 0}},
+		{"tumbling, late refund beside one in force", minute, 0,
+			[]Event{take, one(0, 65*second, 2, Admitted), refund(70 * second)}, 80 * second, Interval{2, 2}},
 		{"tumbling, refund in time", minute, 0, []Event{take, refund(20 * second)}, 30 * second, Interval{0, 0}},
 		{"tumbling, initial units are gone", minute, 3, nil, 80 * second, Interval{0, 0}},
 		{"tumbling, initial units", minute, 3, nil, 20 * second, Interval{3, 3}},
-		{"tumbling, of no known take", minute, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second, Interval{1, 3}},
-		{"tumbling, of no known take, long ago", minute, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 80 * second, Interval{0, 0}},
-		{"rolling, overrun of no known take", rolling, 3, []Event{{Kind: Commit, Call: 5, Reply: 6, Units: -2}}, 20 * second, Interval{3, 5}},
-		{"rolling, of no known take, long ago", rolling, 0, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 80 * second, Interval{0, 0}},
+		{"tumbling, of no known take", minute, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second,
+			Interval{1, 3}},
+		{"tumbling, of no known take, long ago", minute, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 80 * second,
+			Interval{0, 0}},
+		{"rolling, overrun of no known take", rolling, 3, []Event{{Kind: Commit, Call: 5, Reply: 6, Units: -2}}, 20 * second,
+			Interval{3, 5}},
+		{"rolling, of no known take, long ago", rolling, 0, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 80 * second,
+			Interval{0, 0}},
 		{"taken and given back while it was read", quota.Window{}, 3, []Event{
 			{Call: 18 * second, Reply: 20 * second, Units: 1},
 			{Kind: Refund, Call: 20 * second, Reply: 20 * second, Units: 1, TakeCall: 18 * second, TakeReply: 20 * second},
 		}, 20 * second, Interval{3, 4}},
-		{"take at the epoch", rolling, 0, []Event{{Units: 2}, {Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second, Interval{0, 0}},
-		{"standing, of no known take", quota.Window{}, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second, Interval{1, 1}},
+		{"take at the epoch", rolling, 0, []Event{{Units: 2}, {Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second,
+			Interval{0, 0}},
+		{"standing, of no known take", quota.Window{}, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second,
+			Interval{1, 1}},
 	} {
 		cfg := Config{Window: c.window, Limit: 5, Epoch: early, Initial: func(s uint32) int64 { return c.initial * int64(s) }}
 		got, ok, err := Expect(cfg, 1, c.events, Reading{c.at, c.at + 1}, quota.CountsAdmitted)
@@ -278,7 +289,8 @@ func TestExpectPlanted(t *testing.T) {
 // unknown way of counting is an error.
 func TestExpectWithoutARule(t *testing.T) {
 	got, ok, err := Expect(Config{}, 0, nil, Reading{}, quota.CountsNothing)
-	if err != nil || !ok || got.Units.Distance(-1e15) != 0 || got.Units.Distance(1e15) != 0 || got.Held.Distance(1e15) != 0 {
+	if err != nil || !ok || got.Units.Distance(-1e15) != 0 || got.Units.Distance(1e15) != 0 ||
+		got.Held.Distance(1e15) != 0 {
 		t.Errorf("a counter of nothing: %+v, %v, %v", got, ok, err)
 	}
 	_, _, err = Expect(Config{}, 0, nil, Reading{}, "leases")

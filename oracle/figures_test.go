@@ -60,7 +60,8 @@ func TestRollingFigures(t *testing.T) {
 	r := seeded(41)
 	seen := tally{}
 	for i := range 1000 {
-		g := generator{Rand: r, span: 10 + r.Int64N(40), length: 1 + r.Int64N(4), cost: 1 + r.Int64N(2), early: 8 * r.Int64N(2)}
+		g := generator{Rand: r, span: 10 + r.Int64N(40), length: 1 + r.Int64N(4), cost: 1 + r.Int64N(2),
+			early: 8 * r.Int64N(2)}
 		g.refunds = i%2 == 0
 		if g.refunds {
 			g.early = 0
@@ -76,7 +77,9 @@ func TestRollingFigures(t *testing.T) {
 		v := Judge(rollingConfig(limit, initial), events(ops))
 		gaveBack := slices.ContainsFunc(ops, func(o operation) bool { return o.Kind != Take })
 		admitted := func(o operation) bool { return o.admitted() }
-		leak, worst := disjoint(func(m int64) int64 { return behind(ops, m, length, limit, initial, admitted) }, -60, 300, length)
+		leak, worst := disjoint(func(m int64) int64 {
+			return behind(ops, m, length, limit, initial, admitted)
+		}, -60, 300, length)
 		plain := slices.DeleteFunc(slices.Clone(ops), func(o operation) bool { return o.Kind != Take })
 		asked, _ := disjoint(func(m int64) int64 {
 			return behind(plain, m, length, limit, initial, func(operation) bool { return true })
@@ -92,10 +95,12 @@ func TestRollingFigures(t *testing.T) {
 		for _, l := range v.CrossingLeaks {
 			sum += l
 		}
-		if v.LeakUnits != leak || v.LeakWorst != worst || v.OverOffered != over || (v.Crossings > 0) != (answered > 0 || leak > 0) ||
+		if v.LeakUnits != leak || v.LeakWorst != worst || v.OverOffered != over ||
+			(v.Crossings > 0) != (answered > 0 || leak > 0) ||
 			sum != leak || int64(len(v.CrossingLeaks)) != v.Crossings || v.LeakWindows > v.Crossings ||
 			v.Windows[0].GaveBack != gaveBack {
-			t.Fatalf("limit %d, initial %d: leak %d worst %d over %d crossings %d %v; should be %d worst %d over %d answered %d%s", limit, initial,
+			t.Fatalf("limit %d, initial %d: leak %d worst %d over %d crossings %d %v; should be %d worst %d over %d "+
+				"answered %d%s", limit, initial,
 				v.LeakUnits, v.LeakWorst, v.OverOffered, v.Crossings, v.CrossingLeaks, leak, worst, over, answered, explain(ops))
 		}
 		if g.cost == 1 && !gaveBack && v.LeakedRequests != leak {
@@ -151,7 +156,8 @@ func TestRollingPacking(t *testing.T) {
 		}
 		want := max(v.LeakUnits, int64(len(ops))-most)
 		if v.LeakPossible != want {
-			t.Fatalf("limit %d, initial %d: possible leak %d, should be %d%s", limit, initial, v.LeakPossible, want, explain(ops))
+			t.Fatalf("limit %d, initial %d: possible leak %d, should be %d%s", limit, initial, v.LeakPossible, want,
+				explain(ops))
 		}
 		seen.note("leak", want > 0)
 		seen.note("before the epoch", ops[0].Call < 0)
@@ -177,7 +183,8 @@ func TestOverOffered(t *testing.T) {
 		{"given back, rejected wrongly", 6, 0, []Event{one(0, 0, 2, Admitted), refund, rejected}, 0},
 		{"given back, leaked", 1, 0, []Event{one(0, 0, 2, Admitted), one(0, 2, 2, Admitted), refund, rejected}, 6},
 	} {
-		for name, cfg := range map[string]Config{"standing": standingConfig(c.limit, c.initial), "tumbling": tumblingConfig(c.limit, c.initial)} {
+		for name, cfg := range map[string]Config{"standing": standingConfig(c.limit, c.initial),
+			"tumbling": tumblingConfig(c.limit, c.initial)} {
 			cfg.Window.Length *= 10
 			if v := Judge(cfg, c.events); v.OverOffered != c.want {
 				t.Errorf("%s, %s: %d, should be %d", name, c.name, v.OverOffered, c.want)
@@ -261,11 +268,13 @@ func TestExplained(t *testing.T) {
 		{"rejected before", []Event{one(0, 10, 1, Admitted), overlapping}, false, 1},
 		{"two units", []Event{one(0, 0, 2, Admitted), overlapping}, false, 0},
 		{"a failure", []Event{one(0, 0, 1, Admitted), one(0, 0, 1, Failed), overlapping}, false, 0},
-		{"given back", []Event{one(0, 0, 1, Admitted), {Kind: Refund, Call: 12, Reply: 13, Units: 1, TakeReply: 1}, overlapping}, false, 0},
+		{"given back", []Event{one(0, 0, 1, Admitted), {Kind: Refund, Call: 12, Reply: 13, Units: 1, TakeReply: 1},
+			overlapping}, false, 0},
 	} {
 		v := Judge(standingConfig(1, 0), c.events)
 		certain, possible, exercised := v.Broken(quota.PropertyFalseReject)
-		if v.Explained() != c.explained || certain != c.certain || !exercised || (possible == certain) != (c.explained || c.certain == 1) {
+		if v.Explained() != c.explained || certain != c.certain || !exercised ||
+			(possible == certain) != (c.explained || c.certain == 1) {
 			t.Errorf("%s: explained %v, %d..%d, exercised %v", c.name, v.Explained(), certain, possible, exercised)
 		}
 	}
@@ -290,7 +299,8 @@ func TestExplained(t *testing.T) {
 func TestWindowsAtTheirEnds(t *testing.T) {
 	cfg := tumblingConfig(1, 0)
 	s := spans{window: cfg.Window, epoch: cfg.Epoch}
-	for _, m := range []int64{0, width - offset - 1, width - offset, 2*width - offset, 2*width - offset - 1, -offset, -offset - 1, math.MinInt64 / 8} {
+	for _, m := range []int64{0, width - offset - 1, width - offset, 2*width - offset, 2*width - offset - 1, -offset,
+		-offset - 1, math.MinInt64 / 8} {
 		fresh := spans{window: cfg.Window, epoch: cfg.Epoch}
 		if got, want := s.at(m), fresh.at(m); got != want || m < got.start || m >= got.end {
 			t.Errorf("%d: %+v, should be %+v", m, got, want)
@@ -335,9 +345,13 @@ func TestGiveBackAtABoundary(t *testing.T) {
 		crossed  bool
 	}{
 		{"of the window before", []Event{take(0, 1), take(second, second), refund(second, 0, 1), later}, 1, false, false},
-		{"of a take at the first moment", []Event{take(second, second), refund(second+1, second, second), later}, 0, true, false},
-		{"of a take answered at the first moment", []Event{take(second-1, second), refund(second, second-1, second), take(second+1, second+1), later}, 1, true, true},
-		{"of a take answered at the last moment", []Event{take(second-1, second-1), take(second+1, second+1), refund(second+2, second-1, second-1), later}, 1, false, false},
+		{"of a take at the first moment", []Event{take(second, second), refund(second+1, second, second), later}, 0, true,
+			false},
+		{"of a take answered at the first moment",
+			[]Event{take(second-1, second), refund(second, second-1, second), take(second+1, second+1), later}, 1, true, true},
+		{"of a take answered at the last moment",
+			[]Event{take(second-1, second-1), take(second+1, second+1), refund(second+2, second-1, second-1), later}, 1, false,
+			false},
 		{"called at the last moment of the window of its reply", []Event{
 			take(second-2, second), refund(second+width-1, second-2, second), take(second+1, second+1), take(second-2, second-2),
 		}, 0, true, true},
@@ -364,7 +378,8 @@ func TestLeakedRequests(t *testing.T) {
 	}{
 		{"one of two units", []Event{one(0, 0, 2, Admitted), one(0, 6, 2, Admitted)}, 1},
 		{"two of one unit", []Event{one(0, 0, 2, Admitted), one(0, 4, 1, Admitted), one(0, 6, 1, Admitted)}, 2},
-		{"the first peak", []Event{one(0, 0, 2, Admitted), one(0, 6, 2, Admitted), refund, one(0, 12, 1, Admitted), one(0, 14, 1, Admitted)}, 1},
+		{"the first peak", []Event{one(0, 0, 2, Admitted), one(0, 6, 2, Admitted), refund, one(0, 12, 1, Admitted),
+			one(0, 14, 1, Admitted)}, 1},
 		{"nothing asked for", []Event{one(0, 0, 3, Admitted), one(0, 6, 0, Admitted)}, 1},
 		{"nothing asked for in between", []Event{one(0, 0, 3, Admitted), one(0, 6, 0, Admitted), one(0, 8, 1, Admitted)}, 2},
 	} {
@@ -383,7 +398,8 @@ func TestPlantedLeakOfTiers(t *testing.T) {
 		return e
 	}
 	epoch := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-	for _, k := range []quota.Window{{Kind: quota.Standing}, {Kind: quota.CalendarMonth}, {Kind: quota.Rolling, Length: time.Second},
+	for _, k := range []quota.Window{{Kind: quota.Standing}, {Kind: quota.CalendarMonth},
+		{Kind: quota.Rolling, Length: time.Second},
 		{Kind: quota.FirstRequest, Length: time.Second}, {Kind: quota.Bucket, Length: time.Hour}} {
 		cfg := Config{Window: k, Limit: 2, Epoch: epoch}
 		v := Judge(cfg, []Event{of(20, 4, 3), of(0, 2, 1), of(10, 3, 2), one(0, 30, 1, Rejected)})

@@ -25,7 +25,8 @@ func sample(t testing.TB, o HistoryOptions) (*History, []Event) {
 	r := seeded(31)
 	var all []Event
 	for i := range int64(20_000) {
-		e := Event{Call: i * 100, Units: 1, Subject: uint32(r.Int64N(50)), Outcome: Outcome(r.IntN(4)), Tier: uint8(r.IntN(3)), Instance: uint8(r.IntN(2))}
+		e := Event{Call: i * 100, Units: 1, Subject: uint32(r.Int64N(50)), Outcome: Outcome(r.IntN(4)),
+			Tier: uint8(r.IntN(3)), Instance: uint8(r.IntN(2))}
 		e.Reply = e.Call + r.Int64N(500)
 		switch r.IntN(10) {
 		case 0:
@@ -41,7 +42,8 @@ func sample(t testing.TB, o HistoryOptions) (*History, []Event) {
 	all = append(
 		all, Event{Call: math.MinInt64, Reply: math.MaxInt64, Units: math.MinInt64, Subject: math.MaxUint32},
 		Event{Kind: 77, Outcome: 99, Units: -1, TakeCall: math.MaxInt64, TakeReply: math.MinInt64},
-		Event{Kind: kinds, Units: 1}, Event{Outcome: outcomes, Units: 1}, Event{Kind: kinds + 1}, Event{Outcome: outcomes + 1},
+		Event{Kind: kinds, Units: 1}, Event{Outcome: outcomes, Units: 1}, Event{Kind: kinds + 1},
+		Event{Outcome: outcomes + 1},
 		Event{Subject: denseSubjects + 7, Units: 1}, Event{Subject: denseSubjects, Units: 1},
 	)
 	h := NewHistory(o)
@@ -62,7 +64,8 @@ func sampleHeader(t testing.TB) Header {
 		t.Skipf("no time zone data on this machine: %v", err)
 	}
 	return Header{
-		Strategy: "counter:retry=2", Epoch: time.Unix(1_793_491_200, 17).UTC(), Counts: quota.CountsAttempts, Tiers: []string{"", "redis"},
+		Strategy: "counter:retry=2", Epoch: time.Unix(1_793_491_200, 17).UTC(), Counts: quota.CountsAttempts,
+		Tiers: []string{"", "redis"},
 		Policy: quota.Policy{Name: "p", Limit: 40, Unit: "units", Window: quota.Window{
 			Kind: quota.CalendarHour, Location: zone,
 			Timeline: quota.Timeline{Real: time.Unix(1_793_491_200, 17).UTC(), Policy: time.Unix(5, 0).UTC(), Speed: 2.5},
@@ -215,7 +218,8 @@ func TestSubjectTooLarge(t *testing.T) {
 		t.Errorf("%d events lost", h.Lost())
 	}
 	_, err := h.Judge(Config{Limit: 1})
-	if err == nil || err.Error() != "subject 0 has 70000 events; one subject is judged in memory at up to 550 bytes an event, 36 MiB for this one, and at most 60000 events (31 MiB) are allowed" {
+	if err == nil || err.Error() != "subject 0 has 70000 events; one subject is judged in memory at up to 550 bytes an "+
+		"event, 36 MiB for this one, and at most 60000 events (31 MiB) are allowed" {
 		t.Errorf("judged: %v", err)
 	}
 	for _, err := range h.Subjects() {
@@ -354,7 +358,8 @@ func TestDamagedFiles(t *testing.T) {
 		{"a bit of the header", "at byte 21: a checksum is wrong", changed(60)},
 		{"something behind", "something follows the footer", append(slices.Clone(whole), 0)},
 		{"two files", "something follows the footer", append(slices.Clone(whole), whole...)},
-		{"huge frame", "a frame claims more than 1048576 bytes", append(slices.Clone(whole[:21]), 'H', 0xff, 0xff, 0xff, 0xff, 0xff)},
+		{"huge frame", "a frame claims more than 1048576 bytes",
+			append(slices.Clone(whole[:21]), 'H', 0xff, 0xff, 0xff, 0xff, 0xff)},
 	} {
 		name := store(t, c.data)
 		f, err := OpenHistory(name)
@@ -363,7 +368,8 @@ func TestDamagedFiles(t *testing.T) {
 			_ = f.Close()
 			continue
 		}
-		if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "\n") {
+		if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), name+": ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -398,7 +404,8 @@ func TestForgedFrames(t *testing.T) {
 		{"unknown frame", `unknown kind 'Q'`, []frame{begin, {'Q', nil}}},
 		{"half an event", "cut off or has no valid form", []frame{begin, {frameEvents, []byte{0, 0, 0, 2}}}},
 		{"no extent", "cut off or has no valid form", []frame{begin, {frameEvents, nil}}},
-		{"an event of another subject", "no valid form", []frame{begin, {frameEvents, []byte{0, 0, bitUnit | bitSame, 0, 0, 2}}}},
+		{"an event of another subject", "no valid form",
+			[]frame{begin, {frameEvents, []byte{0, 0, bitUnit | bitSame, 0, 0, 2}}}},
 		{"subject below 0", "no valid form", []frame{begin, {frameEvents, []byte{0, 0, bitUnit | bitSame, 0, 0, 1}}}},
 		{"half a table", "table of subjects", []frame{begin, {frameInitial, []byte{1}}}},
 		{"a name too long", "table of subjects", []frame{begin, {frameNames, []byte{1, 5, 'a'}}}},
@@ -428,7 +435,8 @@ func TestForgedFrames(t *testing.T) {
 func TestHeadersThatCannotBeKept(t *testing.T) {
 	h := NewHistory(HistoryOptions{Workers: 1})
 	for name, head := range map[string]Header{
-		"fixed zone": {Policy: quota.Policy{Window: quota.Window{Kind: quota.CalendarDay, Location: time.FixedZone("here", 3600)}}},
+		"fixed zone": {Policy: quota.Policy{Window: quota.Window{Kind: quota.CalendarDay,
+			Location: time.FixedZone("here", 3600)}}},
 		"local zone": {Policy: quota.Policy{Window: quota.Window{Kind: quota.CalendarDay, Location: time.Local}}},
 		"no length":  {Policy: quota.Policy{Window: quota.Window{Kind: quota.Fixed}}},
 		"long name":  {Names: map[uint32]string{0: strings.Repeat("a", maxName+1)}},
@@ -473,9 +481,12 @@ func TestTooManyWindows(t *testing.T) {
 // FuzzEvents: every event survives, whatever its numbers.
 func FuzzEvents(f *testing.F) {
 	f.Add(int64(1), int64(2), int64(1), uint32(3), uint8(0), uint8(0), uint8(1), uint8(2), int64(0), int64(0))
-	f.Add(int64(math.MinInt64), int64(math.MaxInt64), int64(-5), uint32(1<<32-1), uint8(9), uint8(200), uint8(1), uint8(2), int64(7), int64(math.MinInt64))
-	f.Fuzz(func(t *testing.T, call, reply, units int64, subject uint32, kind, outcome, tier, instance uint8, tc, tr int64) {
-		e := Event{Call: call, Reply: reply, Units: units, Subject: subject, Kind: Kind(kind), Outcome: Outcome(outcome), Tier: tier, Instance: instance}
+	f.Add(int64(math.MinInt64), int64(math.MaxInt64), int64(-5), uint32(1<<32-1), uint8(9), uint8(200), uint8(1), uint8(2),
+		int64(7), int64(math.MinInt64))
+	f.Fuzz(func(t *testing.T, call, reply, units int64, subject uint32, kind, outcome, tier, instance uint8, tc,
+		tr int64) {
+		e := Event{Call: call, Reply: reply, Units: units, Subject: subject, Kind: Kind(kind), Outcome: Outcome(outcome),
+			Tier: tier, Instance: instance}
 		if e.Kind != Take {
 			e.TakeCall = tc
 			e.TakeReply = tr
@@ -493,7 +504,10 @@ func FuzzEvents(f *testing.F) {
 			b = c.append(b, &want[i])
 		}
 		var got []Event
-		if err := decodeEvents(b, everySubject, func(e *Event) error { got = append(got, *e); return nil }); err != nil || !slices.Equal(got, want) {
+		if err := decodeEvents(b, everySubject, func(e *Event) error {
+			got = append(got, *e)
+			return nil
+		}); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%v: %+v, should be %+v", err, got, want)
 		}
 	})

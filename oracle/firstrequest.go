@@ -95,7 +95,9 @@ func openings(openers []interval, lost, length int64) (out []opened) {
 			return out
 		}
 		w = opened{lo: max(from, min(calls[n], lost)), hi: forever}
-		if n, _ := slices.BinarySearchFunc(openers, to, func(o interval, t int64) int { return cmp.Compare(o.call, t) }); n < len(openers) {
+		if n, _ := slices.BinarySearchFunc(openers, to, func(o interval, t int64) int {
+			return cmp.Compare(o.call, t)
+		}); n < len(openers) {
 			w.hi = replies[n]
 		}
 	}
@@ -148,7 +150,8 @@ func (f *firstRequest) between(call, reply int64, first, last int) bool {
 }
 
 func (j *judge) firstRequest() {
-	request := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
+	request := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0],
+		due: j.own.due[:0]}
 	request.verdict = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	request.find()
 	request.fill()
@@ -336,7 +339,9 @@ func (f *firstRequest) place(w *opened, k int, initial, most int64) {
 	room := max(0, most-initial) + w.gaveBack
 	var due int64
 	f.due = f.due[:0]
-	slices.SortStableFunc(w.takes, func(a, b *met) int { return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Reply, b.Reply)) })
+	slices.SortStableFunc(w.takes, func(a, b *met) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Reply, b.Reply))
+	})
 	for _, met := range w.takes {
 		if met.last == k {
 			due += met.unplaced

@@ -144,7 +144,8 @@ func TestFirstRequest(t *testing.T) {
 		{"units", generator{span: 24, length: 1, cost: 1}, false, 80},
 		{"long", generator{span: 24, length: 4, cost: 2}, false, 20},
 		{"failing", generator{span: 18, length: 1, cost: 1}, true, 40},
-		{"refunds", generator{span: 20, length: 1, cost: 2, refunds: true, gap: 1, failedToo: true, commits: true, expiries: true}, false, 10},
+		{"refunds", generator{span: 20, length: 1, cost: 2, refunds: true, gap: 1, failedToo: true, commits: true,
+			expiries: true}, false, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := seeded(31)
@@ -210,12 +211,14 @@ func TestTimeToLiveInMilliseconds(t *testing.T) {
 		{10 * time.Millisecond, 100 * time.Microsecond, 1},
 	} {
 		at := int64(c.length + c.late)
-		v := Judge(Config{Window: quota.Window{Kind: quota.FirstRequest, Length: c.length}, Limit: 1, Epoch: time.Unix(7, 0)}, []Event{
-			{Units: 1, Outcome: Admitted},
-			{Call: at, Reply: at, Units: 1, Outcome: Rejected},
-		})
+		v := Judge(Config{Window: quota.Window{Kind: quota.FirstRequest, Length: c.length}, Limit: 1, Epoch: time.Unix(7, 0)},
+			[]Event{
+				{Units: 1, Outcome: Admitted},
+				{Call: at, Reply: at, Units: 1, Outcome: Rejected},
+			})
 		if v.FalseRejects != c.certain || v.FalseRejectsPossible != 1 {
-			t.Errorf("%s after a window of %s: %d to %d false rejects, want %d to 1", c.late, c.length, v.FalseRejects, v.FalseRejectsPossible, c.certain)
+			t.Errorf("%s after a window of %s: %d to %d false rejects, want %d to 1", c.late, c.length, v.FalseRejects,
+				v.FalseRejectsPossible, c.certain)
 		}
 	}
 }

@@ -47,7 +47,9 @@ func TestFrameSizes(t *testing.T) {
 			t.Fatalf("%d bytes were written, should be %d", w.written, at)
 		}
 	}
-	if err := w.frame(&b, 0, func(b []byte) []byte { return append(b, make([]byte, maxFrame+1)...) }); err == nil || err.Error() != "a frame of 1048577 bytes, at most 1048576 are allowed" {
+	if err := w.frame(&b, 0, func(b []byte) []byte {
+		return append(b, make([]byte, maxFrame+1)...)
+	}); err == nil || err.Error() != "a frame of 1048577 bytes, at most 1048576 are allowed" {
 		t.Errorf("a frame too large is written: %v", err)
 	}
 	if int64(b.Len()) != at {
@@ -117,7 +119,8 @@ func TestWritesThatFail(t *testing.T) {
 		to := failAfter(n)
 		w := frameWriter{}
 		err := w.events(&to, &b)
-		if whole := n == 5; whole != (err == nil) || whole != (w.takes == lastChunk+1) || whole != (w.gives == 2*lastChunk+1) || to != 0 {
+		if whole := n == 5; whole != (err == nil) || whole != (w.takes == lastChunk+1) ||
+			whole != (w.gives == 2*lastChunk+1) || to != 0 {
 			t.Errorf("%d frames: %v, %d and %d events", n, err, w.takes, w.gives)
 		}
 	}
@@ -251,7 +254,8 @@ func TestMostWindows(t *testing.T) {
 	if err := judgeable(&w, 7*maxSpan+6); err != nil {
 		t.Error(err)
 	}
-	if err := judgeable(&w, 7*maxSpan+7); err == nil || err.Error() != "an operation lies in 1048577 windows, at most 1048576 are judged" {
+	if err := judgeable(&w, 7*maxSpan+7); err == nil ||
+		err.Error() != "an operation lies in 1048577 windows, at most 1048576 are judged" {
 		t.Errorf("one more: %v", err)
 	}
 	w.Kind = quota.Rolling

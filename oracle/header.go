@@ -82,7 +82,8 @@ func (h *Header) encode() ([]byte, error) {
 	window := &h.Policy.Window
 	out := headerJSON{
 		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers, Limits: h.Changes,
-		Policy: policyJSON{Name: policy.Name, Limit: policy.Limit, Unit: policy.Unit, Window: window.Kind, Length: int64(window.Length), Refill: window.Refill},
+		Policy: policyJSON{Name: policy.Name, Limit: policy.Limit, Unit: policy.Unit, Window: window.Kind,
+			Length: int64(window.Length), Refill: window.Refill},
 	}
 	if window.Location != nil {
 		out.Policy.Location = window.Location.String()
@@ -120,7 +121,8 @@ func (h *Header) decode(data []byte) error {
 		h.Policy.Window.Location = loc
 	}
 	if timelineJSON := policyJSON.Timeline; timelineJSON != nil {
-		h.Policy.Window.Timeline = quota.Timeline{Real: timelineJSON.Real, Policy: timelineJSON.Policy, Speed: timelineJSON.Speed}
+		h.Policy.Window.Timeline = quota.Timeline{Real: timelineJSON.Real, Policy: timelineJSON.Policy,
+			Speed: timelineJSON.Speed}
 	}
 	return valid(&h.Policy.Window, policyJSON.Limit, h.Changes)
 }

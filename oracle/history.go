@@ -102,7 +102,8 @@ func (h *History) Append(worker int, event Event) {
 		recorder.lost++
 		return
 	}
-	recorder.chunk = append(recorder.chunk, record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance})
+	recorder.chunk = append(recorder.chunk,
+		record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance})
 }
 
 func (h *History) appendGive(r *recorder, event *Event) {
@@ -319,7 +320,8 @@ type record struct {
 }
 
 func pack(event *Event) record {
-	return record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance}
+	return record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier,
+		event.Instance}
 }
 
 func (r *record) event() Event {

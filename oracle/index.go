@@ -235,7 +235,9 @@ func (g *group) fill(x *index, first, last int) error {
 		return x.apart[g.number].each(everySubject, func(event *Event) error { return g.add(x, first, event) })
 	}
 	if x.blocks == nil {
-		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(event *Event) error { return g.add(x, first, event) })
+		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(event *Event) error {
+			return g.add(x, first, event)
+		})
 	}
 	for block := range x.blocks() {
 		if err := g.addBlock(x, first, &block); err != nil {

@@ -41,7 +41,8 @@ func TestPasses(t *testing.T) {
 			events = append(events, Event{Subject: s, Call: 9 - i, Reply: 9, Units: 1})
 		}
 	}
-	events = append(events, Event{Subject: farSubject, Units: 1}, Event{Subject: farSubject, Reply: 1, Units: 1}, Event{Subject: 4})
+	events = append(events, Event{Subject: farSubject, Units: 1}, Event{Subject: farSubject, Reply: 1, Units: 1},
+		Event{Subject: 4})
 	all := ordered(events)
 	for _, c := range []struct {
 		groups int64
@@ -73,7 +74,8 @@ func TestTooManyEvents(t *testing.T) {
 	if got := collect(t, func(yield func([]Event, error) bool) { x.subjects(4000, yield) }); !slices.Equal(got, events) {
 		t.Error("events differ")
 	}
-	const want = "subject 4194313 has 4000 events; one subject is judged in memory at up to 550 bytes an event, 2 MiB for this one, and at most 3999 events (2 MiB) are allowed"
+	const want = "subject 4194313 has 4000 events; one subject is judged in memory at up to 550 bytes an event, 2 MiB " +
+		"for this one, and at most 3999 events (2 MiB) are allowed"
 	x.subjects(3999, func(got []Event, err error) bool {
 		if err == nil || err.Error() != want {
 			t.Errorf("%d events, %v", len(got), err)

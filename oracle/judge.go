@@ -298,8 +298,8 @@ func (j *judge) mark(event *Event, certain bool) {
 	}
 }
 
-// stretches finds for how long one tier of an instance rejected the subject wrongly: in how long a row of the answers there, from the call
-// of the first to the reply of the last.
+// stretches finds for how long one tier of an instance rejected the subject wrongly: in how long a row of the answers
+// there, from the call of the first to the reply of the last.
 func (j *judge) stretches() {
 	if len(j.wrong) == 0 {
 		return

@@ -17,7 +17,8 @@ func seeded(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, 42)) }
 func explain(ops []operation) string {
 	s := ""
 	for i, o := range ops {
-		s += fmt.Sprintf("\n  %d: [%d,%d] kind %d outcome %d units %d of %d", i, o.Call, o.Reply, o.Kind, o.Outcome, o.Units, o.of)
+		s += fmt.Sprintf("\n  %d: [%d,%d] kind %d outcome %d units %d of %d", i, o.Call, o.Reply, o.Kind, o.Outcome, o.Units,
+			o.of)
 	}
 	return s
 }
@@ -54,7 +55,8 @@ func TestStandingIsExact(t *testing.T) {
 	r := seeded(1)
 	seen := tally{}
 	for range 6000 {
-		g := generator{Rand: r, span: 20, length: 8, cost: 3, refunds: r.IntN(3) > 0, failedToo: true, gap: 1, expiries: r.IntN(2) == 0}
+		g := generator{Rand: r, span: 20, length: 8, cost: 3, refunds: r.IntN(3) > 0, failedToo: true, gap: 1,
+			expiries: r.IntN(2) == 0}
 		ops := g.history(2 + r.IntN(4))
 		limit := 1 + r.Int64N(5)
 		initial := r.Int64N(4)
@@ -105,7 +107,8 @@ func TestTumblingIsExact(t *testing.T) {
 		got := figures(v)
 		fail := func(what string, n int64) {
 			t.Helper()
-			t.Fatalf("%s, should be %d; limit %d, initial %d:\n got %+v\nwant %+v%s", what, n, limit, initial, got, want, explain(ops))
+			t.Fatalf("%s, should be %d; limit %d, initial %d:\n got %+v\nwant %+v%s", what, n, limit, initial, got, want,
+				explain(ops))
 		}
 		units := leastByUnit(ops, limit, initial)
 		if got.leak != units {
@@ -203,14 +206,18 @@ func TestTumblingWithRefundsIsSound(t *testing.T) {
 		if !got.within(want) {
 			t.Fatalf("limit %d, initial %d:\n got %+v\nwant %+v%s", limit, initial, got, want, explain(ops))
 		}
-		if g.cost == 1 && !slices.ContainsFunc(ops, func(o operation) bool { return o.Kind != Take && (o.of < 0 || o.Units < 0) }) {
+		if g.cost == 1 && !slices.ContainsFunc(ops, func(o operation) bool {
+			return o.Kind != Take && (o.of < 0 || o.Units < 0)
+		}) {
 			sharp++
 			missed.note("leak", got.leak < want.leak)
 			missed.note("possible leak", got.possible > want.possible)
 			missed.note("false rejects", got.always < want.always)
 			missed.note("possible false rejects", got.once > want.once)
 		}
-		late := slices.ContainsFunc(ops, func(o operation) bool { return o.of >= 0 && windowOf(o.Call) > windowOf(ops[o.of].Reply) })
+		late := slices.ContainsFunc(ops, func(o operation) bool {
+			return o.of >= 0 && windowOf(o.Call) > windowOf(ops[o.of].Reply)
+		})
 		seen.note("certain leak", got.leak > 0)
 		seen.note("certain false reject", got.always > 0)
 		seen.note("given back after the window", late)
@@ -288,8 +295,10 @@ func TestRolling(t *testing.T) {
 		v := Judge(rollingConfig(limit, initial), events(ops))
 		if v.LeakUnits > least || v.LeakPossible < most || v.LeakWorst > worst ||
 			v.FalseRejects != always || v.FalseRejectsPossible != once {
-			t.Fatalf("limit %d, initial %d: leak %d..%d worst %d rejects %d..%d, should be %d..%d worst %d rejects %d..%d%s", limit, initial,
-				v.LeakUnits, v.LeakPossible, v.LeakWorst, v.FalseRejects, v.FalseRejectsPossible, least, most, worst, always, once, explain(ops))
+			t.Fatalf("limit %d, initial %d: leak %d..%d worst %d rejects %d..%d, should be %d..%d worst %d rejects %d..%d%s",
+				limit, initial,
+				v.LeakUnits, v.LeakPossible, v.LeakWorst, v.FalseRejects, v.FalseRejectsPossible, least, most, worst, always, once,
+				explain(ops))
 		}
 		if v.LeakUnits == least {
 			tight++

@@ -50,7 +50,8 @@ func TestExactLimits(t *testing.T) {
 				}
 			}
 			if h.Len() != c.keeps || h.Lost() != int64(appends-c.keeps) || full != c.fullAppend {
-				t.Errorf("%s, on disk %t: keeps %d and loses %d, full at %d; should keep %d, full at %d", c.name, dir != "", h.Len(), h.Lost(), full, c.keeps, c.fullAppend)
+				t.Errorf("%s, on disk %t: keeps %d and loses %d, full at %d; should keep %d, full at %d", c.name, dir != "",
+					h.Len(), h.Lost(), full, c.keeps, c.fullAppend)
 			}
 			if err := h.Close(); err != nil {
 				t.Error(err)
@@ -210,7 +211,8 @@ func TestWorkersWaitForTheDisk(t *testing.T) {
 			}
 			close(g.open) // all others fail
 			synctest.Wait()
-			if lost := h.Lost(); n != appends || h.Err() == nil || !h.Full() || lost == 0 || int64(h.Len())+lost != appends || h.Spilled() != 64 {
+			if lost := h.Lost(); n != appends || h.Err() == nil || !h.Full() || lost == 0 || int64(h.Len())+lost != appends ||
+				h.Spilled() != 64 {
 				t.Errorf("%d appended, %d lost, %d kept, %d written, full %t: %v", n, lost, h.Len(), h.Spilled(), h.Full(), h.Err())
 			}
 			v, err := h.Judge(Config{Limit: appends})

@@ -31,15 +31,18 @@ func TestManyEvents(t *testing.T) {
 			o = Rejected
 		}
 		call := i * 500
-		h.Append(int(i%workers), Event{Call: call, Reply: call + 20_000 + i%7*100, Units: 1, Subject: uint32(i / perTrial), Outcome: o})
+		h.Append(int(i%workers), Event{Call: call, Reply: call + 20_000 + i%7*100, Units: 1, Subject: uint32(i / perTrial),
+			Outcome: o})
 	}
 	recorded := time.Duration(clock.Nano() - began)
 	rss := peakRSS(t)
-	v, err := h.Judge(Config{Window: quota.Window{Kind: quota.CalendarMonth}, Limit: 50, Epoch: time.Unix(1_700_000_000, 0)})
+	v, err := h.Judge(Config{Window: quota.Window{Kind: quota.CalendarMonth}, Limit: 50,
+		Epoch: time.Unix(1_700_000_000, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d events: recorded in %v (%d MiB), judged in %v (%d MiB)", events, recorded, rss>>20, time.Duration(clock.Nano()-began)-recorded, peakRSS(t)>>20)
+	t.Logf("%d events: recorded in %v (%d MiB), judged in %v (%d MiB)", events, recorded, rss>>20,
+		time.Duration(clock.Nano()-began)-recorded, peakRSS(t)>>20)
 	if want := events / perTrial; v.Issued.Requests != events || v.LeakUnits != want || v.Crossings != want {
 		t.Errorf("%d requests, %d units leaked, %d crossings", v.Issued.Requests, v.LeakUnits, v.Crossings)
 	}

@@ -140,8 +140,16 @@ func TestAgreeNamesTheDisagreement(t *testing.T) {
 	}{
 		{"as it was", "", func(c *Cell) { c.Begin(1); c.Admit(1); c.Begin(1); c.Admit(1); c.Reject(1, c.Begin(1), 1) }},
 		{"one admission lost", "admitted 1 units online, 2 in the history", func(c *Cell) { c.Begin(1); c.Admit(1) }},
-		{"other initial units", "leak of 2 units online, 1 in the history", func(c *Cell) { c.Fill(1); c.Begin(2); c.Admit(2) }},
-		{"wrong limit", "1 false rejects online, only 0 certain", func(c *Cell) { c.Begin(2); c.Admit(2); c.Reject(1, c.Begin(1), 3) }},
+		{"other initial units", "leak of 2 units online, 1 in the history", func(c *Cell) {
+			c.Fill(1)
+			c.Begin(2)
+			c.Admit(2)
+		}},
+		{"wrong limit", "1 false rejects online, only 0 certain", func(c *Cell) {
+			c.Begin(2)
+			c.Admit(2)
+			c.Reject(1, c.Begin(1), 3)
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cell := new(Cell)
@@ -153,12 +161,14 @@ func TestAgreeNamesTheDisagreement(t *testing.T) {
 		})
 	}
 	v := Judge(cfg, history)
-	if err := Agree(v, cfg, maps.All(map[Key]*Cell{})); err == nil || !strings.Contains(err.Error(), "not counted online") {
+	if err := Agree(v, cfg, maps.All(map[Key]*Cell{})); err == nil ||
+		!strings.Contains(err.Error(), "not counted online") {
 		t.Errorf("a missing cell: %v", err)
 	}
 	other := new(Cell)
 	other.Begin(1)
-	if err := Agree(Verdict{}, cfg, maps.All(map[Key]*Cell{{Subject: 3}: other})); err == nil || !strings.Contains(err.Error(), "no request in the history") {
+	if err := Agree(Verdict{}, cfg, maps.All(map[Key]*Cell{{Subject: 3}: other})); err == nil ||
+		!strings.Contains(err.Error(), "no request in the history") {
 		t.Errorf("a cell too many: %v", err)
 	}
 	crossing := tumblingConfig(5, 0)
@@ -167,7 +177,8 @@ func TestAgreeNamesTheDisagreement(t *testing.T) {
 	cell := new(Cell)
 	cell.Begin(1)
 	cell.Admit(1)
-	if err := Agree(Judge(crossing, long), crossing, maps.All(map[Key]*Cell{{Index: w}: cell})); err == nil || !strings.Contains(err.Error(), "unnoticed online") {
+	if err := Agree(Judge(crossing, long), crossing, maps.All(map[Key]*Cell{{Index: w}: cell})); err == nil ||
+		!strings.Contains(err.Error(), "unnoticed online") {
 		t.Errorf("an unmarked crossing: %v", err)
 	}
 }

@@ -82,16 +82,20 @@ func TestPartialGrants(t *testing.T) {
 			}
 			v := Judge(cfg, withRest(ops, rest))
 			if v.LeakUnits > whole.leak || v.LeakPossible < whole.possible || !windows && v.LeakUnits != whole.leak {
-				t.Fatalf("limit %d, initial %d: leak %d..%d, should be %d..%d%s", limit, initial, v.LeakUnits, v.LeakPossible, whole.leak, whole.possible, explain(ops))
+				t.Fatalf("limit %d, initial %d: leak %d..%d, should be %d..%d%s", limit, initial, v.LeakUnits, v.LeakPossible,
+					whole.leak, whole.possible, explain(ops))
 			}
 			if n := v.FalseRejectUnits - whole.alwaysU; n > surely || !windows && n != surely {
-				t.Fatalf("limit %d, initial %d, rest %v: %d units were wrongly not granted for certain, should be %d%s", limit, initial, rest, n, surely, explain(ops))
+				t.Fatalf("limit %d, initial %d, rest %v: %d units were wrongly not granted for certain, should be %d%s", limit,
+					initial, rest, n, surely, explain(ops))
 			}
 			if n := v.FalseRejectUnitsPossible - whole.onceU; n < maybe {
-				t.Fatalf("limit %d, initial %d, rest %v: %d units may be wrongly not granted, should be %d%s", limit, initial, rest, n, maybe, explain(ops))
+				t.Fatalf("limit %d, initial %d, rest %v: %d units may be wrongly not granted, should be %d%s", limit, initial, rest,
+					n, maybe, explain(ops))
 			}
 			plain := Judge(cfg, events(ops))
-			if v.Issued.Requests != plain.Issued.Requests || v.Rejected.Units != plain.Rejected.Units+restUnits || v.MaxInFlight != plain.MaxInFlight || v.Explained() && shorts > 0 {
+			if v.Issued.Requests != plain.Issued.Requests || v.Rejected.Units != plain.Rejected.Units+restUnits ||
+				v.MaxInFlight != plain.MaxInFlight || v.Explained() && shorts > 0 {
 				t.Fatalf("the rest of a request is counted as one: %+v", v)
 			}
 			seen.note("certain", surely > 0)
@@ -107,17 +111,20 @@ func TestPartialGrantsElsewhere(t *testing.T) {
 	take := func(at int64, o Outcome, units int64) Event {
 		return Event{Call: at, Reply: at, Units: units, Outcome: o}
 	}
-	for name, cfg := range map[string]Config{"rolling": rollingConfig(5, 0), "bucket": bucketConfig(5, 0, 1, 1000), "first-request": ownConfig(5, 0)} {
+	for name, cfg := range map[string]Config{"rolling": rollingConfig(5, 0), "bucket": bucketConfig(5, 0, 1, 1000),
+		"first-request": ownConfig(5, 0)} {
 		for _, c := range []struct{ granted, rest, wrongly int64 }{{2, 4, 1}, {3, 3, 0}, {1, 1, 1}, {1, 9, 2}} {
 			v := Judge(cfg, []Event{take(0, Admitted, 2), take(2, Admitted, c.granted), take(2, Short, c.rest)})
 			want := c.wrongly
 			if name == "first-request" { // if the amount is not worked out
 				want = min(want, 1)
 			}
-			if v.FalseRejectUnits != want || v.FalseRejects != b2i(want > 0) || v.LeakUnits != 0 || v.Admitted.Units != 2+c.granted {
+			if v.FalseRejectUnits != want || v.FalseRejects != b2i(want > 0) || v.LeakUnits != 0 ||
+				v.Admitted.Units != 2+c.granted {
 				t.Errorf("%s, %+v: %+v", name, c, v)
 			}
-			x, ok, err := Expect(cfg, 0, []Event{take(0, Admitted, 2), take(2, Admitted, c.granted), take(2, Short, c.rest)}, Reading{3, 3}, quota.CountsAdmitted)
+			x, ok, err := Expect(cfg, 0, []Event{take(0, Admitted, 2), take(2, Admitted, c.granted), take(2, Short, c.rest)},
+				Reading{3, 3}, quota.CountsAdmitted)
 			if err != nil || !ok || x.Units.Hi != 2+c.granted || x.Units.Lo < 1+c.granted {
 				t.Errorf("%s, %+v: a counter must contain %+v", name, c, x)
 			}

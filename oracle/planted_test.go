@@ -38,8 +38,10 @@ func TestPlantedLeak(t *testing.T) {
 	v := Judge(cfg, history)
 	want := Verdict{
 		Issued: amount{20_000, 20_000}, Admitted: amount{10_007, 10_007}, Rejected: amount{9_993, 9_993},
-		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakTiers: map[uint8]int64{0: 7}, LeakSubjects: 1,
-		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200, Linear: Linear{Decided: true},
+		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7,
+		LeakTiers: map[uint8]int64{0: 7}, LeakSubjects: 1,
+		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200,
+		Linear: Linear{Decided: true},
 	}
 	if n := len(v.Windows); n != 100 {
 		t.Errorf("%d subject-windows", n)
@@ -79,7 +81,8 @@ func TestPlantedFalseRejects(t *testing.T) {
 		}
 		v := Judge(Config{Window: w, Limit: 10_000, Epoch: time.Unix(1_000_000, 0)}, history)
 		if v.FalseRejects != 200 || v.FalseRejectsPossible != 200 || v.FalseRejectUnits != 600 || v.LeakPossible != 0 {
-			t.Errorf("%s: %d false rejects of %d units, %d possible", w.Kind, v.FalseRejects, v.FalseRejectUnits, v.FalseRejectsPossible)
+			t.Errorf("%s: %d false rejects of %d units, %d possible", w.Kind, v.FalseRejects, v.FalseRejectUnits,
+				v.FalseRejectsPossible)
 		}
 	}
 }
@@ -103,36 +106,53 @@ func TestCases(t *testing.T) {
 	}{
 		{"nothing", month, 5, 0, nil, result{}},
 		{"two of six units", month, 10, 0, []Event{one(0, 0, 6, 0), one(0, 10, 6, 0)}, result{2, 2, 1, 1, 1, 2, 0}},
-		{"one unit each of the two last", month, 10, 0, []Event{one(0, 0, 10, 0), one(0, 10, 1, 0), one(0, 20, 1, 0)}, result{2, 2, 2, 1, 1, 2, 0}},
+		{"one unit each of the two last", month, 10, 0, []Event{one(0, 0, 10, 0), one(0, 10, 1, 0), one(0, 20, 1, 0)},
+			result{2, 2, 2, 1, 1, 2, 0}},
 		{"a full subject", month, 10, 10, []Event{one(0, 0, 3, Rejected), one(0, 10, 1, 0)}, result{1, 1, 1, 1, 1, 4, 0}},
 		{"more than full", month, 10, 12, []Event{one(0, 10, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
 		{"larger than the limit", month, 10, 0, []Event{one(0, 0, 11, Rejected)}, result{0, 0, 0, 0, 1, 1, 0}},
 		{"a timeout holds nothing", month, 1, 0, []Event{one(0, 0, 1, Failed), one(0, 10, 1, 0)}, result{over: 1}},
-		{"a timeout does not excuse", month, 1, 0, []Event{one(0, 0, 1, Failed), one(0, 10, 1, Rejected)}, result{over: 1, falseRejects: 1}},
-		{"across the boundary", month, 1, 0, []Event{{Call: 0, Reply: second, Units: 1}, one(0, second+10, 1, 0)}, result{possible: 1}},
-		{"into a full window", month, 1, 0, []Event{one(0, 0, 1, 0), {Call: 5, Reply: second, Units: 1}, one(0, second+10, 1, 0)}, result{1, 1, 1, 1, 2, 1, 0}},
-		{"given back in time", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), refund(5, 1), one(0, 10, 1, 0)}, result{crossings: 1}},
-		{"given back too late", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1)}, result{1, 1, 1, 1, 1, 1, 0}},
-		{"given back while asked", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), {Kind: Refund, Call: 5, Reply: 15, Units: 1}, one(0, 8, 1, 0)}, result{possible: 1, crossings: 1}},
-		{"settled lower", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, 4), one(0, 10, 4, 0)}, result{crossings: 1}},
+		{"a timeout does not excuse", month, 1, 0, []Event{one(0, 0, 1, Failed), one(0, 10, 1, Rejected)},
+			result{over: 1, falseRejects: 1}},
+		{"across the boundary", month, 1, 0, []Event{{Call: 0, Reply: second, Units: 1}, one(0, second+10, 1, 0)},
+			result{possible: 1}},
+		{"into a full window", month, 1, 0,
+			[]Event{one(0, 0, 1, 0), {Call: 5, Reply: second, Units: 1}, one(0, second+10, 1, 0)}, result{1, 1, 1, 1, 2, 1, 0}},
+		{"given back in time", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), refund(5, 1), one(0, 10, 1, 0)},
+			result{crossings: 1}},
+		{"given back too late", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1)},
+			result{1, 1, 1, 1, 1, 1, 0}},
+		{"given back while asked", quota.Window{}, 1, 0,
+			[]Event{one(0, 0, 1, 0), {Kind: Refund, Call: 5, Reply: 15, Units: 1}, one(0, 8, 1, 0)},
+			result{possible: 1, crossings: 1}},
+		{"settled lower", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, 4), one(0, 10, 4, 0)},
+			result{crossings: 1}},
 		{"settled higher is no leak", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, -4)}, result{possible: 4}},
-		{"two excursions", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1), one(0, 20, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
-		{"given back of the window before", month, 1, 0, []Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 1, 0), one(0, second+20, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
-		{"larger than the limit, after a refund", month, 1, 0, []Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 2, Rejected)}, result{crossings: 1, over: 2}},
-		{"rolling, beside one that hangs", rolling, 1, 0, []Event{{Call: 0, Reply: 300, Units: 1}, one(0, 150, 1, 0), one(0, 160, 1, 0)}, result{1, 2, 1, 1, 1, 1, 0}},
-		{"rolling, leaving out the longest", rolling, 1, 0, []Event{{Call: 0, Reply: 50, Units: 1}, one(0, 10, 1, 0), one(0, 120, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
+		{"two excursions", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1), one(0, 20, 1, 0)},
+			result{1, 1, 1, 1, 1, 1, 0}},
+		{"given back of the window before", month, 1, 0,
+			[]Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 1, 0), one(0, second+20, 1, 0)},
+			result{1, 1, 1, 1, 1, 1, 0}},
+		{"larger than the limit, after a refund", month, 1, 0,
+			[]Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 2, Rejected)}, result{crossings: 1, over: 2}},
+		{"rolling, beside one that hangs", rolling, 1, 0,
+			[]Event{{Call: 0, Reply: 300, Units: 1}, one(0, 150, 1, 0), one(0, 160, 1, 0)}, result{1, 2, 1, 1, 1, 1, 0}},
+		{"rolling, leaving out the longest", rolling, 1, 0,
+			[]Event{{Call: 0, Reply: 50, Units: 1}, one(0, 10, 1, 0), one(0, 120, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
 		{"rolling, apart", rolling, 1, 0, []Event{one(0, 0, 1, 0), one(0, 101, 1, 0)}, result{}},
 		{"rolling, together", rolling, 1, 0, []Event{one(0, 0, 1, 0), one(0, 98, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
 		{"rolling, perhaps together", rolling, 1, 0, []Event{one(0, 0, 1, 0), one(0, 100, 1, 0)}, result{possible: 1}},
 		{"rolling, twice", rolling, 1, 0, []Event{one(0, 0, 2, 0), one(0, 150, 3, 0)}, result{3, 3, 2, 2, 2, 3, 0}},
-		{"rolling, full at the epoch", rolling, 2, 2, []Event{one(0, 50, 1, 0), one(0, 120, 1, Rejected)}, result{1, 1, 1, 1, 1, 1, 1}},
+		{"rolling, full at the epoch", rolling, 2, 2, []Event{one(0, 50, 1, 0), one(0, 120, 1, Rejected)},
+			result{1, 1, 1, 1, 1, 1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := Judge(Config{
 				Window: c.window, Limit: c.limit, Epoch: time.Date(2026, time.January, 31, 23, 59, 59, 0, time.UTC),
 				Initial: func(uint32) int64 { return c.initial },
 			}, c.events)
-			got := result{v.LeakUnits, v.LeakPossible, v.LeakedRequests, v.LeakWindows, v.Crossings, v.OverOffered, v.FalseRejects}
+			got := result{v.LeakUnits, v.LeakPossible, v.LeakedRequests, v.LeakWindows, v.Crossings, v.OverOffered,
+				v.FalseRejects}
 			if got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
@@ -168,7 +188,8 @@ func TestStandingArea(t *testing.T) {
 func TestMalformedEventsAreCounted(t *testing.T) {
 	v := Judge(Config{Limit: 1}, []Event{
 		one(0, 0, 1, Admitted),
-		{Call: 5, Reply: 4, Units: 1}, {Units: -1}, {Kind: kinds}, {Outcome: outcomes}, {Call: math.MinInt64}, {Reply: math.MaxInt64},
+		{Call: 5, Reply: 4, Units: 1}, {Units: -1}, {Kind: kinds}, {Outcome: outcomes}, {Call: math.MinInt64},
+		{Reply: math.MaxInt64},
 	})
 	if v.Malformed != 6 || v.Issued.Requests != 1 {
 		t.Errorf("%d malformed, %d issued", v.Malformed, v.Issued.Requests)
@@ -216,7 +237,8 @@ func TestPlantedRoom(t *testing.T) {
 		epoch := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 		v := Judge(Config{Window: month, Limit: 10, Epoch: epoch}, history)
 		if v.NeverGiven != plant.want || v.FalseRejects != plant.refused {
-			t.Errorf("%s: %d units never given, %d false rejects, want %d and %d", name, v.NeverGiven, v.FalseRejects, plant.want, plant.refused)
+			t.Errorf("%s: %d units never given, %d false rejects, want %d and %d", name, v.NeverGiven, v.FalseRejects,
+				plant.want, plant.refused)
 		}
 	}
 }
@@ -278,18 +300,21 @@ func TestPlantedRollingRoom(t *testing.T) {
 			for range p.n {
 				history = append(history, one(1, p.at, 1, p.out))
 			}
-			if v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 10}, history); v.NeverGiven != p.want {
+			if v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 10},
+				history); v.NeverGiven != p.want {
 				t.Errorf("%s: %d units never given after step %d, want %d", name, v.NeverGiven, i, p.want)
 			}
 		}
 	}
-	large := []Event{{Call: 0, Reply: 0, Units: 4}, {Call: 10, Reply: 10, Units: 7, Outcome: Rejected}, {Call: 20, Reply: 20, Units: 5, Outcome: Rejected}}
+	large := []Event{{Call: 0, Reply: 0, Units: 4}, {Call: 10, Reply: 10, Units: 7, Outcome: Rejected},
+		{Call: 20, Reply: 20, Units: 5, Outcome: Rejected}}
 	if v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 10}, large); v.NeverGiven != 5 {
 		t.Errorf("%d units never given, want the one request of 5 that fitted", v.NeverGiven)
 	}
 }
 
-// TestRollingRoomIsThere: whatever else is admitted, what was never given fits besides it in some order of the requests.
+// TestRollingRoomIsThere: whatever else is admitted, what was never given fits besides it in some order of the
+// requests.
 func TestRollingRoomIsThere(t *testing.T) {
 	testenv.Sequential(t)
 	r := seeded(11)

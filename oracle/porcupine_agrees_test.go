@@ -75,8 +75,10 @@ func TestAgreesWithCounting(t *testing.T) {
 		var events []oracle.Event
 		for range 1 + r.IntN(9) {
 			call := r.Int64N(16) + width*r.Int64N(2)
-			outcome := []oracle.Outcome{oracle.Admitted, oracle.Admitted, oracle.Rejected, oracle.Failed, oracle.RejectedDegraded}[r.IntN(5)]
-			events = append(events, oracle.Event{Call: call, Reply: call + r.Int64N(9), Units: 1, Outcome: outcome, Subject: uint32(r.IntN(2))})
+			outcome := []oracle.Outcome{oracle.Admitted, oracle.Admitted, oracle.Rejected, oracle.Failed,
+				oracle.RejectedDegraded}[r.IntN(5)]
+			events = append(events, oracle.Event{Call: call, Reply: call + r.Int64N(9), Units: 1, Outcome: outcome,
+				Subject: uint32(r.IntN(2))})
 		}
 		want := oracle.Judge(head.Config(), events).Linear
 		got := check(t, head, events...)
@@ -85,15 +87,16 @@ func TestAgreesWithCounting(t *testing.T) {
 		}
 		seen[want]++
 	}
-	for _, l := range []oracle.Linear{{Decided: true}, {Decided: true, Safe: true}, {Decided: true, Safe: true, Exact: true}} {
+	for _, l := range []oracle.Linear{{Decided: true}, {Decided: true, Safe: true},
+		{Decided: true, Safe: true, Exact: true}} {
 		if seen[l] < 60 {
 			t.Errorf("only %d of %+v", seen[l], l)
 		}
 	}
 }
 
-// TestAgreesWithEveryOrder: with several units, units that come back, requests across boundaries and a limit that changes,
-// the search says the same as trying every order.
+// TestAgreesWithEveryOrder: with several units, units that come back, requests across boundaries and a limit that
+// changes, the search says the same as trying every order.
 func TestAgreesWithEveryOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[answer]int{}
@@ -108,7 +111,8 @@ func TestAgreesWithEveryOrder(t *testing.T) {
 		for range 1 + r.IntN(5) {
 			call := width - 8 + r.Int64N(12)
 			e := oracle.Event{Call: call, Reply: call + r.Int64N(8), Units: 1 + r.Int64N(2)}
-			e.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Admitted, oracle.Admitted, oracle.Rejected, oracle.Failed}[r.IntN(5)]
+			e.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Admitted, oracle.Admitted, oracle.Rejected,
+				oracle.Failed}[r.IntN(5)]
 			events = append(events, e)
 			if e.Outcome == oracle.Admitted && r.IntN(2) == 0 {
 				back := oracle.Event{Kind: oracle.Refund, Call: e.Reply, Units: e.Units, TakeCall: e.Call, TakeReply: e.Reply}
@@ -130,7 +134,8 @@ func TestAgreesWithEveryOrder(t *testing.T) {
 				continue
 			}
 			if want := answerOf(anyOrder(&head, events, exact)); got != want {
-				t.Fatalf("exact %v: %v, should be %v; limit %d per %v, %v, %v\n%+v", exact, got, want, head.Policy.Limit, head.Policy.Window.Kind, head.Initial, head.Changes, events)
+				t.Fatalf("exact %v: %v, should be %v; limit %d per %v, %v, %v\n%+v", exact, got, want, head.Policy.Limit,
+					head.Policy.Window.Kind, head.Initial, head.Changes, events)
 			}
 			seen[got]++
 		}
@@ -216,7 +221,8 @@ func orderAt(head *oracle.Header, events []oracle.Event, exact bool, changed int
 	return next(0, [3]int64{head.Initial[0]})
 }
 
-// TestLargeHistories: a counter that reads before it writes is found, and one that adds passes, in 10,000 requests of 64 callers.
+// TestLargeHistories: a counter that reads before it writes is found, and one that adds passes, in 10,000 requests of
+// 64 callers.
 func TestLargeHistories(t *testing.T) {
 	for _, late := range []int64{0, 40} { // nanoseconds between the read and the write
 		for _, kind := range []quota.Kind{quota.Fixed, quota.Standing} {
@@ -271,7 +277,8 @@ func callers(late int64, back bool) (out []oracle.Event) {
 		at(e.Reply, func() {
 			out = append(out, e)
 			if back && e.Outcome == oracle.Admitted {
-				refund := oracle.Event{Kind: oracle.Refund, Call: e.Reply + r.Int64N(99), Units: e.Units, Subject: e.Subject, TakeCall: e.Call, TakeReply: e.Reply}
+				refund := oracle.Event{Kind: oracle.Refund, Call: e.Reply + r.Int64N(99), Units: e.Units, Subject: e.Subject,
+					TakeCall: e.Call, TakeReply: e.Reply}
 				refund.Reply = refund.Call + 2 + r.Int64N(50)
 				at(refund.Call+1, func() { counters[window] -= e.Units })
 				out = append(out, refund)
@@ -314,7 +321,8 @@ func TestPorcupinePlanted(t *testing.T) {
 	full := take(20, 21, 1, oracle.Rejected)
 	again := take(20, 21, 2, oracle.Admitted)
 	rider := take(width-5, width+5, 2, oracle.Admitted)
-	undone := oracle.Event{Kind: oracle.Refund, Call: width + 6, Reply: width + 7, Units: 2, TakeCall: rider.Call, TakeReply: rider.Reply}
+	undone := oracle.Event{Kind: oracle.Refund, Call: width + 6, Reply: width + 7, Units: 2, TakeCall: rider.Call,
+		TakeReply: rider.Reply}
 	for _, c := range []struct {
 		name        string
 		kind        quota.Kind
@@ -325,28 +333,36 @@ func TestPorcupinePlanted(t *testing.T) {
 		{"one too many", quota.Standing, []oracle.Event{first, take(9, 9, 1, oracle.Admitted)}, fails, fails},
 		{"rejected with room", quota.Standing, []oracle.Event{full}, holds, fails},
 		{"a failed request holds the room", quota.Standing, []oracle.Event{take(0, 1, 2, oracle.Failed), full}, holds, holds},
-		{"a failed request called later does not", quota.Standing, []oracle.Event{take(22, 23, 2, oracle.Failed), full}, holds, fails},
+		{"a failed request called later does not", quota.Standing, []oracle.Event{take(22, 23, 2, oracle.Failed), full},
+			holds, fails},
 		{"given back", quota.Standing, []oracle.Event{first, back, again}, holds, holds},
 		{"given back, and rejected", quota.Standing, []oracle.Event{first, back, full}, holds, fails},
-		{"given back at the moment of two answers", quota.Standing, []oracle.Event{take(1, 5, 2, oracle.Admitted), take(2, 5, 2, oracle.Admitted),
-			{Kind: oracle.Refund, Call: 5, Reply: 6, Units: 2, TakeCall: 2, TakeReply: 5}}, holds, holds},
+		{"given back at the moment of two answers", quota.Standing,
+			[]oracle.Event{take(1, 5, 2, oracle.Admitted), take(2, 5, 2, oracle.Admitted),
+				{Kind: oracle.Refund, Call: 5, Reply: 6, Units: 2, TakeCall: 2, TakeReply: 5}}, holds, holds},
 		{"perhaps given back", quota.Standing, []oracle.Event{first, lost, again}, holds, holds},
 		{"perhaps not", quota.Standing, []oracle.Event{first, lost, full}, holds, holds},
 		{"the holder is gone, the store knows", quota.Standing, []oracle.Event{first, gone, again}, holds, holds},
 		{"the store does not know yet", quota.Standing, []oracle.Event{first, gone, full}, holds, holds},
 		{"given back of any request", quota.Standing, []oracle.Event{first, unnamed, again}, holds, holds},
-		{"granted in part", quota.Standing, []oracle.Event{first, take(2, 3, 0, oracle.Admitted), take(2, 3, 1, oracle.Short)}, holds, holds},
-		{"too little granted", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Admitted), take(2, 3, 1, oracle.Short)}, holds, fails},
+		{"granted in part", quota.Standing,
+			[]oracle.Event{first, take(2, 3, 0, oracle.Admitted), take(2, 3, 1, oracle.Short)}, holds, holds},
+		{"too little granted", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Admitted), take(2, 3, 1, oracle.Short)},
+			holds, fails},
 		{"nothing granted with room for a part", quota.Standing, []oracle.Event{take(2, 3, 3, oracle.Short)}, holds, fails},
-		{"two granted in part at once", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Admitted), take(2, 3, 1, oracle.Admitted),
-			take(2, 3, 5, oracle.Short), take(2, 3, 5, oracle.Short)}, holds, fails},
+		{"two granted in part at once", quota.Standing,
+			[]oracle.Event{take(2, 3, 1, oracle.Admitted), take(2, 3, 1, oracle.Admitted),
+				take(2, 3, 5, oracle.Short), take(2, 3, 5, oracle.Short)}, holds, fails},
 		{"another quota rejects", quota.Standing, []oracle.Event{take(2, 3, 1, oracle.Elsewhere)}, holds, holds},
-		{"the next window is empty", quota.Fixed, []oracle.Event{first, take(width, width, 2, oracle.Admitted)}, holds, holds},
-		{"either window", quota.Fixed, []oracle.Event{first, rider, take(width+6, width+6, 1, oracle.Rejected)}, holds, holds},
+		{"the next window is empty", quota.Fixed, []oracle.Event{first, take(width, width, 2, oracle.Admitted)}, holds,
+			holds},
+		{"either window", quota.Fixed, []oracle.Event{first, rider, take(width+6, width+6, 1, oracle.Rejected)}, holds,
+			holds},
 		{"neither window", quota.Fixed, []oracle.Event{first, rider, take(width, width, 1, oracle.Admitted)}, fails, fails},
 		{"given back to either window", quota.Fixed, []oracle.Event{rider, undone}, undecided, undecided},
-		{"given back to a window that is over", quota.Fixed, []oracle.Event{first, {Kind: oracle.Refund, Call: width, Reply: width, Units: 2, TakeCall: 1, TakeReply: 1},
-			take(width+1, width+1, 2, oracle.Admitted), take(width+2, width+2, 1, oracle.Admitted)}, fails, fails},
+		{"given back to a window that is over", quota.Fixed,
+			[]oracle.Event{first, {Kind: oracle.Refund, Call: width, Reply: width, Units: 2, TakeCall: 1, TakeReply: 1},
+				take(width+1, width+1, 2, oracle.Admitted), take(width+2, width+2, 1, oracle.Admitted)}, fails, fails},
 		{"no counter", quota.Rolling, []oracle.Event{first}, undecided, undecided},
 	} {
 		v := check(t, header(c.kind, 2), c.events...)
@@ -359,7 +375,8 @@ func TestPorcupinePlanted(t *testing.T) {
 // TestWorse: one part that fails is enough, and one that is undecided leaves the others that hold undecided.
 func TestWorse(t *testing.T) {
 	for of, want := range map[[2]answer]answer{
-		{holds, holds}: holds, {holds, fails}: fails, {fails, undecided}: fails, {undecided, fails}: fails, {undecided, holds}: undecided, {holds, undecided}: undecided,
+		{holds, holds}: holds, {holds, fails}: fails, {fails, undecided}: fails, {undecided, fails}: fails,
+		{undecided, holds}: undecided, {holds, undecided}: undecided,
 	} {
 		if got := worse(of[0], of[1]); got != want {
 			t.Errorf("of %v: %s, want %s", of, got, want)
@@ -386,8 +403,8 @@ func TestEndedSearch(t *testing.T) {
 	}
 }
 
-// TestRuns: on histories of simulated runs, porcupine and the oracle agree whether some order explains all answers, and a certain
-// leak has no such order.
+// TestRuns: on histories of simulated runs, porcupine and the oracle agree whether some order explains all answers, and
+// a certain leak has no such order.
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		names, policy, workload string

@@ -89,9 +89,10 @@ type splitter struct {
 
 // split returns the parts of a subject's history. The events are ordered by call.
 func split(cfg *oracle.Config, events []oracle.Event) []part {
-	s := splitter{Config: cfg, open: map[[2]int64][]*operation{}, named: slices.ContainsFunc(events, func(e oracle.Event) bool {
-		return e.Kind == oracle.Take && e.Outcome == oracle.Admitted && e.Call == 0 && e.Reply == 0
-	})}
+	s := splitter{Config: cfg, open: map[[2]int64][]*operation{},
+		named: slices.ContainsFunc(events, func(e oracle.Event) bool {
+			return e.Kind == oracle.Take && e.Outcome == oracle.Admitted && e.Call == 0 && e.Reply == 0
+		})}
 	for i := range events {
 		if e := &events[i]; e.Kind == oracle.Take {
 			s.take(e)
@@ -111,7 +112,8 @@ func (s *splitter) at(t int64) quota.Span { return s.Window.At(s.Epoch.Add(time.
 
 // take enters a request. One that failed is charged, if at all, to a window in which it was under way.
 func (s *splitter) take(e *oracle.Event) {
-	o := &operation{kind: reject, call: e.Call, reply: e.Reply, until: e.Reply, first: s.at(e.Call).Index, last: math.MaxInt64, units: e.Units}
+	o := &operation{kind: reject, call: e.Call, reply: e.Reply, until: e.Reply, first: s.at(e.Call).Index,
+		last: math.MaxInt64, units: e.Units}
 	switch e.Outcome {
 	case oracle.Admitted:
 		at := [2]int64{e.Call, e.Reply}
@@ -132,8 +134,8 @@ func (s *splitter) take(e *oracle.Event) {
 	s.list = append(s.list, o)
 }
 
-// give enters what comes back to the window of its take, while that lasts. Whether the store gave it back is open if that
-// failed, or if the holder has only gone.
+// give enters what comes back to the window of its take, while that lasts. Whether the store gave it back is open if
+// that failed, or if the holder has only gone.
 func (s *splitter) give(e *oracle.Event) {
 	o := &operation{kind: give, call: e.Call, reply: e.Reply, first: s.at(e.Call).Index, units: e.Units}
 	o.last = o.first
@@ -222,7 +224,8 @@ func (s *splitter) begin(w quota.Span, subject uint32) *operation {
 
 // narrow leaves out orders that are no better than others. If requests may be rejected at any time, it is best to take
 // late and to give back early. If units never come back, it is best to take early and to reject late. The whole
-// interval is left if the limit changes, if a commit used more than was reserved, or if there are two windows to choose from.
+// interval is left if the limit changes, if a commit used more than was reserved, or if there are two windows to choose
+// from.
 func (o *operation) narrow(exact, grows, whole bool) {
 	o.from = o.call
 	o.to = o.reply
@@ -235,11 +238,13 @@ func (o *operation) narrow(exact, grows, whole bool) {
 	}
 }
 
-// operations are what porcupine orders. Of two operations of a class, the one that can begin and must end first comes first:
-// they form chains.
+// operations are what porcupine orders. Of two operations of a class, the one that can begin and must end first comes
+// first: they form chains.
 func (p *part) operations(exact bool) (out []porcupine.Operation) {
 	grows := !p.has(give)
-	whole := slices.ContainsFunc(p.list, func(o *operation) bool { return o.kind == change || o.kind == give && o.units < 0 })
+	whole := slices.ContainsFunc(p.list, func(o *operation) bool {
+		return o.kind == change || o.kind == give && o.units < 0
+	})
 	var list []*operation
 	for _, o := range p.list {
 		if exact || o.kind != reject && o.kind != perhaps { // a counter that rejects at any time does not need these
@@ -247,7 +252,9 @@ func (p *part) operations(exact bool) (out []porcupine.Operation) {
 			list = append(list, o)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *operation) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortStableFunc(list, func(a, b *operation) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
 	type chain struct {
 		number, length uint32
 		end            int64

@@ -11,8 +11,8 @@ import (
 )
 
 // The oracle's verdicts are checked against porcupine. For every subject and window it searches for an order of the
-// operations, each between its call and its reply, in which a bounded counter gives the answers that were given. A failed
-// request may have taken effect, at any time from its call on, or not.
+// operations, each between its call and its reply, in which a bounded counter gives the answers that were given. A
+// failed request may have taken effect, at any time from its call on, or not.
 
 // answer says whether all subject-windows have such an order.
 type answer string
@@ -165,7 +165,8 @@ func (s *search) step(c *counter, o *operation) bool {
 	case admit:
 		c.used += o.units
 		// What was granted in part took all the room.
-		return c.window >= o.first && (o.units == 0 || o.units <= room) && (o.short == 0 || !s.exact || o.units == max(0, room))
+		return c.window >= o.first && (o.units == 0 || o.units <= room) &&
+			(o.short == 0 || !s.exact || o.units == max(0, room))
 	case reject:
 		return c.window >= o.first && (!s.exact || o.units > room)
 	case perhaps:

@@ -313,7 +313,9 @@ func excesses(leaks []stretch) (units int64) {
 
 // requests are those of a window that its excess belongs to, of takes by call.
 func (r roller) requests(takes []*Event, w stretch) leaking {
-	from, _ := slices.BinarySearchFunc(takes, w.last-2*r.length, func(event *Event, t int64) int { return cmp.Compare(instant(event.Call), t+1) })
+	from, _ := slices.BinarySearchFunc(takes, w.last-2*r.length, func(event *Event, t int64) int {
+		return cmp.Compare(instant(event.Call), t+1)
+	})
 	var answers []answer
 	for _, event := range takes[from:] {
 		if instant(event.Call) > w.last {

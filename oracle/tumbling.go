@@ -344,7 +344,9 @@ func (t *tumbling) besides() (units int64) {
 	for i := len(admitted) - 2; i >= 0; i-- {
 		admitted[i].left = min(admitted[i].left, admitted[i+1].left)
 	}
-	slices.SortFunc(refused, func(a, b request) int { return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.left, b.left)) })
+	slices.SortFunc(refused, func(a, b request) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.left, b.left))
+	})
 	for _, request := range refused {
 		for len(admitted) > 0 && admitted[0].Reply < request.Call {
 			admitted = admitted[1:]

@@ -26,9 +26,9 @@ type part struct {
 	first int // number of its first instance
 }
 
-// Union is the history of all sources, by the clock that they have in common. An event's call is as early, and its reply as
-// late, as the clocks allow, so that a verdict is certain only if no clocks within their bounds explain it otherwise. The
-// files are closed with the union. Histories of other strategies or limits are refused.
+// Union is the history of all sources, by the clock that they have in common. An event's call is as early, and its
+// reply as late, as the clocks allow, so that a verdict is certain only if no clocks within their bounds explain it
+// otherwise. The files are closed with the union. Histories of other strategies or limits are refused.
 func Union(sources ...Source) (*File, error) {
 	first := &sources[0]
 	for i := range sources {
@@ -46,9 +46,11 @@ func sameLimits(x, y *Source) bool {
 	q := y.agreed()
 	header := &x.Header
 	b := &y.Header
-	return timeline.Real.Equal(q.Real) && timeline.Policy.Equal(q.Policy) && timeline.Speed == q.Speed && header.Policy.Limit == b.Policy.Limit &&
+	return timeline.Real.Equal(q.Real) && timeline.Policy.Equal(q.Policy) && timeline.Speed == q.Speed &&
+		header.Policy.Limit == b.Policy.Limit &&
 		header.Policy.Window.Kind == b.Policy.Window.Kind && header.Policy.Window.Length == b.Policy.Window.Length &&
-		header.Policy.Window.Refill == b.Policy.Window.Refill && header.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
+		header.Policy.Window.Refill == b.Policy.Window.Refill &&
+		header.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
 		slices.Equal(header.Changes, b.Changes)
 }
 

@@ -86,7 +86,8 @@ var someDay = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
 // itself, come back as certain, with clocks that are off by up to 2 ms.
 func TestUnionFindsPlantedLeaks(t *testing.T) {
 	const limit, planted = 100, 7
-	head := Header{Policy: quota.Policy{Limit: limit, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}, Epoch: someDay.Add(time.Minute)}
+	head := Header{Policy: quota.Policy{Limit: limit, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}},
+		Epoch: someDay.Add(time.Minute)}
 	var events []Event
 	for i := range int64(2 * limit) {
 		e := Event{Call: 1e6 + i*10_000, Reply: 1e6 + i*10_000 + 200_000, Units: 1, Outcome: Rejected}
@@ -108,7 +109,8 @@ func TestUnionFindsPlantedLeaks(t *testing.T) {
 	}
 	u := unionOf(t, all)
 	v, err := u.Judge()
-	if err != nil || v.LeakUnits != planted || v.LeakPossible != planted || v.Admitted.Units != limit+planted || v.FalseRejects != 0 ||
+	if err != nil || v.LeakUnits != planted || v.LeakPossible != planted || v.Admitted.Units != limit+planted ||
+		v.FalseRejects != 0 ||
 		v.Crossings != 1 || u.Takes != 2*limit {
 		t.Errorf("%+v of %+v, %v", v, u.Header, err)
 	}
@@ -116,7 +118,8 @@ func TestUnionFindsPlantedLeaks(t *testing.T) {
 
 // TestClocksCostCertainty: units that leak only if clocks are right are possible, and not certain.
 func TestClocksCostCertainty(t *testing.T) {
-	head := Header{Policy: quota.Policy{Limit: 10, Window: quota.Window{Kind: quota.Rolling, Length: time.Second}}, Epoch: someDay}
+	head := Header{Policy: quota.Policy{Limit: 10, Window: quota.Window{Kind: quota.Rolling, Length: time.Second}},
+		Epoch: someDay}
 	var events []Event
 	for i := range int64(20) { // 10, and 10 more almost a second later: 4 of them within it for certain
 		at := i / 10 * (1e9 - 1e6)
@@ -125,8 +128,10 @@ func TestClocksCostCertainty(t *testing.T) {
 		}
 		events = append(events, Event{Call: at, Reply: at + 1000, Units: 1})
 	}
-	for wrong, want := range map[time.Duration]int64{0: 10, 20 * time.Microsecond: 10, 300 * time.Microsecond: 4, 2 * time.Millisecond: 0} {
-		v, err := unionOf(t, sourcesOf(t, head, []skewed{{0, 0, wrong}, {time.Millisecond, time.Millisecond, wrong}}, events)).Judge()
+	for wrong, want := range map[time.Duration]int64{0: 10, 20 * time.Microsecond: 10, 300 * time.Microsecond: 4,
+		2 * time.Millisecond: 0} {
+		v, err := unionOf(t, sourcesOf(t, head, []skewed{{0, 0, wrong}, {time.Millisecond, time.Millisecond, wrong}},
+			events)).Judge()
 		if err != nil || v.LeakUnits != want || v.LeakPossible != 10 {
 			t.Errorf("clocks wrong by %v: certain %d and possible %d, %v", wrong, v.LeakUnits, v.LeakPossible, err)
 		}
@@ -141,7 +146,8 @@ func TestUnionIsTheWhole(t *testing.T) {
 	seen := tally{}
 	for n := range testenv.Pick(45, 90) {
 		kind := []quota.Kind{quota.Standing, quota.Fixed, quota.Rolling}[n%3]
-		head := Header{Policy: quota.Policy{Limit: 1 + r.Int64N(5), Window: quota.Window{Kind: kind, Length: 20 * time.Microsecond}},
+		head := Header{Policy: quota.Policy{Limit: 1 + r.Int64N(5),
+			Window: quota.Window{Kind: kind, Length: 20 * time.Microsecond}},
 			Epoch: someDay, Initial: map[uint32]int64{1: 1}, Tiers: []string{"redis", "process"}}
 		if kind == quota.Standing {
 			head.Policy.Window.Length = 0
@@ -171,7 +177,8 @@ func TestUnionIsTheWhole(t *testing.T) {
 			clocks[i].measured += time.Duration(r.Int64N(2*int64(clocks[i].wrong)+1)) - clocks[i].wrong
 		}
 		w, err := unionOf(t, sourcesOf(t, head, clocks, events)).Judge()
-		if err != nil || w.LeakUnits > whole.LeakUnits || w.LeakPossible < whole.LeakUnits || w.FalseRejects > whole.FalseRejects ||
+		if err != nil || w.LeakUnits > whole.LeakUnits || w.LeakPossible < whole.LeakUnits ||
+			w.FalseRejects > whole.FalseRejects ||
 			w.FalseRejectsPossible < whole.FalseRejects || w.Admitted != whole.Admitted {
 			t.Fatalf("%s with clocks %v: %+v, %v, the truth is %+v", kind, clocks, w, err, whole)
 		}
@@ -185,12 +192,14 @@ func TestUnionIsTheWhole(t *testing.T) {
 func someEvents(r *rand.Rand, n int, giveBack bool) (out []Event) {
 	for range n {
 		call := r.Int64N(60_000)
-		e := Event{Call: call, Reply: call + r.Int64N(10_000), Units: 1 + r.Int64N(2), Subject: r.Uint32N(4), Outcome: Outcome(r.IntN(2)),
-			Tier: uint8(r.IntN(2)), Instance: uint8(r.IntN(2))}
+		e := Event{Call: call, Reply: call + r.Int64N(10_000), Units: 1 + r.Int64N(2), Subject: r.Uint32N(4),
+			Outcome: Outcome(r.IntN(2)),
+			Tier:    uint8(r.IntN(2)), Instance: uint8(r.IntN(2))}
 		out = append(out, e)
 		if giveBack && e.Outcome == Admitted && r.IntN(3) == 0 {
 			at := e.Reply + r.Int64N(10_000)
-			out = append(out, Event{Call: at, Reply: at + 100, Units: e.Units, Subject: e.Subject, Kind: Refund, TakeCall: e.Call, TakeReply: e.Reply})
+			out = append(out, Event{Call: at, Reply: at + 100, Units: e.Units, Subject: e.Subject, Kind: Refund,
+				TakeCall: e.Call, TakeReply: e.Reply})
 		}
 	}
 	return out
@@ -219,8 +228,8 @@ func TestUnionTellsTiersAndInstancesApart(t *testing.T) {
 	}
 }
 
-// TestUnionOfManyInstances: 300 processes have more instances than an event tells apart. What one of the last rejects wrongly
-// is no part of another's row.
+// TestUnionOfManyInstances: 300 processes have more instances than an event tells apart. What one of the last rejects
+// wrongly is no part of another's row.
 func TestUnionOfManyInstances(t *testing.T) {
 	head := Header{Policy: quota.Policy{Limit: 100}, Epoch: someDay, Initial: map[uint32]int64{0: 1}}
 	var events []Event
@@ -238,7 +247,8 @@ func TestUnionOfManyInstances(t *testing.T) {
 
 // TestUnionRefusesOthers: there is no union of histories of several strategies, windows or limits.
 func TestUnionRefusesOthers(t *testing.T) {
-	head := Header{Policy: quota.Policy{Limit: 1, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}, Epoch: someDay}
+	head := Header{Policy: quota.Policy{Limit: 1, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}},
+		Epoch: someDay}
 	head.Policy.Window.Timeline = quota.Timeline{Real: someDay, Policy: someDay}
 	for name, change := range map[string]func(n int, s *Source){
 		"strategy": func(n int, s *Source) { s.Header.Strategy = fmt.Sprint(n) },
@@ -249,7 +259,8 @@ func TestUnionRefusesOthers(t *testing.T) {
 		for n := range all {
 			change(n, &all[n])
 		}
-		if _, err := Union(all...); err == nil || !strings.Contains(err.Error(), "are not of one run, or had different windows") {
+		if _, err := Union(all...); err == nil ||
+			!strings.Contains(err.Error(), "are not of one run, or had different windows") {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}

@@ -99,8 +99,8 @@ type Verdict struct {
 	// FalseRejectWorst and FalseRejectPossibleWorst are units of the worst
 	// subject-window.
 	FalseRejectWorst, FalseRejectPossibleWorst int64
-	// LongestWrong is the longest time, in nanoseconds, in which a tier of an instance gave one subject nothing but certain false rejects,
-	// and LongestTier is its number.
+	// LongestWrong is the longest time, in nanoseconds, in which a tier of an instance gave one subject nothing but
+	// certain false rejects, and LongestTier is its number.
 	LongestWrong int64
 	LongestTier  uint8
 	// NeverGiven are refused units that certainly fitted besides all that was admitted: under a tumbling

@@ -23,7 +23,8 @@ func TestElsewhere(t *testing.T) {
 		refilled := w.Refill // part of a unit, so at most one is gone
 		cfg := Config{Window: w, Limit: 3, Below: 5, Epoch: time.Unix(1_000_800, 0)}
 		v := Judge(cfg, events)
-		if v.Issued.Requests != 4 || v.Rejected.Requests != 3 || v.Failed.Requests != 0 || v.FalseRejects != 1 || v.LeakPossible != 0 || v.Crossings != 0 {
+		if v.Issued.Requests != 4 || v.Rejected.Requests != 3 || v.Failed.Requests != 0 || v.FalseRejects != 1 ||
+			v.LeakPossible != 0 || v.Crossings != 0 {
 			t.Errorf("%s: %+v", kind, v)
 		}
 		for counts, want := range map[quota.Counting]int64{quota.CountsAdmitted: 2, quota.CountsAttempts: 3} {
@@ -45,12 +46,14 @@ func TestElsewhere(t *testing.T) {
 func TestMaxSpan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 200 {
-		cfg := Config{Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}, Limit: 5, Epoch: time.Unix(0, 0), Span: time.Duration(1 + rng.IntN(40))}
+		cfg := Config{Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}, Limit: 5, Epoch: time.Unix(0, 0),
+			Span: time.Duration(1 + rng.IntN(40))}
 		var events []Event
 		for range 1 + rng.IntN(30) {
 			call := rng.Int64N(200)
 			events = append(events, Event{
-				Subject: uint32(rng.IntN(2)), Call: call, Reply: call + rng.Int64N(20), Units: 1 + rng.Int64N(3), Outcome: Outcome(rng.IntN(3)),
+				Subject: uint32(rng.IntN(2)), Call: call, Reply: call + rng.Int64N(20), Units: 1 + rng.Int64N(3),
+				Outcome: Outcome(rng.IntN(3)),
 			})
 		}
 		longest := map[uint32]int64{}
@@ -62,7 +65,8 @@ func TestMaxSpan(t *testing.T) {
 			for from := int64(-60); from < 220; from++ {
 				units := int64(0)
 				for _, e := range events {
-					if e.Subject == subject && e.Outcome == Admitted && e.Reply >= from && e.Call <= from+int64(cfg.Span)+longest[subject] {
+					if e.Subject == subject && e.Outcome == Admitted && e.Reply >= from &&
+						e.Call <= from+int64(cfg.Span)+longest[subject] {
 						units += e.Units
 					}
 				}
@@ -79,8 +83,9 @@ func TestMaxSpan(t *testing.T) {
 	}
 }
 
-// TestPlantedLongestWrong: the filter, tier 1, rejects one unit of a limit of 10 without reason from 100 to 141, and tier 2 for longer, but not
-// in a row. What other answers and another instance say in between ends a row there and nowhere else.
+// TestPlantedLongestWrong: the filter, tier 1, rejects one unit of a limit of 10 without reason from 100 to 141, and
+// tier 2 for longer, but not in a row. What other answers and another instance say in between ends a row there and
+// nowhere else.
 func TestPlantedLongestWrong(t *testing.T) {
 	at := func(call int64, outcome Outcome, tier, instance uint8) Event {
 		e := one(0, call, 1, outcome)
@@ -89,10 +94,12 @@ func TestPlantedLongestWrong(t *testing.T) {
 		return e
 	}
 	epoch := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-	for _, k := range []quota.Window{{Kind: quota.Standing}, {Kind: quota.CalendarMonth}, {Kind: quota.Rolling, Length: time.Second},
+	for _, k := range []quota.Window{{Kind: quota.Standing}, {Kind: quota.CalendarMonth},
+		{Kind: quota.Rolling, Length: time.Second},
 		{Kind: quota.FirstRequest, Length: time.Second}, {Kind: quota.Bucket, Length: time.Hour}} {
 		cfg := Config{Window: k, Limit: 10, Epoch: epoch}
-		row := []Event{at(0, Admitted, 2, 0), at(140, Rejected, 1, 0), at(100, Rejected, 1, 0), at(120, Failed, 0, 0), at(110, Admitted, 2, 1), at(130, Rejected, 1, 0)}
+		row := []Event{at(0, Admitted, 2, 0), at(140, Rejected, 1, 0), at(100, Rejected, 1, 0), at(120, Failed, 0, 0),
+			at(110, Admitted, 2, 1), at(130, Rejected, 1, 0)}
 		end := row[1].Reply
 		for name, c := range map[string]struct {
 			more []Event
@@ -103,7 +110,8 @@ func TestPlantedLongestWrong(t *testing.T) {
 			"an admission in between":     {[]Event{at(105, Admitted, 2, 0)}, end - 130, 1},
 			"another tier in between":     {[]Event{at(125, Rejected, 2, 0)}, end - 130, 1},
 			"another instance in between": {[]Event{at(125, Rejected, 2, 1)}, end - 100, 1},
-			"a longer one of tier 2":      {[]Event{at(200, Rejected, 2, 0), at(400, Rejected, 2, 0)}, at(400, Rejected, 2, 0).Reply - 200, 2},
+			"a longer one of tier 2": {[]Event{at(200, Rejected, 2, 0), at(400, Rejected, 2, 0)},
+				at(400, Rejected, 2, 0).Reply - 200, 2},
 		} {
 			v := Judge(cfg, append(row[:len(row):len(row)], c.more...))
 			if v.LongestWrong != c.want || v.LongestTier != c.tier {
@@ -111,7 +119,8 @@ func TestPlantedLongestWrong(t *testing.T) {
 			}
 		}
 		// A rejection that is right is no wrong verdict, and ends one.
-		full := Judge(cfg, []Event{at(0, Rejected, 1, 0), one(0, 50, 10, Admitted), at(100, Rejected, 1, 0), at(900, Rejected, 1, 0)})
+		full := Judge(cfg, []Event{at(0, Rejected, 1, 0), one(0, 50, 10, Admitted), at(100, Rejected, 1, 0),
+			at(900, Rejected, 1, 0)})
 		if want := at(0, Rejected, 1, 0).Reply; full.LongestWrong != want {
 			t.Errorf("%v: %d, want %d", k, full.LongestWrong, want)
 		}
@@ -121,14 +130,16 @@ func TestPlantedLongestWrong(t *testing.T) {
 	}
 }
 
-// TestBriefExplainsNoMore: a rejection that came in the next window may have been wrong, also if windows are not listed.
+// TestBriefExplainsNoMore: a rejection that came in the next window may have been wrong, also if windows are not
+// listed.
 func TestBriefExplainsNoMore(t *testing.T) {
 	const second = int64(time.Second)
 	events := []Event{{Call: 0, Reply: 1, Units: 1}, {Call: second - 5, Reply: second + 5, Units: 1, Outcome: Rejected}}
 	for _, reply := range []int64{second - 1, second + 5} {
 		events[1].Reply = reply
 		for _, brief := range []bool{false, true} {
-			v := Judge(Config{Window: quota.Window{Kind: quota.Fixed, Length: time.Second}, Limit: 1, Epoch: time.Unix(1000, 0), Brief: brief}, events)
+			v := Judge(Config{Window: quota.Window{Kind: quota.Fixed, Length: time.Second}, Limit: 1, Epoch: time.Unix(1000, 0),
+				Brief: brief}, events)
 			if within := reply < second; v.Explained() != within || v.FalseRejects != 0 {
 				t.Errorf("brief %t, answered within the window %t: explained %t, %+v", brief, within, v.Explained(), v)
 			}
@@ -149,7 +160,8 @@ func TestBrief(t *testing.T) {
 		})
 	}
 	for _, w := range []quota.Window{
-		{Kind: quota.Fixed, Length: time.Minute}, {Kind: quota.CalendarMonth}, {Kind: quota.Rolling, Length: time.Minute}, {Kind: quota.Standing},
+		{Kind: quota.Fixed, Length: time.Minute}, {Kind: quota.CalendarMonth}, {Kind: quota.Rolling, Length: time.Minute},
+		{Kind: quota.Standing},
 		{Kind: quota.FirstRequest, Length: time.Minute}, {Kind: quota.Bucket, Length: time.Minute, Refill: 5},
 	} {
 		cfg := Config{Window: w, Limit: 5, Epoch: time.Unix(1_700_000_000, 0)}

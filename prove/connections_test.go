@@ -21,13 +21,14 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// connections are ways of using a client besides sending plain commands, each with the words by which it is refused; none if
-// it is supported.
+// connections are ways of using a client besides sending plain commands, each with the words by which it is refused;
+// none if it is supported.
 var connections = map[string]string{
 	"Conn": "", "Watch": "", "Publish": "",
 	"Subscribe": "or to subscribe", "PSubscribe": "or to subscribe", "a subscription": "or to subscribe",
 	"Do subscribe": "subscribe, which waits", "BLPop": "blpop, which waits", "XRead": "xread, which waits",
-	"WithTimeout": "by its WithTimeout", "WithTimeout later": "by its WithTimeout", "a client of its own": "by a client of its own",
+	"WithTimeout": "by its WithTimeout", "WithTimeout later": "by its WithTimeout",
+	"a client of its own": "by a client of its own",
 }
 
 // connecting counts rightly, whatever way it goes.
@@ -44,26 +45,27 @@ const connectionsPrefix, ofForeign = "by ", "foreign "
 
 func connectingLimiter(way string) *strategies.Meta {
 	way, foreign := strings.CutPrefix(way, ofForeign)
-	m := strategies.FromFunc("connecting", []quota.Kind{quota.Fixed}, func(ctx context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		c := &connecting{strategies.Redis(env).(*redis.Client), p, env.Clock.Now, way, func() error { return nil }}
-		if foreign {
-			c.now = time.Now //nolint:forbidigo // what is tested is code that does this
-		}
-		switch way {
-		case "a subscription":
-			sub := c.rdb.Subscribe(ctx, "news")
-			c.close = sub.Close
-			go func(messages <-chan *redis.Message) {
-				for range messages { // which end with the subscription
-				}
-			}(sub.Channel())
-		case "a client of its own":
-			own := redis.NewClient(c.rdb.Options())
-			c.rdb = own
-			c.close = own.Close
-		}
-		return c, nil
-	})
+	m := strategies.FromFunc("connecting", []quota.Kind{quota.Fixed},
+		func(ctx context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			c := &connecting{strategies.Redis(env).(*redis.Client), p, env.Clock.Now, way, func() error { return nil }}
+			if foreign {
+				c.now = time.Now //nolint:forbidigo // what is tested is code that does this
+			}
+			switch way {
+			case "a subscription":
+				sub := c.rdb.Subscribe(ctx, "news")
+				c.close = sub.Close
+				go func(messages <-chan *redis.Message) {
+					for range messages { // which end with the subscription
+					}
+				}(sub.Channel())
+			case "a client of its own":
+				own := redis.NewClient(c.rdb.Options())
+				c.rdb = own
+				c.close = own.Close
+			}
+			return c, nil
+		})
 	m.Foreign = foreign
 	return &m
 }
@@ -125,7 +127,8 @@ func (c *connecting) count(ctx context.Context, rdb redis.Cmdable, key string) (
 	return err == nil && n.Val() <= c.policy.Limit, err
 }
 
-// Each way is supported or refused by its name, by a search, a simulation and a proof, of what goes by its own clock, too.
+// Each way is supported or refused by its name, by a search, a simulation and a proof, of what goes by its own clock,
+// too.
 func TestConnections(t *testing.T) {
 	var ways []string
 	for way, refused := range connections {
@@ -184,7 +187,8 @@ func simulatedDay(t *testing.T, sel strategies.Selection) (*results.Run, error) 
 	}
 	r, err := sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
 		Policy: hourly(t), Workload: w, Strategies: []strategies.Selection{sel}, Seed: 1, Instances: 2,
-		Load: harness.OpenAt(60. / 3600), Duration: 24 * time.Hour, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		Load: harness.OpenAt(60. / 3600), Duration: 24 * time.Hour,
+		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 	}})
 	if r == nil {
 		t.Fatal(err)

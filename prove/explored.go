@@ -26,7 +26,9 @@ import (
 func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Config {
 	t.Helper()
 	// Clauses say what of a leak is promised.
-	all := slices.DeleteFunc(explore.Properties(), func(property explore.Property) bool { return property == explore.Leak })
+	all := slices.DeleteFunc(explore.Properties(), func(property explore.Property) bool {
+		return property == explore.Leak
+	})
 	cfg := explore.Config{Policy: o.Policy, Clients: o.Clients, Seed: o.Seed, Properties: all}
 	if o.Instances > 0 {
 		cfg.Instances = min(o.Instances, o.Clients)
@@ -68,7 +70,8 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		search, err := explore.Run(t.Context(), sel, cfg)
 		switch {
 		case errors.Is(err, explore.ErrNotDeterministic):
-			t.Fatalf("%v; if it must, name Exploration in Options.Skip", err) // what further searches find would not repeat, either
+			// what further searches find would not repeat, either
+			t.Fatalf("%v; if it must, name Exploration in Options.Skip", err)
 		case err != nil:
 			t.Error(err)
 		}
@@ -86,7 +89,9 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		if wrong != "" {
 			t.Error("\n" + wrong)
 		}
-		if slices.ContainsFunc(search.Withheld, func(withheld results.Withheld) bool { return withheld.Code == string(witness.OtherClient) }) {
+		if slices.ContainsFunc(search.Withheld, func(withheld results.Withheld) bool {
+			return withheld.Code == string(witness.OtherClient)
+		}) {
 			return // nor would the others see it
 		}
 		if search.Claim != "" && testing.Verbose() {

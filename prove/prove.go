@@ -48,9 +48,8 @@ type Options struct {
 	// If the limiter serves none of these, it is the first registered one that it serves
 	// ([quota.RegisterPolicy]). A stage that knows no policy that the limiter serves is skipped, and says so.
 	Policy quota.Policy
-	// Budget of all searches of the exploration together, by the wall clock; default 20 s, less what the suite took if it has failed,
-	// and at least 5 s. What is claimed then
-	// says whether it was enough. Negative has no bound of time.
+	// Budget of all searches of the exploration together, by the wall clock; default 20 s, less what the suite took if it
+	// has failed, and at least 5 s. What is claimed then says whether it was enough. Negative has no bound of time.
 	Budget time.Duration
 	// Clients of its first search; default 2.
 	Clients int
@@ -160,7 +159,9 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 	m := *meta
 	var promised []quota.Kind
 	for _, k := range m.Kinds {
-		if !slices.ContainsFunc(m.Guarantee, func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak && clause.Applies(k) }) {
+		if !slices.ContainsFunc(m.Guarantee, func(clause quota.Clause) bool {
+			return clause.Property == quota.PropertyLeak && clause.Applies(k)
+		}) {
 			promised = append(promised, k)
 		}
 	}

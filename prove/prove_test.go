@@ -75,9 +75,10 @@ func (c counter) Allow(ctx context.Context, key string) (bool, error) {
 var everywhere atomic.Int64
 
 func limiter(planted string) *strategies.Meta {
-	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return counter{strategies.Redis(env), env.Clock.Now, p, planted}, nil
-	})
+	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return counter{strategies.Redis(env), env.Clock.Now, p, planted}, nil
+		})
 	return &m
 }
 
@@ -165,8 +166,8 @@ func contains(t *testing.T, out string, texts ...string) {
 	}
 }
 
-// Each stage fails by its name for a defect that is planted for it. The schedule that is found is repeated by the command
-// that is printed.
+// Each stage fails by its name for a defect that is planted for it. The schedule that is found is repeated by the
+// command that is printed.
 func TestLimiter(t *testing.T) {
 	out := proved(t, plantedVariable+"="+strings.Join(slices.Sorted(maps.Keys(plants)), ","))
 	for what, fails := range plants {
@@ -175,7 +176,8 @@ func TestLimiter(t *testing.T) {
 			contains(t, out, fmt.Sprintf("--- %s: TestPlanted/%s/%s (", how, strings.ReplaceAll(what, " ", "_"), s))
 		}
 	}
-	contains(t, out, "GUARANTEE in", "name Exploration in Options.Skip", "nothing was tried, ", "LEAK: ", "beyond the limit of 10", "the same in every run")
+	contains(t, out, "GUARANTEE in", "name Exploration in Options.Skip", "nothing was tried, ", "LEAK: ",
+		"beyond the limit of 10", "the same in every run")
 	_, rest, _ := strings.Cut(out, "QUOTABENCH_REPLAY=")
 	token, rest, _ := strings.Cut(rest, " ")
 	if !strings.HasPrefix(rest, "go test -run '^TestPlanted$/^race$'") {
@@ -199,7 +201,8 @@ func TestRightLimiter(t *testing.T) {
 	for _, s := range stages {
 		contains(t, out, fmt.Sprintf("--- PASS: TestPlanted/nothing/%s (", s))
 	}
-	contains(t, out, "claimed: does what its Meta declares", "no violation found in any schedule of 2 clients", "nothing beyond what is guaranteed in 6 days")
+	contains(t, out, "claimed: does what its Meta declares", "no violation found in any schedule of 2 clients",
+		"nothing beyond what is guaranteed in 6 days")
 	if t.Failed() {
 		t.Log(out)
 	}
@@ -208,7 +211,8 @@ func TestRightLimiter(t *testing.T) {
 // What a cluster refuses is logged, and fails nothing.
 func TestAdviceIsLogged(t *testing.T) {
 	out := proved(t, plantedVariable+"="+twoSlots)
-	contains(t, out, "--- PASS: TestPlanted/keys_in_two_slots/exploration (", "advice: slots, 180 times: a Redis Cluster refuses keys in several slots")
+	contains(t, out, "--- PASS: TestPlanted/keys_in_two_slots/exploration (",
+		"advice: slots, 180 times: a Redis Cluster refuses keys in several slots")
 	if t.Failed() {
 		t.Log(out)
 	}
@@ -220,7 +224,8 @@ const onlyPrefix = "only "
 
 // narrow are those, each with the stages that run.
 var narrow = map[string][]prove.Stage{
-	"any registered": stages, "any given": stages, "own registered": {prove.Simulation}, "own given": {prove.Simulation}, "own unknown": nil,
+	"any registered": stages, "any given": stages, "own registered": {prove.Simulation}, "own given": {prove.Simulation},
+	"own unknown": nil,
 }
 
 func narrowLimiter(t *testing.T, only string) (*strategies.Meta, prove.Options) {
@@ -237,9 +242,10 @@ func narrowLimiter(t *testing.T, only string) (*strategies.Meta, prove.Options) 
 		}
 		return nil
 	}
-	m := strategies.FromFunc("narrow", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, q *quota.Policy) (strategies.Allower, error) {
-		return counter{strategies.Redis(env), env.Clock.Now, q, ""}, serves(q)
-	})
+	m := strategies.FromFunc("narrow", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, q *quota.Policy) (strategies.Allower, error) {
+			return counter{strategies.Redis(env), env.Clock.Now, q, ""}, serves(q)
+		})
 	single := m.Serves
 	m.Serves = func(q *quota.Policy) error { return errors.Join(single(q), serves(q)) }
 	o := prove.Options{Days: 1, Budget: time.Second}
@@ -269,7 +275,8 @@ func TestNarrow(t *testing.T) {
 		contains(t, out, fmt.Sprintf("--- %s: %s (", how[ran != nil], name))
 	}
 	contains(t, out,
-		"not tested: narrow serves no policy that is known with limits of 1 and 16", "not searched: a search needs a limit of 1 here",
+		"not tested: narrow serves no policy that is known with limits of 1 and 16",
+		"not searched: a search needs a limit of 1 here",
 		"not tried: narrow serves no policy that is known: register one", "what has not run is conformance, exploration",
 		"nothing is proved: no stage has run",
 	)

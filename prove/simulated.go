@@ -48,22 +48,29 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 	var builder strings.Builder
 	for _, clause := range run.Guarantee {
 		if clause.Verdict == results.Broken {
-			fmt.Fprintf(&builder, "%s: %s beyond the limit of %d in the worst window, %d promised; %s in %d of %d windows of which more was asked\n",
-				strings.ToUpper(clause.Property), format.Units(clause.Certain, unit), cfg.Policy.Limit, clause.Bound, format.Units(run.Leak.Units, unit),
+			fmt.Fprintf(&builder, "%s: %s beyond the limit of %d in the worst window, %d promised; %s in %d of %d windows of "+
+				"which more was asked\n",
+				strings.ToUpper(clause.Property), format.Units(clause.Certain, unit), cfg.Policy.Limit, clause.Bound,
+				format.Units(run.Leak.Units, unit),
 				run.Leak.LeakedTrials, run.Leak.Trials)
 		}
 	}
-	declared := slices.ContainsFunc(sel.Guarantee, func(clause quota.Clause) bool { return clause.Property == quota.PropertyFalseReject })
+	declared := slices.ContainsFunc(sel.Guarantee, func(clause quota.Clause) bool {
+		return clause.Property == quota.PropertyFalseReject
+	})
 	if n := run.FalseRejects.Count; n > 0 && !declared {
-		fmt.Fprintf(&builder, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n", n, run.Issued)
+		fmt.Fprintf(&builder, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n",
+			n, run.Issued)
 	}
 	what := fmt.Sprintf("%.0f days of virtual time, %d requests of %d subjects on %s, seed %d",
-		cfg.Duration.Hours()/24, run.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"), o.Seed)
+		cfg.Duration.Hours()/24, run.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"),
+		o.Seed)
 	if builder.Len() > 0 {
 		t.Error("\n" + builder.String() + "in " + what + ": the same in every run\n")
 		return
 	}
-	t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", what, run.Admitted, run.Rejected)
+	t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", what, run.Admitted,
+		run.Rejected)
 }
 
 // month is what is simulated: subjects that ask for twice their limit all the time, or in

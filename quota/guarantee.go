@@ -25,7 +25,8 @@ const (
 
 // Faults returns all faults.
 func Faults() []Fault {
-	return []Fault{FaultCrash, FaultLostReply, FaultRetry, FaultClock, FaultEviction, FaultOutage, FaultLimit, FaultFailover}
+	return []Fault{FaultCrash, FaultLostReply, FaultRetry, FaultClock, FaultEviction, FaultOutage, FaultLimit,
+		FaultFailover}
 }
 
 // Property is what a clause is about.
@@ -144,17 +145,20 @@ func Exactly(tolerates ...Fault) Clause {
 // the excess of several grows with time.
 func PerInstance(tolerates ...Fault) []Clause {
 	clause := func(formula string, several func(params Params) int64, kinds ...Kind) Clause {
-		return Clause{Property: PropertyLeak, Tolerates: tolerates, Kinds: kinds, Formula: formula, Bound: func(params Params) int64 {
-			if params.Instances < 2 {
-				return 0
-			}
-			return several(params)
-		}}
+		return Clause{Property: PropertyLeak, Tolerates: tolerates, Kinds: kinds, Formula: formula,
+			Bound: func(params Params) int64 {
+				if params.Instances < 2 {
+					return 0
+				}
+				return several(params)
+			}}
 	}
 	return []Clause{
 		clause("L x instances", func(params Params) int64 { return (params.Instances - 1) * params.Limit },
 			Fixed, Rolling, CalendarHour, CalendarDay, CalendarMonth, Standing),
-		clause("2 L x instances, or L on one instance", func(params Params) int64 { return (2*params.Instances - 1) * params.Limit }, FirstRequest),
+		clause("2 L x instances, or L on one instance", func(params Params) int64 {
+			return (2*params.Instances - 1) * params.Limit
+		}, FirstRequest),
 		clause("what is asked, or L on one instance", func(params Params) int64 { return params.Offered }, Bucket),
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// A limiter in memory promises the limit on one instance, whatever the kind of its windows, and of buckets nothing on several.
+// A limiter in memory promises the limit on one instance, whatever the kind of its windows, and of buckets nothing on
+// several.
 func TestPerInstance(t *testing.T) {
 	for _, k := range quota.Kinds() {
 		of := slices.DeleteFunc(quota.PerInstance(), func(c quota.Clause) bool { return !c.Applies(k) })

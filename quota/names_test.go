@@ -24,7 +24,8 @@ func TestUnknown(t *testing.T) {
 		"logon":  `unknown policy "logon": did you mean login? It is one of agent-api, login, or all`,
 		"nearby": `unknown policy "nearby": one of agent-api, login, or all`,
 	} {
-		if got := Unknown("policy", name, []string{"agent-api", "login"}, ", or all").Error(); got != want || strings.Contains(got, "\n") {
+		if got := Unknown("policy", name, []string{"agent-api", "login"}, ", or all").Error(); got != want ||
+			strings.Contains(got, "\n") {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -45,7 +45,8 @@ func (o Option) Validate() error {
 	case o.Name == "" || strings.ContainsAny(o.Name, ",:= "):
 		return fmt.Errorf("option name %q is empty or contains one of \",:= \"", o.Name)
 	case !slices.Contains(types, o.Type):
-		return fmt.Errorf("option %s has the type %q: one of %s, or none for text", o.Name, o.Type, strings.Join(types[1:], ", "))
+		return fmt.Errorf("option %s has the type %q: one of %s, or none for text", o.Name, o.Type,
+			strings.Join(types[1:], ", "))
 	case o.Required && o.Default != "":
 		return fmt.Errorf("option %s is required and has a default", o.Name)
 	}
@@ -199,7 +200,8 @@ func Complete(declared []Option, given Options) (Options, error) {
 		}
 		if err := declared[i].Accepts(given[name]); err != nil {
 			err = fmt.Errorf("option %s: %w", name, err)
-			if option := declared[i]; option.Check == nil && option.Values == nil && option.Type != "" { // else the error lists what is valid
+			// else the error lists what is valid
+			if option := declared[i]; option.Check == nil && option.Values == nil && option.Type != "" {
 				err = fmt.Errorf("%w: %s", err, option.Wanted())
 			}
 			return out, err

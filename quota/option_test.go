@@ -73,10 +73,12 @@ func TestOptionValidate(t *testing.T) {
 func TestComplete(t *testing.T) {
 	declared := []Option{
 		{Name: "n", Type: "int", Default: "3"}, {Name: "x", Type: "float", Default: "0.5"},
-		{Name: "wait", Type: "duration", Default: "2ms"}, {Name: "on", Type: "bool", Default: "true"}, {Name: "file", Type: "file", Required: true},
+		{Name: "wait", Type: "duration", Default: "2ms"}, {Name: "on", Type: "bool", Default: "true"},
+		{Name: "file", Type: "file", Required: true},
 	}
 	o, err := Complete(declared, Options{"n": "7", "file": "f"})
-	if err != nil || o.Int("n") != 7 || o.Float("x") != 0.5 || o.Duration("wait") != 2*time.Millisecond || !o.Bool("on") || o["file"] != "f" {
+	if err != nil || o.Int("n") != 7 || o.Float("x") != 0.5 || o.Duration("wait") != 2*time.Millisecond || !o.Bool("on") ||
+		o["file"] != "f" {
 		t.Errorf("%v, %v", o, err)
 	}
 	for _, c := range []struct {

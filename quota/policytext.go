@@ -99,7 +99,8 @@ func unreadable(text string) error {
 	what := texts[1] + " " + texts[2]
 	length, ok := map[string]string{"second": "1s", "minute": "1m", "hour": "1h", "day": "1d", "week": "7d"}[texts[3]]
 	if !ok {
-		return fmt.Errorf("policy %q does not say which kind of window: give %q or %q", text, what+" per calendar month", what+" per rolling 30d")
+		return fmt.Errorf("policy %q does not say which kind of window: give %q or %q", text, what+
+			" per calendar month", what+" per rolling 30d")
 	}
 	return fmt.Errorf("policy %q does not say which kind of window: give %q, %q or %q", text, what+" per fixed "+length,
 		what+" per rolling "+length, what+" refilling "+texts[1]+" per "+length)
@@ -169,17 +170,21 @@ func (p *Policy) Validate() error {
 		"the unit %q is not one word such as requests", p.Unit)
 	add(int(window.Kind) >= len(kindNames), "the kind of its window is unknown: %v", window.Kind)
 	if window.Kind.HasLength() {
-		add(window.Length <= 0 || window.Length > MaxLength, "the length of its %v window is %v, not above 0 and at most ten years", window.Kind, window.Length)
+		add(window.Length <= 0 || window.Length > MaxLength,
+			"the length of its %v window is %v, not above 0 and at most ten years", window.Kind, window.Length)
 	} else {
 		add(window.Length != 0, "a %v window has no length of its own, but %v is given", window.Kind, window.Length)
 	}
 	if window.Kind == Bucket {
-		add(window.Refill < 1 || window.Refill > MaxLimit, "the refill of its bucket is %d, not from 1 to %d", window.Refill, int64(MaxLimit))
-		add(window.Length > 0 && window.Refill/int64(window.Length) > 1, "its bucket refills by more than a unit in a nanosecond")
+		add(window.Refill < 1 || window.Refill > MaxLimit, "the refill of its bucket is %d, not from 1 to %d", window.Refill,
+			int64(MaxLimit))
+		add(window.Length > 0 && window.Refill/int64(window.Length) > 1,
+			"its bucket refills by more than a unit in a nanosecond")
 	} else {
 		add(window.Refill != 0, "a %v window is not refilled, but %d is given", window.Kind, window.Refill)
 	}
-	add(window.Location != nil && (!window.Kind.Tumbling() || window.Kind == Fixed), "a %v window follows no time zone, but %v is given", window.Kind, window.Location)
+	add(window.Location != nil && (!window.Kind.Tumbling() || window.Kind == Fixed),
+		"a %v window follows no time zone, but %v is given", window.Kind, window.Location)
 	for _, c := range p.Costs {
 		add(c < 1 || c > p.Limit, "a cost of %d is not from 1 to the limit", c)
 	}
@@ -237,7 +242,8 @@ func Singular(name string) string {
 	switch {
 	case strings.HasSuffix(name, "ies"):
 		return strings.TrimSuffix(name, "ies") + "y"
-	case strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "tches"), strings.HasSuffix(name, "shes"), strings.HasSuffix(name, "sses"):
+	case strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "tches"), strings.HasSuffix(name, "shes"),
+		strings.HasSuffix(name, "sses"):
 		return strings.TrimSuffix(name, "es")
 	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
 		return strings.TrimSuffix(name, "s")
@@ -277,7 +283,8 @@ func (p Policy) As(kind Kind) Policy {
 	case Fixed, Rolling, FirstRequest:
 		length = window.Length
 	case Bucket:
-		length = time.Duration(min(max(1, float64(p.Limit)/float64(window.Refill)*float64(window.Length)), float64(MaxLength)))
+		length = time.Duration(min(max(1, float64(p.Limit)/float64(window.Refill)*float64(window.Length)),
+			float64(MaxLength)))
 	}
 	p.Window = Window{Kind: kind}
 	p.Doc = ""

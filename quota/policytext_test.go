@@ -16,20 +16,34 @@ func TestParsePolicy(t *testing.T) {
 		t.Skip(err)
 	}
 	for text, want := range map[string]Policy{
-		"20 links per calendar-month":                  {Limit: 20, Unit: "links", Window: Window{Kind: CalendarMonth}, Name: "20-links-per-calendar-month"},
-		" 20  links per calendar month ":               {Limit: 20, Unit: "links", Window: Window{Kind: CalendarMonth}, Name: "20-links-per-calendar-month"},
-		"5 e-mails per calendar day in Europe/Berlin":  {Limit: 5, Unit: "e-mails", Window: Window{Kind: CalendarDay, Location: berlin}, Name: "5-e-mails-per-calendar-day-in-Europe/Berlin"},
-		"5 e-mails per calendar hour in UTC":           {Limit: 5, Unit: "e-mails", Window: Window{Kind: CalendarHour}, Name: "5-e-mails-per-calendar-hour"},
-		"1000 requests per fixed 1h":                   {Limit: 1000, Unit: "requests", Window: Window{Kind: Fixed, Length: time.Hour}, Name: "1000-requests-per-fixed-1h"},
-		"5 attempts per rolling 15m":                   {Limit: 5, Unit: "attempts", Window: Window{Kind: Rolling, Length: 15 * time.Minute}, Name: "5-attempts-per-rolling-15m"},
-		"5-attempts-per-rolling-7d":                    {Limit: 5, Unit: "attempts", Window: Window{Kind: Rolling, Length: 168 * time.Hour}, Name: "5-attempts-per-rolling-168h"},
-		"5 attempts per first-request 15m":             {Limit: 5, Unit: "attempts", Window: Window{Kind: FirstRequest, Length: 15 * time.Minute}, Name: "5-attempts-per-first-request-15m"},
-		"20 calls refilling 10 per 1s":                 {Limit: 20, Unit: "calls", Window: Window{Kind: Bucket, Length: time.Second, Refill: 10}, Name: "20-calls-refilling-10-per-1s"},
-		"20-calls-refilling-10-per-1m-costing-1-or-5":  {Limit: 20, Unit: "calls", Costs: []int64{1, 5}, Window: Window{Kind: Bucket, Length: time.Minute, Refill: 10}, Name: "20-calls-refilling-10-per-1m-costing-1-or-5"},
-		"100 sandboxes standing":                       {Limit: 100, Unit: "sandboxes", Name: "100-sandboxes-at-a-time"},
-		"100 sandboxes at a time held 30m":             {Limit: 100, Unit: "sandboxes", Hold: 30 * time.Minute, Name: "100-sandboxes-at-a-time-held-30m"},
-		"90 tokens per fixed 1m30s costing 5 or 10":    {Limit: 90, Unit: "tokens", Window: Window{Kind: Fixed, Length: 90 * time.Second}, Costs: []int64{5, 10}, Name: "90-tokens-per-fixed-1m30s-costing-5-or-10"},
-		"90-tokens-at-a-time-costing-5-or-10-held-10s": {Limit: 90, Unit: "tokens", Costs: []int64{5, 10}, Hold: 10 * time.Second, Name: "90-tokens-at-a-time-costing-5-or-10-held-10s"},
+		"20 links per calendar-month": {Limit: 20, Unit: "links", Window: Window{Kind: CalendarMonth},
+			Name: "20-links-per-calendar-month"},
+		" 20  links per calendar month ": {Limit: 20, Unit: "links", Window: Window{Kind: CalendarMonth},
+			Name: "20-links-per-calendar-month"},
+		"5 e-mails per calendar day in Europe/Berlin": {Limit: 5, Unit: "e-mails",
+			Window: Window{Kind: CalendarDay, Location: berlin}, Name: "5-e-mails-per-calendar-day-in-Europe/Berlin"},
+		"5 e-mails per calendar hour in UTC": {Limit: 5, Unit: "e-mails", Window: Window{Kind: CalendarHour},
+			Name: "5-e-mails-per-calendar-hour"},
+		"1000 requests per fixed 1h": {Limit: 1000, Unit: "requests",
+			Window: Window{Kind: Fixed, Length: time.Hour}, Name: "1000-requests-per-fixed-1h"},
+		"5 attempts per rolling 15m": {Limit: 5, Unit: "attempts",
+			Window: Window{Kind: Rolling, Length: 15 * time.Minute}, Name: "5-attempts-per-rolling-15m"},
+		"5-attempts-per-rolling-7d": {Limit: 5, Unit: "attempts",
+			Window: Window{Kind: Rolling, Length: 168 * time.Hour}, Name: "5-attempts-per-rolling-168h"},
+		"5 attempts per first-request 15m": {Limit: 5, Unit: "attempts",
+			Window: Window{Kind: FirstRequest, Length: 15 * time.Minute}, Name: "5-attempts-per-first-request-15m"},
+		"20 calls refilling 10 per 1s": {Limit: 20, Unit: "calls",
+			Window: Window{Kind: Bucket, Length: time.Second, Refill: 10}, Name: "20-calls-refilling-10-per-1s"},
+		"20-calls-refilling-10-per-1m-costing-1-or-5": {Limit: 20, Unit: "calls", Costs: []int64{1, 5},
+			Window: Window{Kind: Bucket, Length: time.Minute, Refill: 10}, Name: "20-calls-refilling-10-per-1m-costing-1-or-5"},
+		"100 sandboxes standing": {Limit: 100, Unit: "sandboxes", Name: "100-sandboxes-at-a-time"},
+		"100 sandboxes at a time held 30m": {Limit: 100, Unit: "sandboxes", Hold: 30 * time.Minute,
+			Name: "100-sandboxes-at-a-time-held-30m"},
+		"90 tokens per fixed 1m30s costing 5 or 10": {Limit: 90, Unit: "tokens",
+			Window: Window{Kind: Fixed, Length: 90 * time.Second}, Costs: []int64{5, 10},
+			Name: "90-tokens-per-fixed-1m30s-costing-5-or-10"},
+		"90-tokens-at-a-time-costing-5-or-10-held-10s": {Limit: 90, Unit: "tokens", Costs: []int64{5, 10},
+			Hold: 10 * time.Second, Name: "90-tokens-at-a-time-costing-5-or-10-held-10s"},
 	} {
 		got, err := LookupPolicy(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -42,12 +56,16 @@ func TestParsePolicy(t *testing.T) {
 func TestAs(t *testing.T) {
 	for text, want := range map[string][]string{
 		"50 requests per calendar hour": {
-			"50 requests at a time", "50 requests per calendar month", "50 requests per calendar day", "50 requests per calendar hour",
-			"50 requests per fixed 1h", "50 requests per rolling 1h", "50 requests refilling 50 per 1h", "50 requests per first-request 1h",
+			"50 requests at a time", "50 requests per calendar month", "50 requests per calendar day",
+			"50 requests per calendar hour",
+			"50 requests per fixed 1h", "50 requests per rolling 1h", "50 requests refilling 50 per 1h",
+			"50 requests per first-request 1h",
 		},
 		"20 calls refilling 10 per 1s costing 1 or 5": {
-			"20 calls at a time costing 1 or 5", "20 calls per calendar month costing 1 or 5", "20 calls per calendar day costing 1 or 5",
-			"20 calls per calendar hour costing 1 or 5", "20 calls per fixed 2s costing 1 or 5", "20 calls per rolling 2s costing 1 or 5",
+			"20 calls at a time costing 1 or 5", "20 calls per calendar month costing 1 or 5",
+			"20 calls per calendar day costing 1 or 5",
+			"20 calls per calendar hour costing 1 or 5", "20 calls per fixed 2s costing 1 or 5",
+			"20 calls per rolling 2s costing 1 or 5",
 			"20 calls refilling 10 per 1s costing 1 or 5", "20 calls per first-request 2s costing 1 or 5",
 		},
 		"5 boxes at a time held 1m": {
@@ -130,8 +148,9 @@ func TestPoliciesHaveTexts(t *testing.T) {
 
 // TestOneUnit: one unit has the singular, and both forms are read as the same policy.
 func TestOneUnit(t *testing.T) {
-	for unit, one := range map[string]string{"e-mails": "e-mail", "queries": "query", "keys": "key", "boxes": "box", "batches": "batch",
-		"caches": "cache", "MB": "MB", "ats": "ats"} {
+	for unit, one := range map[string]string{"e-mails": "e-mail", "queries": "query", "keys": "key", "boxes": "box",
+		"batches": "batch",
+		"caches":  "cache", "MB": "MB", "ats": "ats"} {
 		want := "1 " + one + " at a time"
 		for _, text := range []string{"1 " + unit + " at a time", want} {
 			if p, err := ParsePolicy(text); err != nil || p.String() != want || one != unit && p.Unit != unit {
@@ -148,7 +167,9 @@ func FuzzParsePolicy(f *testing.F) {
 	for _, p := range Policies() {
 		f.Add(p.Text())
 	}
-	for _, s := range []string{"5-x-per-per-fixed-1h", "1 a at a time costing 1 or 1 held 1ns", "7 b per calendar-day in Etc/GMT-5", "3 x-at per rolling 1.5h", "20-calls-refilling-10-per-1s", "5 a per first-request 1m"} {
+	for _, s := range []string{"5-x-per-per-fixed-1h", "1 a at a time costing 1 or 1 held 1ns",
+		"7 b per calendar-day in Etc/GMT-5", "3 x-at per rolling 1.5h", "20-calls-refilling-10-per-1s",
+		"5 a per first-request 1m"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -164,8 +185,10 @@ func FuzzParsePolicy(f *testing.F) {
 		}
 		for _, again := range []string{p.Text(), p.Name} {
 			q, err := ParsePolicy(again)
-			if err != nil || q.Text() != p.Text() || q.Name != p.Name || q.Limit != p.Limit || q.Unit != p.Unit || q.Hold != p.Hold ||
-				q.Window.Kind != p.Window.Kind || q.Window.Length != p.Window.Length || q.Window.Refill != p.Window.Refill || !slices.Equal(q.Costs, p.Costs) {
+			if err != nil || q.Text() != p.Text() || q.Name != p.Name || q.Limit != p.Limit || q.Unit != p.Unit ||
+				q.Hold != p.Hold ||
+				q.Window.Kind != p.Window.Kind || q.Window.Length != p.Window.Length || q.Window.Refill != p.Window.Refill ||
+				!slices.Equal(q.Costs, p.Costs) {
 				t.Errorf("%q is %+v; its form %q is %+v, %v", text, p, again, q, err)
 			}
 		}
@@ -188,8 +211,9 @@ func TestRegisterPolicy(t *testing.T) {
 	}{
 		"twice":    {mine, []string{"mine is registered twice"}},
 		"built in": {Policy{Name: "login", Limit: 1, Unit: "x"}, []string{"login is registered twice"}},
-		"empty":    {Policy{Window: Window{Kind: Fixed}, Hold: time.Hour}, []string{"name", "limit is 0", "unit", "length", "not held"}},
-		"a text":   {Policy{Name: "3x", Limit: 3, Unit: "x"}, []string{"begin with a digit"}},
+		"empty": {Policy{Window: Window{Kind: Fixed}, Hold: time.Hour},
+			[]string{"name", "limit is 0", "unit", "length", "not held"}},
+		"a text": {Policy{Name: "3x", Limit: 3, Unit: "x"}, []string{"begin with a digit"}},
 	} {
 		func() {
 			defer func() {

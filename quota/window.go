@@ -35,7 +35,8 @@ const (
 	FirstRequest
 )
 
-var kindNames = [...]string{"standing", "calendar-month", "calendar-day", "calendar-hour", "fixed", "rolling", "bucket", "first-request"}
+var kindNames = [...]string{"standing", "calendar-month", "calendar-day", "calendar-hour", "fixed", "rolling", "bucket",
+	"first-request"}
 
 // Kinds returns all kinds of windows.
 func Kinds() []Kind {

@@ -10,7 +10,8 @@ import (
 // TestAFindingIsOneLine: what several errors say stands behind semicolons.
 func TestAFindingIsOneLine(t *testing.T) {
 	var a results.Audit
-	a.Discard("run-failed", results.DiscardsCorrectness, errors.Join(errors.New("open incr-expire:\n\tno connection"), errors.New("close it: refused")).Error())
+	a.Discard("run-failed", results.DiscardsCorrectness,
+		errors.Join(errors.New("open incr-expire:\n\tno connection"), errors.New("close it: refused")).Error())
 	if got, want := a.Reasons[0].Detail, "open incr-expire: no connection; close it: refused"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

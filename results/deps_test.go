@@ -9,7 +9,8 @@ import (
 // TestRecordsStayLight: a test that imports the records gets no plotting, no JSON
 // schemas and no store's client with them.
 func TestRecordsStayLight(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}", "github.com/quotabench/quotabench/results").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}",
+		"github.com/quotabench/quotabench/results").Output()
 	if err != nil {
 		t.Skipf("go list: %v", err)
 	}

@@ -198,10 +198,12 @@ func (s *Search) Allowed() string {
 	case s.AllowedUnits == 0:
 		return fmt.Sprintf("rejects %s that the limit would admit, as declared (%s)", s.Unit, s.AllowedBy)
 	}
-	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)", format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
+	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)",
+		format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
-// Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says nothing.
+// Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says
+// nothing.
 func (s *Search) Tried() bool {
 	return s.Runs > 0 || s.Bounded != nil && s.Bounded.Runs > 0
 }
@@ -361,5 +363,6 @@ func (f *Finding) OddsAtRate() string {
 		return text + fmt.Sprintf("%s of %s rejected although quota was free throughout", format.Count(atRate.Met), asked)
 	}
 	return text + fmt.Sprintf("%s over the limit, in %s of %s (%s)",
-		format.Plural(atRate.Units, "unit", "units"), format.Count(atRate.Met), format.Plural(atRate.Windows, "window", "windows"), asked)
+		format.Plural(atRate.Units, "unit", "units"), format.Count(atRate.Met),
+		format.Plural(atRate.Windows, "window", "windows"), asked)
 }

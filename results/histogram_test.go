@@ -126,7 +126,8 @@ func TestHistogramStored(t *testing.T) {
 	l := must[Latency](t)(a.Latency())
 	got := must[*Histogram](t)(l.Decode())
 	again := must[Latency](t)(got.Latency())
-	if again.Histogram != l.Histogram || again.Samples != 10_001 || again.AtLeast != 5_000 || again.OutOfRange != 1 || again.P999 != l.P999 {
+	if again.Histogram != l.Histogram || again.Samples != 10_001 || again.AtLeast != 5_000 || again.OutOfRange != 1 ||
+		again.P999 != l.P999 {
 		t.Errorf("stored and read again: %+v, was %+v", again, l)
 	}
 	if len(l.Histogram) > 20_000 {

@@ -52,7 +52,9 @@ func TestPlantedKnee(t *testing.T) {
 		}
 	}
 	// On the curve to 8 of 1..64 the knee is 7/63 along and at its full height.
-	if k := curve(pools, of(func(x float64) float64 { return min(x, 8) }), 0).Knee(); math.Abs(k.Distance-(1-7.0/63)) > 1e-12 {
+	if k := curve(pools, of(func(x float64) float64 {
+		return min(x, 8)
+	}), 0).Knee(); math.Abs(k.Distance-(1-7.0/63)) > 1e-12 {
 		t.Errorf("distance %v", k.Distance)
 	}
 	one := curve(pools[:2], []float64{1, 2}, 0)
@@ -69,7 +71,8 @@ func TestPlantedKnee(t *testing.T) {
 func TestUnswept(t *testing.T) {
 	s := &Sweep{Parameters: []Swept{{Name: "three-tier.lag"}, {Name: "ttl"}}}
 	for label, want := range map[string]string{
-		"three-tier": "three-tier", "three-tier:lag=5s": "three-tier", "three-tier:write=literal,lag=1s,reset=job": "three-tier:write=literal,reset=job",
+		"three-tier": "three-tier", "three-tier:lag=5s": "three-tier",
+		"three-tier:write=literal,lag=1s,reset=job": "three-tier:write=literal,reset=job",
 		"other:lag=5s": "other:lag=5s", "other:ttl=1s": "other", "other:keys=a,b,ttl=1s": "other:keys=a,b",
 	} {
 		if got := s.Unswept(label); got != want {
@@ -80,7 +83,8 @@ func TestUnswept(t *testing.T) {
 
 // TestUnsweptClient: a kind of client stays in the label unless it is what varies.
 func TestUnsweptClient(t *testing.T) {
-	for parameter, want := range map[string]string{"client": "three-tier:lag=5s", "three-tier.lag": "three-tier@autopipeline", "workers": "three-tier@autopipeline:lag=5s"} {
+	for parameter, want := range map[string]string{"client": "three-tier:lag=5s",
+		"three-tier.lag": "three-tier@autopipeline", "workers": "three-tier@autopipeline:lag=5s"} {
 		s := &Sweep{Parameters: []Swept{{Name: parameter}}}
 		if got := s.Unswept("three-tier@autopipeline:lag=5s"); got != want {
 			t.Errorf("over %s it is %q, want %q", parameter, got, want)
@@ -90,8 +94,10 @@ func TestUnsweptClient(t *testing.T) {
 
 // TestSweepSeries: rounds have their points in random order, and series do not.
 func TestSweepSeries(t *testing.T) {
-	f := &File{Sweep: &Sweep{Parameters: []Swept{{Name: "lag", Values: []string{"0s", "1s"}}, {Name: "workers", Values: []string{"8", "64"}}}}}
-	for _, p := range [][3]string{{"b:lag=1s", "1s", "64"}, {"b", "0s", "8"}, {"a:lag=1s", "1s", "8"}, {"b", "0s", "64"}, {"b:lag=1s", "1s", "8"}, {"a", "0s", "8"}} {
+	f := &File{Sweep: &Sweep{Parameters: []Swept{{Name: "lag", Values: []string{"0s", "1s"}},
+		{Name: "workers", Values: []string{"8", "64"}}}}}
+	for _, p := range [][3]string{{"b:lag=1s", "1s", "64"}, {"b", "0s", "8"}, {"a:lag=1s", "1s", "8"}, {"b", "0s", "64"},
+		{"b:lag=1s", "1s", "8"}, {"a", "0s", "8"}} {
 		f.Runs = append(f.Runs, Run{Params: Params{Label: p[0], Point: map[string]string{"lag": p[1], "workers": p[2]}}})
 	}
 	got := ""

@@ -46,8 +46,8 @@ type JobLatency struct {
 	Others Distribution `json:"others_ns"`
 }
 
-// JobP99 is the p99 of the requests that overlap rounds of a background job, in nanoseconds, of the job with the largest. ok is false if
-// there are too few of them.
+// JobP99 is the p99 of the requests that overlap rounds of a background job, in nanoseconds, of the job with the
+// largest. ok is false if there are too few of them.
 func (r *Run) JobP99() (ns float64, ok bool) {
 	for i := range r.Jobs {
 		if distribution := &r.Jobs[i].During; distribution.Samples >= stat.MinSamples(0.99) {

@@ -21,8 +21,10 @@ func TestLatencyOfParts(t *testing.T) {
 	failed := spread(300, 7e6)
 	failed.RecordAtLeast(3e9)
 	failed.Record(2 * MaxDuration)
-	l := must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", admitted}, {"rejected", "redis", NewHistogram()}, {"error", "", failed}, {"error", "x", nil}}))
-	if l.Histogram != "" || len(l.Parts) != 2 || l.Parts[0].Histogram == "" || l.Parts[1].Histogram == "" || l.Parts[1].Outcome != "error" {
+	l := must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", admitted}, {"rejected", "redis", NewHistogram()},
+		{"error", "", failed}, {"error", "x", nil}}))
+	if l.Histogram != "" || len(l.Parts) != 2 || l.Parts[0].Histogram == "" || l.Parts[1].Histogram == "" ||
+		l.Parts[1].Outcome != "error" {
 		t.Errorf("stored as %+v", l)
 	}
 	all := NewHistogram()
@@ -34,14 +36,16 @@ func TestLatencyOfParts(t *testing.T) {
 		t.Errorf("the whole is %+v, want %+v", l.Distribution, want.Distribution)
 	}
 	got := must[*Histogram](t)(l.Decode())
-	if d := must[Latency](t)(got.Latency()); d.P99 != want.P99 || d.Samples != 1202 || d.AtLeast != 1 || d.OutOfRange != 1 {
+	if d := must[Latency](t)(got.Latency()); d.P99 != want.P99 || d.Samples != 1202 || d.AtLeast != 1 ||
+		d.OutOfRange != 1 {
 		t.Errorf("decoded to %+v", d.Distribution)
 	}
 }
 
 func TestLatencyDecodeRefuses(t *testing.T) {
 	good := func() Latency {
-		return must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", spread(10, 1e6)}, {"rejected", "redis", spread(5, 2e6)}}))
+		return must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", spread(10, 1e6)},
+			{"rejected", "redis", spread(5, 2e6)}}))
 	}
 	for want, spoil := range map[string]func(*Latency){
 		"the parts hold 15 values":                 func(l *Latency) { l.Samples++ },
@@ -85,7 +89,8 @@ func TestFewStallsWidenTheInterval(t *testing.T) {
 	wide := func(p *Percentiles) bool {
 		return p.P99.Shown() && p.P99.Value < float64(p.Max) && p.P99.Hi == float64(p.Max)
 	}
-	for stalls, want := range map[[2]int][2]bool{{0, 33}: {true, false}, {33, 0}: {false, true}, {33, 33}: {false, false}} {
+	for stalls, want := range map[[2]int][2]bool{{0, 33}: {true, false}, {33, 0}: {false, true},
+		{33, 33}: {false, false}} {
 		s := one(t, runs(stalls[0], stalls[1])...)
 		if got := [2]bool{wide(s.Response), wide(&s.Service)}; got != want || s.Latency() != s.Response {
 			t.Errorf("stalls %v: wide %v, want %v; response %+v, service %+v", stalls, got, want, s.Response.P99, s.Service.P99)

@@ -9,7 +9,8 @@ import (
 // class of a store.
 func TestStoresByClass(t *testing.T) {
 	f := File{Stores: map[string]Store{
-		"postgres.replica": {}, "redis.2": {}, "etcd": {}, "cockroach": {Class: ClassSQL}, "valkey": {Class: ClassRedis}, "queue": {Class: ClassOther},
+		"postgres.replica": {}, "redis.2": {}, "etcd": {}, "cockroach": {Class: ClassSQL}, "valkey": {Class: ClassRedis},
+		"queue": {Class: ClassOther},
 	}}
 	want := []string{"redis.2", "valkey", "etcd", "queue", "cockroach", "postgres.replica"}
 	if got := f.StoreNames(); !slices.Equal(got, want) {

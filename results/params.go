@@ -71,8 +71,8 @@ type Params struct {
 	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
 	// not listed.
 	Workload map[string]string `json:"workload"`
-	// Trouble is all that went wrong on purpose or changed in mid-run, each as WHERE:WHAT@WHEN, e.g. "redis:away@0.3-0.6". Limit
-	// is the one at the start.
+	// Trouble is all that went wrong on purpose or changed in mid-run, each as WHERE:WHAT@WHEN, e.g. "redis:away@0.3-0.6".
+	// Limit is the one at the start.
 	Trouble trouble.List `json:"trouble,omitempty"`
 	// Second is the second quota that each request was charged to, e.g. "10 routes: 100
 	// requests per fixed 1m"; absent if there was none.
@@ -94,8 +94,8 @@ const (
 	OpenLoop = "open"
 )
 
-// Compared are the parameters that have to be equal for two runs to be comparable with each other: all except those of the
-// strategy, those that follow from others, and how long was measured.
+// Compared are the parameters that have to be equal for two runs to be comparable with each other: all except those of
+// the strategy, those that follow from others, and how long was measured.
 func (p Params) Compared() Params {
 	p.Label = ""
 	p.Client = ""

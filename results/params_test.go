@@ -8,8 +8,8 @@ import (
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 
-// TestSettingsAreToldApart: runs that differ in a parameter are no rounds of one measurement, and no report has them in one table,
-// unless the parameter is listed here.
+// TestSettingsAreToldApart: runs that differ in a parameter are no rounds of one measurement, and no report has them in
+// one table, unless the parameter is listed here.
 func TestSettingsAreToldApart(t *testing.T) {
 	alike := []string{"Label", "Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "Stream", "Requests", "DurationNS"}
 	plain := Run{Strategy: "s"}

@@ -127,7 +127,8 @@ func interval(n int, value float64, statistic func(times []int64) float64) (lo, 
 func student(freedom int) float64 {
 	const z = 1.959964
 	value := float64(freedom)
-	return z + (z*z*z+z)/(4*value) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*value*value) + (3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*z*z*z-15*z)/(384*value*value*value)
+	return z + (z*z*z+z)/(4*value) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*value*value) + (3*math.Pow(z, 7)+19*math.Pow(z,
+		5)+17*z*z*z-15*z)/(384*value*value*value)
 }
 
 // meanOf is the mean over rounds with an interval of the same kind as that of a pooled

@@ -65,8 +65,10 @@ func TestAllRoundsEnter(t *testing.T) {
 		timed  int
 		marked string // the strategies whose figures are marked
 	}{
-		"nothing happened":            {make(8, func(string, int, *Run) {}), 8, ""},
-		"one strategy is slow":        {make(8, func(l string, n int, r *Run) { r.ThroughputPerS /= float64(1 + n%3) }), 8, ""},
+		"nothing happened": {make(8, func(string, int, *Run) {}), 8, ""},
+		"one strategy is slow": {make(8, func(l string, n int, r *Run) {
+			r.ThroughputPerS /= float64(1 + n%3)
+		}), 8, ""},
 		"one in one round":            {make(8, found(Disturbs, "b", 1)), 8, ""},
 		"one in two rounds":           {make(8, found(Disturbs, "b", 2)), 8, "b"},
 		"all in all rounds":           {make(8, found(Disturbs, "", 8)), 8, "abcd"},
@@ -82,7 +84,8 @@ func TestAllRoundsEnter(t *testing.T) {
 	} {
 		for _, s := range Summarise(c.runs) {
 			marked := strings.Contains(c.marked, s.Label)
-			if s.Timed != c.timed || s.Throughput.Rounds != c.timed || s.Throughput.Disturbed != marked || s.Service.P99.Disturbed != marked {
+			if s.Timed != c.timed || s.Throughput.Rounds != c.timed || s.Throughput.Disturbed != marked ||
+				s.Service.P99.Disturbed != marked {
 				t.Errorf("%s: %s has %d rounds, %+v", name, s.Label, s.Timed, s.Throughput)
 			}
 		}

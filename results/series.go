@@ -137,5 +137,6 @@ func (o *OverTime) DecisionsPerS(slice int) float64 {
 
 // Sound reports whether there is a length, and as many counts of each kind as slices.
 func (o *OverTime) Sound() bool {
-	return o != nil && o.SliceNS > 0 && len(o.Admitted) > 0 && len(o.Rejected) == len(o.Admitted) && len(o.Errors) == len(o.Admitted)
+	return o != nil && o.SliceNS > 0 && len(o.Admitted) > 0 && len(o.Rejected) == len(o.Admitted) &&
+		len(o.Errors) == len(o.Admitted)
 }

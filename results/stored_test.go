@@ -15,7 +15,8 @@ func TestSummariseStored(t *testing.T) {
 		runs = append(runs, Run{Stored: r, Audit: Audit{Valid: true}})
 	}
 	s := Summarise(runs)[0].Stored
-	if len(s) != 2 || s[0].Store != "postgres" || s[0].BytesPerSubject != 45 || s[1].Entries != 40 || s[1].BytesPerSubject != 25 || len(s[1].OverTime) != 3 {
+	if len(s) != 2 || s[0].Store != "postgres" || s[0].BytesPerSubject != 45 || s[1].Entries != 40 ||
+		s[1].BytesPerSubject != 25 || len(s[1].OverTime) != 3 {
 		t.Errorf("stored %+v", s)
 	}
 	if k := rounds[2][0]; k.BytesPerSubject != 0 {

@@ -93,7 +93,9 @@ func (s *Summary) audit(runs []*Run) {
 			}
 			// The detail of the first round that has it stands for all: it
 			// usually differs in a figure only.
-			collect.In(&s.Audit.Reasons, reason, func(x Reason) bool { return x.Code == reason.Code && x.Discards == reason.Discards })
+			collect.In(&s.Audit.Reasons, reason, func(x Reason) bool {
+				return x.Code == reason.Code && x.Discards == reason.Discards
+			})
 		}
 	}
 }
@@ -137,7 +139,8 @@ func (s *Summary) correctness(runs []*Run) {
 	summary.PctOfLimit = leakPct
 	summary.PctOfOverQuota = overPct
 	if base := float64(s.Params.Limit) * float64(summary.Trials); base > 0 {
-		summary.PctOfLimit, summary.PossiblePctOfLimit = Percent(float64(summary.Units), base), Percent(float64(summary.Possible), base)
+		summary.PctOfLimit, summary.PossiblePctOfLimit = Percent(float64(summary.Units), base),
+			Percent(float64(summary.Possible), base)
 	}
 	if summary.OverQuotaUnits > 0 {
 		summary.PctOfOverQuota = Percent(summary.Units, summary.OverQuotaUnits)
@@ -145,7 +148,9 @@ func (s *Summary) correctness(runs []*Run) {
 	rejects.PctOfValid = Percent(rejects.Count, rejects.Count+s.Admitted-summary.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(clause Clause) bool { return clause.Property != LeakProperty })),
+	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(clause Clause) bool {
+		return clause.Property != LeakProperty
+	})),
 		NoPromise)
 	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
 		s.Verdict = NoPromise // what it promises of rejections is no promise about the limit
@@ -202,7 +207,9 @@ func (s *Summary) mergeDrift(drift *Drift) {
 		s.Drift.PctOfUsage = drift.PctOfUsage
 	}
 	for _, tierDrift := range drift.Tiers {
-		m, known := collect.In(&s.Drift.Tiers, tierDrift, func(x TierDrift) bool { return x.Tier == tierDrift.Tier && x.At == tierDrift.At })
+		m, known := collect.In(&s.Drift.Tiers, tierDrift, func(x TierDrift) bool {
+			return x.Tier == tierDrift.Tier && x.At == tierDrift.At
+		})
 		if !known {
 			continue
 		}
@@ -223,7 +230,9 @@ var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided:
 // mergeClauses keeps each clause once, with the amounts of its worst round.
 func mergeClauses(all, clauses []Clause) []Clause {
 	for _, clause := range clauses {
-		m, _ := collect.In(&all, clause, func(x Clause) bool { return x.Property == clause.Property && x.Formula == clause.Formula })
+		m, _ := collect.In(&all, clause, func(x Clause) bool {
+			return x.Property == clause.Property && x.Formula == clause.Formula
+		})
 		worse := severity[clause.Verdict] - severity[m.Verdict]
 		// Bound and amounts belong together: the bound is evaluated with what that
 		// round measured.

@@ -13,7 +13,8 @@ func round(n int, leak int64, throughput float64) Run {
 	return Run{
 		Strategy: "s", Policy: "p", Workload: "w", Params: Params{Label: "s", Limit: 10, Loop: ClosedLoop}, Repetition: n,
 		Issued: 200, Admitted: 100 + leak, Rejected: 100 - leak, ThroughputPerS: throughput, ReferencePerS: 1_000,
-		Leak:  Leak{Units: leak, Possible: leak + 1, Requests: leak, Trials: 10, OverQuotaUnits: 100, WorstUnits: leak, LeakedTrials: min(leak, 10)},
+		Leak: Leak{Units: leak, Possible: leak + 1, Requests: leak, Trials: 10, OverQuotaUnits: 100, WorstUnits: leak,
+			LeakedTrials: min(leak, 10)},
 		Audit: Audit{Valid: true},
 	}
 }
@@ -50,7 +51,8 @@ func TestSummariseFalseRejects(t *testing.T) {
 	a.FalseRejects = FalseRejects{Count: 10, Possible: 12, Units: 20}
 	s := one(t, a, b)
 	// 10 / (10 + 105 + 100 - 5)
-	if want := 100 * 10.0 / 210; math.Abs(s.FalseRejects.PctOfValid-want) > 1e-9 || s.FalseRejects.Possible != 12 || s.FalseRejects.Units != 20 {
+	if want := 100 * 10.0 / 210; math.Abs(s.FalseRejects.PctOfValid-want) > 1e-9 || s.FalseRejects.Possible != 12 ||
+		s.FalseRejects.Units != 20 {
 		t.Errorf("false rejects %+v, want %g %%", s.FalseRejects, want)
 	}
 }
@@ -58,7 +60,8 @@ func TestSummariseFalseRejects(t *testing.T) {
 func TestSummariseExplained(t *testing.T) {
 	a := round(1, 0, 1)
 	b := round(2, 0, 1)
-	a.FalseRejects, b.FalseRejects = FalseRejects{Possible: 12, Explained: true}, FalseRejects{Possible: 5, Explained: true}
+	a.FalseRejects, b.FalseRejects = FalseRejects{Possible: 12, Explained: true},
+		FalseRejects{Possible: 5, Explained: true}
 	if f := one(t, a, b).FalseRejects; f.Possible != 0 || !f.Explained {
 		t.Errorf("both rounds explained: %+v", f)
 	}
@@ -72,12 +75,14 @@ func TestSummariseExtras(t *testing.T) {
 	a := round(1, 0, 1)
 	b := round(2, 0, 1)
 	c := round(3, 0, 1)
-	a.Rolling, b.Rolling = &Rolling{WorstUnits: 20, Multiple: 2, Units: 1, Possible: 4}, &Rolling{WorstUnits: 13, Multiple: 1.3, Units: 2, Possible: 2}
+	a.Rolling, b.Rolling = &Rolling{WorstUnits: 20, Multiple: 2, Units: 1, Possible: 4},
+		&Rolling{WorstUnits: 13, Multiple: 1.3, Units: 2, Possible: 2}
 	a.Settlement, c.Settlement = &Settlement{Commits: 3, Refunds: 1, Errors: 1}, &Settlement{Commits: 4, Abandoned: 2}
 	a.Lateness = &Lateness{PacerP50: 10, BacklogHalf: 1, BacklogEnd: 2}
 	b.Lateness = &Lateness{PacerP50: 30, BacklogHalf: 7, BacklogEnd: 50, Saturated: true}
 	c.Lateness = &Lateness{PacerP50: 20, BacklogHalf: 90, BacklogEnd: 4}
-	a.Cost, b.Cost, c.Cost = Cost{ClientCPU: 5, RunQueue: 9}, Cost{ClientCPU: 7, Probe: &Probe{First: ProbeCost{Commands: 3}}}, Cost{ClientCPU: 6}
+	a.Cost, b.Cost, c.Cost = Cost{ClientCPU: 5, RunQueue: 9},
+		Cost{ClientCPU: 7, Probe: &Probe{First: ProbeCost{Commands: 3}}}, Cost{ClientCPU: 6}
 	b.Audit.Discard("cpu-steal", DiscardsRound, "x") // takes timings back, and not what was counted
 	s := one(t, a, b, c)
 	if r := s.Rolling; r == nil || *r != (Rolling{WorstUnits: 20, Multiple: 2, Units: 3, Possible: 6}) {
@@ -128,7 +133,8 @@ func TestSummariseLatePacer(t *testing.T) {
 			runs = append(runs, r)
 		}
 		s := one(t, runs...)
-		if s.Timed != 8 || s.Service.P50.Rounds != 8 || s.Service.P50.Disturbed || s.Response.P50.Rounds != 8 || s.Response.P50.Disturbed != want {
+		if s.Timed != 8 || s.Service.P50.Rounds != 8 || s.Service.P50.Disturbed || s.Response.P50.Rounds != 8 ||
+			s.Response.P50.Disturbed != want {
 			t.Errorf("%d late rounds: %d rounds, service %+v, response %+v", late, s.Timed, s.Service.P50, s.Response.P50)
 		}
 	}
@@ -144,7 +150,8 @@ func TestSummariseDiscardedRounds(t *testing.T) {
 	cut.Partial = true
 	s := one(t, good, wrong, slow, cut)
 	if s.Rounds != 4 || s.Invalid != 1 || s.Disturbed != 1 || s.Partial != 1 || s.Timed != 3 {
-		t.Errorf("rounds %d, invalid %d, disturbed %d, partial %d, timed %d", s.Rounds, s.Invalid, s.Disturbed, s.Partial, s.Timed)
+		t.Errorf("rounds %d, invalid %d, disturbed %d, partial %d, timed %d", s.Rounds, s.Invalid, s.Disturbed, s.Partial,
+			s.Timed)
 	}
 	if s.Leak.Units != 0 || s.Leak.Trials != 30 {
 		t.Errorf("an invalid round's leak counted: %+v", s.Leak)
@@ -214,7 +221,8 @@ func TestSummariseVerdicts(t *testing.T) {
 	}
 	rejects := func(bound int64, verdict string) string {
 		r := round(1, 0, 1)
-		r.Guarantee = []Clause{{Property: FalseRejectProperty, Formula: "0", Verdict: Kept}, {Property: LeakProperty, Formula: "any", Bound: bound, Verdict: verdict}}
+		r.Guarantee = []Clause{{Property: FalseRejectProperty, Formula: "0", Verdict: Kept},
+			{Property: LeakProperty, Formula: "any", Bound: bound, Verdict: verdict}}
 		return one(t, r).Verdict
 	}
 	if got := rejects(math.MaxInt64, NoPromise); got != NoPromise {
@@ -233,7 +241,8 @@ func TestSummariseDrift(t *testing.T) {
 		{Tier: "redis", At: "rest", Units: -2, Readings: 5, Total: 2}, {Tier: "postgres", At: "rest", Units: -8, Readings: 5},
 		{Tier: "postgres", At: "after-jobs", Readings: 5}}}
 	s := one(t, a, b)
-	if s.Drift.Units != -8 || len(s.Drift.Tiers) != 3 || s.Drift.Tiers[0].Units != 3 || s.Drift.Tiers[0].Total != 6 || s.Drift.Tiers[0].Readings != 10 {
+	if s.Drift.Units != -8 || len(s.Drift.Tiers) != 3 || s.Drift.Tiers[0].Units != 3 || s.Drift.Tiers[0].Total != 6 ||
+		s.Drift.Tiers[0].Readings != 10 {
 		t.Errorf("drift %+v", s.Drift)
 	}
 	if rest, ok := s.AtRest(); !ok || rest.Tier != "postgres" {
@@ -339,17 +348,20 @@ func TestSummarisePaced(t *testing.T) {
 		o.Params.Label = label
 		o.Params.Loop = OpenLoop
 		o.Params.RatePerS = 500
-		o.Response = &Latency{Distribution: Distribution{Samples: 1_000_000, P50: p99 / 4, P99: p99, Max: p99, StallsP99: -1, StallsP999: -1}}
+		o.Response = &Latency{Distribution: Distribution{Samples: 1_000_000, P50: p99 / 4, P99: p99, Max: p99, StallsP99: -1,
+			StallsP999: -1}}
 		o.Reference = &Distribution{Samples: 1_000_000, P50: 7, P99: 8, Max: 9, StallsP99: -1, StallsP999: -1}
 		o.Lateness = &Lateness{Saturated: saturated}
 		return r
 	}
-	all := Summarise([]Run{with("busy", 9000, 800, false), with("prompt", 3000, 200, false), with("late", 9999, 100, true)})
+	all := Summarise([]Run{with("busy", 9000, 800, false), with("prompt", 3000, 200, false),
+		with("late", 9999, 100, true)})
 	if g := (&File{Summaries: all}).Groups(); len(g) != 1 || len(g[0]) != 3 {
 		t.Fatalf("one setting is %d", len(g))
 	}
 	s := all[1]
-	if s.Latency().P99.Value != 200 || s.Throughput.Value != 3000 || s.Leak.Units != 3 || s.AtRate().Params.RatePerS != 500 {
+	if s.Latency().P99.Value != 200 || s.Throughput.Value != 3000 || s.Leak.Units != 3 ||
+		s.AtRate().Params.RatePerS != 500 {
 		t.Errorf("%+v", s)
 	}
 	if s.Reference != nil || s.AtRate().Reference == nil || s.AtRate().Reference.P99.Value != 8 {
@@ -368,7 +380,8 @@ func TestSummariseMeter(t *testing.T) {
 	runs := []Run{round(1, 0, 1), round(2, 0, 1), round(3, 0, 1)}
 	for i, n := range []int64{6, 8, 1000} {
 		r := &runs[i]
-		r.Meter = []Measure{{Name: "retries", Unit: "retries", Value: n}, {Name: "depth", Unit: "charges", Kind: "most", Value: 10 * n}}
+		r.Meter = []Measure{{Name: "retries", Unit: "retries", Value: n},
+			{Name: "depth", Unit: "charges", Kind: "most", Value: 10 * n}}
 		r.Admitted = []int64{10, 4, 1}[i]
 		r.Rejected = []int64{10, 4, 1}[i]
 	}

@@ -85,8 +85,8 @@ type Summary struct {
 	// Saturated counts rounds whose backlog kept growing.
 	Saturated int `json:"saturated_rounds"`
 
-	// JobP99 is the p99 of the requests that overlap rounds of a background job, of the job with the largest, as a median over
-	// rounds; nil if none has enough of them. Records leave it to the runs, which older ones have without it.
+	// JobP99 is the p99 of the requests that overlap rounds of a background job, of the job with the largest, as a median
+	// over rounds; nil if none has enough of them. Records leave it to the runs, which older ones have without it.
 	JobP99 *Figure `json:"-"`
 
 	// PoolWait is the wait for connections; absent if no client tells it.

@@ -85,7 +85,9 @@ func (f *File) SweepSeries() []SweepSeries {
 		if !point.Numeric {
 			point.X = float64(slices.Index(first.Values, point.Value))
 		}
-		sweepSeries, _ := collect.In(&out, series, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
+		sweepSeries, _ := collect.In(&out, series, func(x SweepSeries) bool {
+			return x.Strategy == series.Strategy && x.Second == series.Second
+		})
 		sweepSeries.Points = append(sweepSeries.Points, point)
 	}
 	for i := range out {
@@ -120,7 +122,9 @@ func (s *Sweep) Unswept(label string) string {
 	for part := range strings.SplitSeq(options, ",") {
 		option, _, isOption := strings.Cut(part, "=")
 		if isOption {
-			drop = slices.ContainsFunc(s.Parameters, func(swept Swept) bool { return swept.Name == option || swept.Name == name+"."+option })
+			drop = slices.ContainsFunc(s.Parameters, func(swept Swept) bool {
+				return swept.Name == option || swept.Name == name+"."+option
+			})
 		}
 		if !drop {
 			kept = append(kept, part)
@@ -192,7 +196,9 @@ func (s *SweepSeries) Knee() Knee {
 	distance := 0.0
 	for _, i := range at[1 : len(at)-1] {
 		point := &s.Points[i]
-		if d := (point.figure().Value - line(first, last, point.X, func(figure *Figure) float64 { return figure.Value })) / (high - low); d > distance {
+		if d := (point.figure().Value - line(first, last, point.X, func(figure *Figure) float64 {
+			return figure.Value
+		})) / (high - low); d > distance {
 			best = i
 			distance = d
 		}

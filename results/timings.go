@@ -160,7 +160,8 @@ func (s *Summary) impossible() {
 		return
 	}
 	s.Audit.Discard("faster-than-bare", DisturbsTimings, fmt.Sprintf(
-		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: that cannot be",
+		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: "+
+			"that cannot be",
 		s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands))
 	s.Occurrences["faster-than-bare"] = s.Timed
 	s.Disturbed = s.Timed

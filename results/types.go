@@ -284,7 +284,8 @@ type Run struct {
 	// OthersShare is the share of the machine's processor time that other programs used. If the load came from several
 	// processes, these are among them. It is absent if the system does not tell it.
 	OthersShare float64 `json:"others_share,omitempty"`
-	// ClockErrorNS is by how much the clock of a source may be wrong, in nanoseconds, of the worst one; absent for one source.
+	// ClockErrorNS is by how much the clock of a source may be wrong, in nanoseconds, of the worst one; absent for one
+	// source.
 	ClockErrorNS int64 `json:"clock_error_ns,omitempty"`
 
 	// Leak is what was admitted over the limit.

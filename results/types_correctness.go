@@ -175,7 +175,8 @@ func (p *Probe) Least(probe *Probe) *Probe {
 	if probe == nil {
 		return p
 	}
-	return &Probe{First: *p.First.least(&probe.First), Admitted: p.Admitted.least(probe.Admitted), Rejected: p.Rejected.least(probe.Rejected)}
+	return &Probe{First: *p.First.least(&probe.First), Admitted: p.Admitted.least(probe.Admitted),
+		Rejected: p.Rejected.least(probe.Rejected)}
 }
 
 // counts of the decision, without bytes and allocations, which differ by chance.
@@ -189,8 +190,9 @@ func (c *ProbeCost) least(cost *ProbeCost) *ProbeCost {
 		return cmp.Or(c, cost)
 	}
 	return &ProbeCost{
-		Commands: min(c.Commands, cost.Commands), RoundTrips: min(c.RoundTrips, cost.RoundTrips), Bytes: min(c.Bytes, cost.Bytes),
-		SQL: min(c.SQL, cost.SQL), ModelSQL: min(c.ModelSQL, cost.ModelSQL), Allocs: min(c.Allocs, cost.Allocs),
+		Commands: min(c.Commands, cost.Commands), RoundTrips: min(c.RoundTrips, cost.RoundTrips),
+		Bytes: min(c.Bytes, cost.Bytes),
+		SQL:   min(c.SQL, cost.SQL), ModelSQL: min(c.ModelSQL, cost.ModelSQL), Allocs: min(c.Allocs, cost.Allocs),
 	}
 }
 
@@ -298,7 +300,9 @@ func (c *Clause) Decide(exercised bool) {
 
 // AllowsNone reports whether a declared clause allows no unit of the property.
 func (r *Run) AllowsNone(property string) bool {
-	return slices.ContainsFunc(r.Guarantee, func(clause Clause) bool { return clause.Property == property && clause.Bound == 0 })
+	return slices.ContainsFunc(r.Guarantee, func(clause Clause) bool {
+		return clause.Property == property && clause.Bound == 0
+	})
 }
 
 // Said is the verdict, and if it is broken by how many units.

@@ -81,7 +81,8 @@ func (u *unpacker) inflate(encoded string) (err error) {
 	big := binary.BigEndian
 	rest := u.packed[prefix:]
 	length := int64(int32(big.Uint32(u.packed[4:])))
-	if int32(big.Uint32(u.packed))&^cookieFlags != hdr.V2CompressedEncodingCookieBase || length < 0 || length > int64(len(rest)) {
+	if int32(big.Uint32(u.packed))&^cookieFlags != hdr.V2CompressedEncodingCookieBase || length < 0 ||
+		length > int64(len(rest)) {
 		return errors.New("it does not begin as one")
 	}
 	u.reader.Reset(rest[:length])
@@ -105,7 +106,8 @@ func (u *unpacker) inflate(encoded string) (err error) {
 	case int32(big.Uint32(u.head[:]))&^cookieFlags != hdr.V2EncodingCookieBase:
 		return errors.New("it is of another version")
 	case lowest != 1 || highest != MaxDuration || figures != digits:
-		return fmt.Errorf("it covers %d to %d ns in %d digits, not 1 to %d in %d", lowest, highest, figures, MaxDuration, digits)
+		return fmt.Errorf("it covers %d to %d ns in %d digits, not 1 to %d in %d", lowest, highest, figures, MaxDuration,
+			digits)
 	case size < 0 || size > mostCounts*numberBytes:
 		return fmt.Errorf("counts of %d bytes", size)
 	}

@@ -34,7 +34,8 @@ func packed(t *testing.T, announced int, counts []byte) string {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := binary.Write(&out, binary.BigEndian, []int32{hdr.V2CompressedEncodingCookieBase | 0x10, int32(inner.Len())}); err != nil {
+	if err := binary.Write(&out, binary.BigEndian,
+		[]int32{hdr.V2CompressedEncodingCookieBase | 0x10, int32(inner.Len())}); err != nil {
 		t.Fatal(err)
 	}
 	return base64.StdEncoding.EncodeToString(append(out.Bytes(), inner.Bytes()...))
@@ -63,7 +64,8 @@ func unpacksAlike(t *testing.T, name, encoded string) (ok bool) {
 	if err != nil {
 		return false
 	}
-	if n != want.TotalCount() || !got.histogram.Equals(want) || !slices.Equal(got.histogram.Export().Counts, want.Export().Counts) {
+	if n != want.TotalCount() || !got.histogram.Equals(want) ||
+		!slices.Equal(got.histogram.Export().Counts, want.Export().Counts) {
 		t.Errorf("%s: %d values, and the library reads %d, or others", name, n, want.TotalCount())
 	}
 	if alone, err := unpack(encoded, nil); alone != n || err != nil {

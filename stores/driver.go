@@ -136,7 +136,8 @@ func (d *Driver) Refuse(spec string) error {
 	return fmt.Errorf("%s is none of %s", d.Asked(strconv.Quote(spec)), forms)
 }
 
-// HasFlag reports whether the command line has a flag of the driver's name. Stores of other drivers are given by --store.
+// HasFlag reports whether the command line has a flag of the driver's name. Stores of other drivers are given by
+// --store.
 func (d *Driver) HasFlag() bool { return ClassOf(d.Name) != ClassOther }
 
 // Asked is how the command line asks for a store by that spec, e.g. "--redis process" or "--store nginx=process".
@@ -166,7 +167,8 @@ func Register(driver Driver) {
 
 // Opener makes a Driver's Open of a function that returns a store's own type: if
 // that fails, the Store is nil.
-func Opener[S Store](open func(context.Context, string, Options) (S, error)) func(context.Context, string, Options) (Store, error) {
+func Opener[S Store](open func(context.Context, string, Options) (S, error)) func(context.Context, string,
+	Options) (Store, error) {
 	return func(ctx context.Context, spec string, options Options) (Store, error) {
 		s, err := open(ctx, spec, options)
 		if err != nil {

@@ -40,13 +40,15 @@ func TestErrorKinds(t *testing.T) {
 		},
 		quota.ErrorStore: {
 			refused, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, &net.DNSError{Err: "no such host"},
-			said("OOM command not allowed"), said("LOADING Redis is loading"), said("READONLY You can't write"), said("NOPERM no rights"),
+			said("OOM command not allowed"), said("LOADING Redis is loading"), said("READONLY You can't write"),
+			said("NOPERM no rights"),
 			said("ERR max number of clients reached"), said("ERR unknown command 'EVALSHA'"),
 			code("08006"), code("28P01"), code("53300"), code("57P01"), code("58030"), code("25006"), code("42501"),
 			fmt.Errorf("charge: %w; %w", context.DeadlineExceeded, refused), errors.Join(code("40001"), said("OOM full")),
 		},
 		quota.ErrorOther: {
-			errors.New("wrong"), context.Canceled, goredis.Nil, said("WRONGTYPE not a hash"), said("ERR value is not an integer"),
+			errors.New("wrong"), context.Canceled, goredis.Nil, said("WRONGTYPE not a hash"),
+			said("ERR value is not an integer"),
 			code("42P01"), code("23505"), code(""), nil,
 		},
 	} {

@@ -54,8 +54,8 @@ type FailsOver interface {
 	CanFailOver(behind, left time.Duration) error
 	// Replicate waits until the replica has all that was written when it was called.
 	Replicate(ctx context.Context) error
-	// Lag has each write arrive at the replica so much later from now on, until FailOver, which loses what is on its way, or
-	// Recover. It is false if the replica cannot be kept so: then Detach leaves it behind.
+	// Lag has each write arrive at the replica so much later from now on, until FailOver, which loses what is on its way,
+	// or Recover. It is false if the replica cannot be kept so: then Detach leaves it behind.
 	Lag(ctx context.Context, behind time.Duration) (bool, error)
 	// Detach ends the flow of writes to the replica: what is written from then on is not
 	// there when it takes the store's place.
@@ -69,8 +69,8 @@ type FailsOver interface {
 	Recover(ctx context.Context) error
 }
 
-// Breakable is a [Store] that something can be done to on purpose in mid-run, if it was started here. Faults are those of
-// an outage: "stopped", "restarted", and others of its kind.
+// Breakable is a [Store] that something can be done to on purpose in mid-run, if it was started here. Faults are those
+// of an outage: "stopped", "restarted", and others of its kind.
 type Breakable interface {
 	Store
 	// CanBreak returns nil, or why the fault cannot befall the store.

@@ -92,7 +92,8 @@ func RemoveDead(ctx context.Context, store Store) (string, error) {
 	case 0:
 		return "", nil
 	case 1:
-		return fmt.Sprintf("removed %s that a run left which had ended without doing so (%s)", Amount(store.Driver(), removed), last), nil
+		return fmt.Sprintf("removed %s that a run left which had ended without doing so (%s)",
+			Amount(store.Driver(), removed), last), nil
 	}
 	return fmt.Sprintf("removed %s that %d runs left which had ended without doing so (%s, and others)",
 		Amount(store.Driver(), removed), len(owners), last), nil

@@ -84,7 +84,8 @@ var opened, closed []string
 
 func init() {
 	stores.Register(stores.Driver{
-		Name: "fake", Title: "Fake", Class: stores.ClassSQL, Noun: "table", URLs: "fake://", Choices: []stores.Choice{{Word: "good"}, {Word: "fake://"}},
+		Name: "fake", Title: "Fake", Class: stores.ClassSQL, Noun: "table", URLs: "fake://",
+		Choices: []stores.Choice{{Word: "good"}, {Word: "fake://"}},
 		Open: func(_ context.Context, spec string, _ stores.Options) (stores.Store, error) {
 			opened = append(opened, spec)
 			switch spec {
@@ -101,7 +102,8 @@ func init() {
 
 func TestParseSpecs(t *testing.T) {
 	got, err := stores.ParseSpecs([]string{"fake=good", "fake.2=fake://h/?a=b", "fake.a-b_c.d=good"})
-	want := []stores.Spec{{Name: "fake", From: "good"}, {Name: "fake.2", From: "fake://h/?a=b"}, {Name: "fake.a-b_c.d", From: "good"}}
+	want := []stores.Spec{{Name: "fake", From: "good"}, {Name: "fake.2", From: "fake://h/?a=b"},
+		{Name: "fake.a-b_c.d", From: "good"}}
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -138,14 +140,16 @@ func TestParseSpecs(t *testing.T) {
 func TestOpenSet(t *testing.T) {
 	opened = nil
 	closed = nil
-	s, err := stores.OpenSet(t.Context(), []stores.Spec{{Name: "fake.2", From: "b"}, {Name: "fake", From: "a"}, {Name: "fake.3", From: "none"}})
+	s, err := stores.OpenSet(t.Context(),
+		[]stores.Spec{{Name: "fake.2", From: "b"}, {Name: "fake", From: "a"}, {Name: "fake.3", From: "none"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"b", "a", "none"}; !slices.Equal(opened, want) {
 		t.Errorf("opened %v, want %v", opened, want)
 	}
-	if why, ok := s.Absent("fake.3"); !ok || why.Detail != "asked for" || !slices.Equal(s.Names(), []string{"fake", "fake.2"}) {
+	if why, ok := s.Absent("fake.3"); !ok || why.Detail != "asked for" ||
+		!slices.Equal(s.Names(), []string{"fake", "fake.2"}) {
 		t.Errorf("names %v, absent %+v %v", s.Names(), why, ok)
 	}
 	if err := s.Close(); err != nil || len(closed) != 2 {
@@ -181,7 +185,8 @@ func TestOpenSetThatFails(t *testing.T) {
 
 func TestRegisterRefusesWhatCannotBeUsed(t *testing.T) {
 	open := func(context.Context, string, stores.Options) (stores.Store, error) { return nil, nil }
-	for _, d := range []stores.Driver{{Name: "", Open: open}, {Name: "a.b", Open: open}, {Name: "fake", Open: open}, {Name: "another"}} {
+	for _, d := range []stores.Driver{{Name: "", Open: open}, {Name: "a.b", Open: open}, {Name: "fake", Open: open},
+		{Name: "another"}} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -198,7 +203,8 @@ func TestKindsAreData(t *testing.T) {
 	if got := stores.Amount("fake", 2) + ", " + stores.Amount("further", 1); got != "2 tables, 1 key" {
 		t.Error(got)
 	}
-	for driver, want := range map[string]stores.Class{"fake": stores.ClassSQL, "further": stores.ClassOther, "unknown": stores.ClassOther} {
+	for driver, want := range map[string]stores.Class{"fake": stores.ClassSQL, "further": stores.ClassOther,
+		"unknown": stores.ClassOther} {
 		if got := stores.ClassOf(driver); got != want {
 			t.Errorf("%s: %s, want %s", driver, got, want)
 		}
@@ -247,14 +253,16 @@ func TestOpenNeeded(t *testing.T) {
 	}
 	opened = nil
 	closed = nil
-	s, err := stores.OpenNeeded(t.Context(), specs, []string{"further.2", "further.bad", "further.given", "fake", "fake.3", "other.1"})
+	s, err := stores.OpenNeeded(t.Context(), specs,
+		[]string{"further.2", "further.bad", "further.given", "fake", "fake.3", "other.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"fake.given", "further", "further.2", "further.given"}; !slices.Equal(s.Names(), want) {
 		t.Errorf("names %v, want %v", s.Names(), want)
 	}
-	if want := []string{"default", "bad", "good", "further.given by spec beside default", "further.2 as default beside default", "further.bad as default beside default"}; !slices.Equal(opened, want) {
+	if want := []string{"default", "bad", "good", "further.given by spec beside default",
+		"further.2 as default beside default", "further.bad as default beside default"}; !slices.Equal(opened, want) {
 		t.Errorf("opened %q, want %q", opened, want)
 	}
 	for name, want := range map[string]string{
@@ -275,7 +283,8 @@ func TestOpenNeeded(t *testing.T) {
 func TestOpenNeededThatFails(t *testing.T) {
 	opened = nil
 	closed = nil
-	s, err := stores.OpenNeeded(t.Context(), []stores.Spec{{Name: "fake.3", From: "bad"}, {Name: "fake", From: "good"}}, nil)
+	s, err := stores.OpenNeeded(t.Context(), []stores.Spec{{Name: "fake.3", From: "bad"}, {Name: "fake", From: "good"}},
+		nil)
 	if s != nil || err == nil || !slices.Equal(closed, []string{"good"}) {
 		t.Errorf("%v, %v, closed %v", s, err, closed)
 	}

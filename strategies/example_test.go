@@ -27,7 +27,8 @@ func ExampleFromFunc() {
 		fmt.Println(err)
 		return
 	}
-	policy := quota.Policy{Name: "two an hour", Limit: 2, Unit: "calls", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
+	policy := quota.Policy{Name: "two an hour", Limit: 2, Unit: "calls",
+		Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
 	for range 3 {
 		d, err := mine.Take(ctx, quota.Request{Subject: "alice", Policy: &policy, Units: 1})
 		fmt.Println(d.Admitted, err)

@@ -42,9 +42,11 @@ func (f AllowFunc) Allow(ctx context.Context, key string) (bool, error) { return
 // be read, and guarantees nothing. A leak clause such as [quota.Exactly] is what
 // makes a leak a broken promise. Its Serves refuses policies with costs other than 1: one that
 // replaces it has to call it, too.
-func FromFunc(name string, kinds []quota.Kind, open func(ctx context.Context, env Env, policy *quota.Policy) (Allower, error)) Meta {
+func FromFunc(name string, kinds []quota.Kind,
+	open func(ctx context.Context, env Env, policy *quota.Policy) (Allower, error)) Meta {
 	return Meta{
-		Name: name, Doc: "adapter of " + name, Form: Library, Needs: []Need{NeedRedis}, Kinds: kinds, Counts: quota.CountsNothing,
+		Name: name, Doc: "adapter of " +
+			name, Form: Library, Needs: []Need{NeedRedis}, Kinds: kinds, Counts: quota.CountsNothing,
 		Serves: servesSingle,
 		Open: func(_ context.Context, env Env) (Strategy, error) {
 			if open == nil {
@@ -84,8 +86,8 @@ type allowing struct {
 // Take implements [Strategy].
 func (a *allowing) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	if req.Units != 1 {
-		return quota.Decision{}, fmt.Errorf("a request of %d units: only requests of 1 are served, so its Serves has to refuse policies "+
-			"with other costs, as that of FromFunc does", req.Units)
+		return quota.Decision{}, fmt.Errorf("a request of %d units: only requests of 1 are served, so its Serves has to "+
+			"refuse policies with other costs, as that of FromFunc does", req.Units)
 	}
 	allower, err := a.limiter(ctx, req.Policy)
 	if err != nil {

@@ -75,7 +75,8 @@ func TestFromFunc(t *testing.T) {
 		t.Errorf("made %q, asked for %q", made, keys)
 	}
 	other.Limit = 13
-	if _, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: &other, Units: 1}); err == nil || !strings.Contains(err.Error(), "unlucky") {
+	if _, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: &other, Units: 1}); err == nil ||
+		!strings.Contains(err.Error(), "unlucky") {
 		t.Errorf("a limiter that cannot be made: %v", err)
 	}
 	if _, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: &p, Units: 2}); err == nil {

@@ -293,7 +293,8 @@ func (m *Meta) validate() error {
 		if err := clause.Validate(); err != nil {
 			add(true, "%v", err)
 		}
-		add((clause.Source != "") != (i >= len(m.Guarantee)), "the %s clause %q has a source, or has none as a record's", clause.Property, clause.Formula)
+		add((clause.Source != "") != (i >= len(m.Guarantee)), "the %s clause %q has a source, or has none as a record's",
+			clause.Property, clause.Formula)
 	}
 	if _, err := m.Select(m.BriskOptions); err != nil && wrong == nil {
 		add(true, "BriskOptions: %v", err)

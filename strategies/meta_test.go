@@ -75,7 +75,8 @@ func TestNeedsToo(t *testing.T) {
 
 func TestExactly(t *testing.T) {
 	c := quota.Exactly(quota.FaultCrash, quota.FaultOutage)
-	if c.Property != quota.PropertyLeak || c.Validate() != nil || !slices.Equal(c.Tolerates, []quota.Fault{quota.FaultCrash, quota.FaultOutage}) {
+	if c.Property != quota.PropertyLeak || c.Validate() != nil ||
+		!slices.Equal(c.Tolerates, []quota.Fault{quota.FaultCrash, quota.FaultOutage}) {
 		t.Errorf("clause %+v", c)
 	}
 	if over := c.Bound(quota.Params{Limit: 20, MaxCost: 5, InFlight: 50, Instances: 4, Offered: 1000}); over != 0 {
@@ -105,7 +106,12 @@ func TestModelStatementsAreAtomic(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 500 {
-				if err := m.Do(t.Context(), "UPDATE", func() error { read := n; runtime.Gosched(); n = read + 1; return nil }); err != nil {
+				if err := m.Do(t.Context(), "UPDATE", func() error {
+					read := n
+					runtime.Gosched()
+					n = read + 1
+					return nil
+				}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// PoliciesToTry are the policies to try if the user chose none: base, its form in each kind that the strategies serve, the first
-// of a strategy's kinds first, and all registered policies.
+// PoliciesToTry are the policies to try if the user chose none: base, its form in each kind that the strategies serve,
+// the first of a strategy's kinds first, and all registered policies.
 func PoliciesToTry(base quota.Policy, all []Selection) []quota.Policy {
 	out := []quota.Policy{base}
 	for _, sel := range all {

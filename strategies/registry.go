@@ -65,7 +65,8 @@ func Lookup(name string) (*Meta, error) {
 	if meta, ok := registry.m[name]; ok {
 		return meta, nil
 	}
-	return nil, quota.Unknown("strategy", name, slices.Sorted(maps.Keys(registry.m)), ", core, all, or a pattern such as pg-*")
+	return nil, quota.Unknown("strategy", name, slices.Sorted(maps.Keys(registry.m)),
+		", core, all, or a pattern such as pg-*")
 }
 
 // coreStrategies returns the well-known strategies, sorted by name.

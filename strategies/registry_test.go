@@ -65,8 +65,10 @@ func TestRegisterRefusesWhatIsIncomplete(t *testing.T) {
 		"clause, no words": func(m *Meta) {
 			m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(quota.Params) int64 { return 0 }}}
 		},
-		"clause of a record among its own": func(m *Meta) { m.Guarantee = []quota.Clause{quota.Exactly().From("ADR-008: none")} },
-		"record without a source":          func(m *Meta) { m.Record = []quota.Clause{quota.Exactly()} },
+		"clause of a record among its own": func(m *Meta) {
+			m.Guarantee = []quota.Clause{quota.Exactly().From("ADR-008: none")}
+		},
+		"record without a source": func(m *Meta) { m.Record = []quota.Clause{quota.Exactly()} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withRegistry(t)
@@ -107,7 +109,8 @@ func TestBuildIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := far.BuiltIn(); err == nil || !strings.Contains(err.Error(), "not built into this program: build with -tags far") {
+	if err := far.BuiltIn(); err == nil ||
+		!strings.Contains(err.Error(), "not built into this program: build with -tags far") {
 		t.Errorf("%v; want how to get it", err)
 	}
 	panics := func(name string, open func(context.Context, Env) (Strategy, error)) (yes bool) {
@@ -141,7 +144,8 @@ func TestAllIsSortedAndLookupFinds(t *testing.T) {
 	if m, err := Lookup("b"); err != nil || m.Name != "b" {
 		t.Errorf("looked up %v, %v", m, err)
 	}
-	if _, err := Lookup("d"); err == nil || !strings.Contains(err.Error(), "one of a, b, c, core, all, or a pattern such as pg-*") {
+	if _, err := Lookup("d"); err == nil ||
+		!strings.Contains(err.Error(), "one of a, b, c, core, all, or a pattern such as pg-*") {
 		t.Errorf("unknown name: %v", err)
 	}
 }

@@ -33,7 +33,8 @@ func TestParseClient(t *testing.T) {
 	} {
 		chosen, err := Parse(c.list)
 		got := strings.Trim(fmt.Sprint(chosen), "[]")
-		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || got != c.want) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %q, %v; want %q, %q", c.list, got, err, c.want, c.err)
 		}
 		if c.err == "" {

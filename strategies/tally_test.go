@@ -18,7 +18,8 @@ type set struct {
 
 func (c set) Now() time.Time { return c.at }
 
-// TestTimesOfAClockThatIsSetBack: a wait counts as what the clock shows, and as nothing if the clock was set back meanwhile.
+// TestTimesOfAClockThatIsSetBack: a wait counts as what the clock shows, and as nothing if the clock was set back
+// meanwhile.
 func TestTimesOfAClockThatIsSetBack(t *testing.T) {
 	var waited strategies.Tally
 	begun := clock.Wall{}.Now()

@@ -122,7 +122,8 @@ func TestPoissonSeeds(t *testing.T) {
 }
 
 func FuzzNegLog2(f *testing.F) {
-	for _, x := range []uint64{0, 1, 2, 1<<63 - 1, 1 << 63, 1<<63 + 1, math.MaxUint64 - 1, math.MaxUint64, 0xB504F333F9DE6484} {
+	for _, x := range []uint64{0, 1, 2, 1<<63 - 1, 1 << 63, 1<<63 + 1, math.MaxUint64 - 1, math.MaxUint64,
+		0xB504F333F9DE6484} {
 		f.Add(x)
 	}
 	f.Fuzz(func(t *testing.T, x uint64) {

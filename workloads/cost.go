@@ -50,7 +50,8 @@ func parseCost(form string) (cost, error) {
 		c.low, okA = units(text)
 		c.high, okB = units(b)
 		if !okA || !okB || c.low > c.high {
-			return cost{}, fmt.Errorf("cost %q: in uniform:A-B both are whole numbers from 1 to %d, and A is not above B", form, int64(maxCost))
+			return cost{}, fmt.Errorf("cost %q: in uniform:A-B both are whole numbers from 1 to %d, and A is not above B", form,
+				int64(maxCost))
 		}
 		return c, nil
 	case name == "lognormal" && more:
@@ -59,7 +60,8 @@ func parseCost(form string) (cost, error) {
 		c.median, errM = number(median)
 		c.sigma, errS = number(sigma)
 		if errM != nil || errS != nil || !(c.median >= 1 && c.median <= maxCost) || !(c.sigma > 0 && c.sigma <= maxSigma) {
-			return cost{}, fmt.Errorf("cost %q: in lognormal:MEDIAN:SIGMA the median is a number from 1 to %d, and sigma above 0 and at most %v",
+			return cost{}, fmt.Errorf("cost %q: in lognormal:MEDIAN:SIGMA the median is a number from 1 to %d, and sigma "+
+				"above 0 and at most %v",
 				form, int64(maxCost), maxSigma)
 		}
 		if largest := c.median * math.Exp(c.sigma*normalTail(lognormalTail)); largest > maxCost {
@@ -87,7 +89,8 @@ func (c cost) String() string {
 	case "uniform":
 		return fmt.Sprintf("uniform:%d-%d", c.low, c.high)
 	case "lognormal":
-		return fmt.Sprintf("lognormal:%s:%s", strconv.FormatFloat(c.median, 'g', -1, 64), strconv.FormatFloat(c.sigma, 'g', -1, 64))
+		return fmt.Sprintf("lognormal:%s:%s", strconv.FormatFloat(c.median, 'g', -1, 64),
+			strconv.FormatFloat(c.sigma, 'g', -1, 64))
 	}
 	return c.name
 }
@@ -123,7 +126,8 @@ func (c cost) prices(policy *quota.Policy) (prices, error) {
 		out.table = newLognormal(c.median, c.sigma)
 	}
 	if least := out.draw(0); least > policy.Limit {
-		return prices{}, fmt.Errorf("cost %v: every request asks for more than the limit of %d %s, so none could be admitted", c, policy.Limit, policy.Unit)
+		return prices{}, fmt.Errorf("cost %v: every request asks for more than the limit of %d %s, so none could be admitted",
+			c, policy.Limit, policy.Unit)
 	}
 	return out, nil
 }

@@ -25,12 +25,17 @@ func TestCostForms(t *testing.T) {
 		}
 	}
 	for form, want := range map[string]string{
-		"": "unknown cost", "Policy": "unknown cost", "-3": "unknown cost", "2.5": "unknown cost", "policy:1": "unknown cost", "constant": "unknown cost",
-		"0": "from 1 to 1000000000000000", "constant:": "whole number", "constant:1e3": "whole number", "1000000000000001": "whole number",
+		"": "unknown cost", "Policy": "unknown cost", "-3": "unknown cost", "2.5": "unknown cost", "policy:1": "unknown cost",
+		"constant": "unknown cost",
+		"0":        "from 1 to 1000000000000000", "constant:": "whole number", "constant:1e3": "whole number",
+		"1000000000000001":     "whole number",
 		"99999999999999999999": "whole number",
-		"uniform:":             "uniform:A-B", "uniform:5": "uniform:A-B", "uniform:9-3": "A is not above B", "uniform:0-3": "uniform:A-B", "uniform:1-2-3": "uniform:A-B",
-		"lognormal:5": "lognormal:MEDIAN:SIGMA", "lognormal:0.5:1": "lognormal:MEDIAN:SIGMA", "lognormal:5:0": "lognormal:MEDIAN:SIGMA",
-		"lognormal:5:4.1": "lognormal:MEDIAN:SIGMA", "lognormal:NaN:1": "lognormal:MEDIAN:SIGMA", "lognormal:5:1:1": "lognormal:MEDIAN:SIGMA",
+		"uniform:":             "uniform:A-B", "uniform:5": "uniform:A-B", "uniform:9-3": "A is not above B",
+		"uniform:0-3": "uniform:A-B", "uniform:1-2-3": "uniform:A-B",
+		"lognormal:5": "lognormal:MEDIAN:SIGMA", "lognormal:0.5:1": "lognormal:MEDIAN:SIGMA",
+		"lognormal:5:0":   "lognormal:MEDIAN:SIGMA",
+		"lognormal:5:4.1": "lognormal:MEDIAN:SIGMA", "lognormal:NaN:1": "lognormal:MEDIAN:SIGMA",
+		"lognormal:5:1:1":  "lognormal:MEDIAN:SIGMA",
 		"lognormal:1e14:1": "more than 1000000000000000",
 	} {
 		got, err := parseCost(form)
@@ -43,7 +48,8 @@ func TestCostForms(t *testing.T) {
 }
 
 func FuzzParseCost(f *testing.F) {
-	for _, form := range []string{"policy", "recorded", "1", "007", "constant:5", "uniform:1-10", "uniform:1--1", "lognormal:500:1", "lognormal:1:1e-9", "lognormal::", "lognormal:0x10:1"} {
+	for _, form := range []string{"policy", "recorded", "1", "007", "constant:5", "uniform:1-10", "uniform:1--1",
+		"lognormal:500:1", "lognormal:1:1e-9", "lognormal::", "lognormal:0x10:1"} {
 		f.Add(form, uint64(1)<<63)
 	}
 	f.Fuzz(func(t *testing.T, form string, x uint64) {
@@ -65,7 +71,8 @@ func FuzzParseCost(f *testing.F) {
 			t.Fatalf("%q: %v", form, err)
 		}
 		// The quantile function never falls, and stays in bounds.
-		if got, next := p.draw(x), p.draw(max(x, x+1)); got < 1 || got > maxCost || next < got || got < p.draw(0) || next > p.draw(math.MaxUint64) {
+		if got, next := p.draw(x), p.draw(max(x, x+1)); got < 1 || got > maxCost || next < got || got < p.draw(0) ||
+			next > p.draw(math.MaxUint64) {
 			t.Errorf("%q: %d at %#x, then %d", form, got, x, next)
 		}
 	})
@@ -174,7 +181,8 @@ func TestLognormalCosts(t *testing.T) {
 
 func TestMeanOfPrices(t *testing.T) {
 	p := &quota.Policy{Limit: quota.MaxLimit, Unit: "units", Costs: []int64{1, 5, 25}}
-	for form, want := range map[string]float64{"policy": 31. / 3, "8": 8, "uniform:1-1000": 500.5, "lognormal:100:0.5": 100 * math.Exp(0.125)} {
+	for form, want := range map[string]float64{"policy": 31. / 3, "8": 8, "uniform:1-1000": 500.5,
+		"lognormal:100:0.5": 100 * math.Exp(0.125)} {
 		c, err := parseCost(form)
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +202,8 @@ func TestCostNotes(t *testing.T) {
 		"lognormal:100:1": "cost of a request in cents: 1 to 13442, log-normal with the median 100",
 	} {
 		for _, w := range []string{"hot-key", "steady", "boundary"} {
-			if _, info := build(t, w, Params{Policy: policy(t, "agent-spend"), Options: given("cost", form)}); !strings.Contains(strings.Join(info.Notes, "\n"), want) {
+			if _, info := build(t, w, Params{Policy: policy(t, "agent-spend"),
+				Options: given("cost", form)}); !strings.Contains(strings.Join(info.Notes, "\n"), want) {
 				t.Errorf("%s, cost %q: notes %q lack %q", w, form, info.Notes, want)
 			}
 		}
@@ -216,7 +225,8 @@ func TestReplacedCosts(t *testing.T) {
 		}
 	}
 	notes := strings.Join(info.Notes, "\n")
-	if !strings.Contains(notes, "the recorded costs are replaced: cost of a request in requests: 1") || strings.Contains(notes, "tokens") {
+	if !strings.Contains(notes, "the recorded costs are replaced: cost of a request in requests: 1") ||
+		strings.Contains(notes, "tokens") {
 		t.Errorf("notes %q", info.Notes)
 	}
 }

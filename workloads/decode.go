@@ -177,7 +177,8 @@ func (t azure) decode(text string) record {
 	}{{"context", t.in}, {"generated", t.out}} {
 		n, err := strconv.ParseInt(cell(texts, c.column), 10, 64)
 		if err != nil || n < 0 || n > maxCost {
-			rec.note("%s tokens %.40q are not a whole number from 0 to %d, counted as 0", c.name, cell(texts, c.column), int64(maxCost))
+			rec.note("%s tokens %.40q are not a whole number from 0 to %d, counted as 0", c.name, cell(texts, c.column),
+				int64(maxCost))
 			continue
 		}
 		rec.units += n

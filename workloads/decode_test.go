@@ -142,7 +142,9 @@ func FuzzReadTrace(f *testing.F) {
 			}
 		}
 		names := slices.Sorted(slices.Values(tr.names))
-		if len(slices.Compact(names)) != len(tr.names) || slices.ContainsFunc(tr.names, func(s string) bool { return unfit(s) != "" }) {
+		if len(slices.Compact(names)) != len(tr.names) || slices.ContainsFunc(tr.names, func(s string) bool {
+			return unfit(s) != ""
+		}) {
 			t.Errorf("names %q", tr.names)
 		}
 	})
@@ -177,10 +179,14 @@ func FuzzRoundTrip(f *testing.F) {
 			want         row
 			anonymous    bool
 		}{
-			{"Apache access log", fmt.Sprintf("%s - - [%s] \"GET /\" 200 %s", subject, at.Format(apacheTime), cost), row{sec * 1e9, 1, 0}, false},
-			{"Azure LLM CSV", fmt.Sprintf("TIMESTAMP,ContextTokens,GeneratedTokens\n%s,%d,%d", at.UTC().Format("2006-01-02 15:04:05.999999999"), in, out), row{at.UnixNano(), int64(in) + int64(out), 0}, true},
-			{"CSV", "time,subject,cost\n" + at.Format(time.RFC3339Nano) + "," + subject + "," + cost, row{at.UnixNano(), int64(in) + int64(out), 0}, false},
-			{"CSV", fmt.Sprintf("time,subject,cost\n%d.%09d,%s,%s", sec, nano, subject, cost), row{at.UnixNano(), int64(in) + int64(out), 0}, false},
+			{"Apache access log", fmt.Sprintf("%s - - [%s] \"GET /\" 200 %s", subject, at.Format(apacheTime), cost),
+				row{sec * 1e9, 1, 0}, false},
+			{"Azure LLM CSV", fmt.Sprintf("TIMESTAMP,ContextTokens,GeneratedTokens\n%s,%d,%d",
+				at.UTC().Format("2006-01-02 15:04:05.999999999"), in, out), row{at.UnixNano(), int64(in) + int64(out), 0}, true},
+			{"CSV", "time,subject,cost\n" + at.Format(time.RFC3339Nano) + "," + subject + "," +
+				cost, row{at.UnixNano(), int64(in) + int64(out), 0}, false},
+			{"CSV", fmt.Sprintf("time,subject,cost\n%d.%09d,%s,%s", sec, nano, subject, cost),
+				row{at.UnixNano(), int64(in) + int64(out), 0}, false},
 		} {
 			tr, err := readTrace(strings.NewReader(c.text))
 			if err != nil {

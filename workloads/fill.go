@@ -30,7 +30,8 @@ func newFilled(params Params, weights []uint64) (filled, error) {
 		share = params.Options.Float("over-quota")
 	}
 	if f.all == f.limit && params.Given("over-quota") && share < 1 {
-		return filled{}, fmt.Errorf("a fill of 1 puts every check over quota, which contradicts the over-quota share %v", share)
+		return filled{}, fmt.Errorf("a fill of 1 puts every check over quota, which contradicts the over-quota share %v",
+			share)
 	}
 	if share == 0 || f.all == f.limit {
 		return f, nil
@@ -62,7 +63,8 @@ func fillUnits(params Params) (int64, error) {
 	}
 	n := min(int64(math.Round(fill*float64(params.Policy.Limit))), params.Policy.Limit-1)
 	if n == 0 {
-		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %s", fill, format.Units(params.Policy.Limit, params.Policy.Unit))
+		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %s", fill,
+			format.Units(params.Policy.Limit, params.Policy.Unit))
 	}
 	return n, nil
 }

@@ -58,7 +58,8 @@ func TestFillOfStreams(t *testing.T) {
 		if (full > 0 && full < n) != m.Takes("subjects") {
 			t.Errorf("%s: %d of %d subjects are full", m.Name, full, n)
 		}
-		if notes := strings.Join(info.Notes, "\n"); !strings.Contains(notes, "used") || strings.Contains(notes, "the others start") != (full > 0) {
+		if notes := strings.Join(info.Notes, "\n"); !strings.Contains(notes, "used") ||
+			strings.Contains(notes, "the others start") != (full > 0) {
 			t.Errorf("%s: notes %q", m.Name, info.Notes)
 		}
 		delete(params.Options, "over-quota")
@@ -153,19 +154,23 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"steady", Params{Policy: links, Options: given("popularity", "single", "subjects", 5)}, "single is for one subject"},
 		{"steady", Params{Policy: links, Options: given("popularity", "hot:0.5:5", "subjects", 5)}, "more than 5 subjects"},
 		{"steady", Params{Policy: links, Options: given("popularity", "hot:0.1:5", "subjects", 20)}, "least popular"},
-		{"steady", Params{Policy: links, Options: given("popularity", "single", "over-quota", 0.5)}, "share 0.5 cannot be had: the popularity of 1 subjects gives 0;"},
+		{"steady", Params{Policy: links, Options: given("popularity", "single", "over-quota", 0.5)},
+			"share 0.5 cannot be had: the popularity of 1 subjects gives 0;"},
 		{"abuse", Params{Policy: links, Options: given("popularity", "single")}, "share 0.95 cannot be had"},
 		{"steady", Params{Policy: links, Options: given("popularity", "hot:0.9:1", "over-quota", 0.5)}, "gives 0.1;"},
 		{"hot-key", Params{Policy: links, Options: given("popularity", "uniform")}, "it has cost, fill"},
 		{"steady", Params{Policy: links, Options: given("fill", 1, "over-quota", 0.05)}, "contradicts"},
 		{"steady", Params{Policy: links, Options: given("fill", 1.5)}, "option fill: 1.5 is not from 0 to 1"},
 		{"steady", Params{Policy: links, Options: given("fill", -0.5)}, "option fill: -0.5"},
-		{"steady", Params{Policy: policy(t, "receipt-email"), Options: given("fill", 0.5)}, "less than a whole unit of the limit of 1 e-mail"},
+		{"steady", Params{Policy: policy(t, "receipt-email"), Options: given("fill", 0.5)},
+			"less than a whole unit of the limit of 1 e-mail"},
 		{"hot-key", Params{Policy: links, Options: given("fill", 0.01)}, "less than a whole unit"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "fill", 0.01)}, "less than a whole unit"},
-		{"trace", Params{Policy: links, Options: given("trace", tiny, "popularity", "uniform")}, "the trace names its subjects"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "popularity", "uniform")},
+			"the trace names its subjects"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "subjects", 9)}, "the trace names its subjects"},
-		{"trace", Params{Policy: links, Options: given("trace", anonymous, "popularity", "single", "over-quota", 0.5)}, "cannot be had"},
+		{"trace", Params{Policy: links, Options: given("trace", anonymous, "popularity", "single", "over-quota", 0.5)},
+			"cannot be had"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "cost", "recordd")}, "unknown cost"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "cost", "21")}, "more than the limit of 20 links"},
 		{"steady", Params{Policy: links, Options: given("cost", "recorded")}, "cost recorded is for traces"},
@@ -179,12 +184,15 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "hold", "1ns")}, "no option"},
 		{"hot-key", Params{Policy: links, Options: given("settle", "1ns")}, "no option"},
 		{"abuse", Params{Policy: links, Options: given("misjudged-share", 0.1)}, "no option"},
-		{"uploads", Params{Policy: tenant, Options: given("fail-share", 0.6, "abandon-share", 0.5)}, "0.6 and 0.5, are more than 1"},
+		{"uploads", Params{Policy: tenant, Options: given("fail-share", 0.6, "abandon-share", 0.5)},
+			"0.6 and 0.5, are more than 1"},
 		{"uploads", Params{Policy: tenant, Options: given("fail-share", -0.1)}, "option fail-share: -0.1"},
 		{"uploads", Params{Policy: tenant, Options: given("abandon-share", -0.1)}, "option abandon-share: -0.1"},
 		{"uploads", Params{Policy: tenant, Options: given("misjudged-share", 1.1)}, "option misjudged-share: 1.1"},
-		{"uploads", Params{Policy: tenant, Options: given("settle", "-1ns")}, "option settle: -1ns is not from 0s to 24h0m0s"},
-		{"uploads", Params{Policy: tenant, Options: given("hold", "24h0m0.000000001s")}, "option hold: 24h0m0.000000001s is not"},
+		{"uploads", Params{Policy: tenant, Options: given("settle", "-1ns")},
+			"option settle: -1ns is not from 0s to 24h0m0s"},
+		{"uploads", Params{Policy: tenant, Options: given("hold", "24h0m0.000000001s")},
+			"option hold: 24h0m0.000000001s is not"},
 	} {
 		m, err := Lookup(c.workload)
 		if err != nil {

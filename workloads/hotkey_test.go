@@ -125,7 +125,8 @@ func TestHotKeyOfDistributions(t *testing.T) {
 		}
 		for q := 1; q < 4; q++ { // costs are whole, so quartiles are not exact: compare with the quantile function
 			want := float64(shareBelow(&x.prices, x.draw(uint64(q)<<62)))
-			closeTo(t, fmt.Sprintf("%s: below quartile %d", c.cost, q), float64(below[q])/float64(crossings*n), want, int(crossings*n))
+			closeTo(t, fmt.Sprintf("%s: below quartile %d", c.cost, q), float64(below[q])/float64(crossings*n), want,
+				int(crossings*n))
 		}
 		want := 1 - shareBelow(&x.prices, x.draw(1<<63)+1)
 		closeTo(t, c.cost+": a crossing's first above the median", float64(firsts)/float64(crossings), want, int(crossings))
@@ -166,7 +167,8 @@ func TestShuffledRange(t *testing.T) {
 	const blocks = 30_000
 	orders := map[[4]uint64]int{}
 	for b := range uint64(blocks) {
-		orders[[4]uint64{shuffledRange(order, b, 0, 4), shuffledRange(order, b, 1, 4), shuffledRange(order, b, 2, 4), shuffledRange(order, b, 3, 4)}]++
+		orders[[4]uint64{shuffledRange(order, b, 0, 4), shuffledRange(order, b, 1, 4), shuffledRange(order, b, 2, 4),
+			shuffledRange(order, b, 3, 4)}]++
 	}
 	if len(orders) != 24 {
 		t.Fatalf("%d orders of 4, want 24", len(orders))

@@ -92,7 +92,8 @@ func (m *Meta) complete(params Params) (Params, error) {
 	}
 	for _, c := range params.Policy.Costs {
 		if c < 1 || c > maxCost {
-			return params, fmt.Errorf("policy %s has a cost of %d units, not from 1 to %d", params.Policy.Name, c, int64(maxCost))
+			return params, fmt.Errorf("policy %s has a cost of %d units, not from 1 to %d", params.Policy.Name, c,
+				int64(maxCost))
 		}
 	}
 	params.given = params.Options

@@ -44,7 +44,8 @@ func parsePopularity(form string) (popularity, error) {
 		p.share, err = number(share)
 		p.hot, errN = strconv.Atoi(count)
 		if err != nil || errN != nil || !(p.share > 0 && p.share < 1) || p.hot < 1 || p.hot > maxSubjects {
-			return popularity{}, fmt.Errorf("popularity %q: in hot:SHARE:N the share is a number between 0 and 1, and N from 1", form)
+			return popularity{}, fmt.Errorf("popularity %q: in hot:SHARE:N the share is a number between 0 and 1, and N from 1",
+				form)
 		}
 		return p, nil
 	}

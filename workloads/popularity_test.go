@@ -20,9 +20,11 @@ func TestPopularityForms(t *testing.T) {
 		}
 	}
 	for form, want := range map[string]string{
-		"": "unknown popularity", "Zipf": "unknown popularity", "single:1": "unknown popularity", "uniform:": "unknown popularity",
-		"zipf:": "exponent", "zipf:-1": "exponent", "zipf:5": "exponent", "zipf:1:2": "exponent", "zipf:Inf": "exponent",
-		"hot": "hot:SHARE:N", "hot:0.5": "hot:SHARE:N", "hot:1:2": "hot:SHARE:N", "hot:0:2": "hot:SHARE:N", "hot:0.5:0": "hot:SHARE:N",
+		"": "unknown popularity", "Zipf": "unknown popularity", "single:1": "unknown popularity",
+		"uniform:": "unknown popularity",
+		"zipf:":    "exponent", "zipf:-1": "exponent", "zipf:5": "exponent", "zipf:1:2": "exponent", "zipf:Inf": "exponent",
+		"hot": "hot:SHARE:N", "hot:0.5": "hot:SHARE:N", "hot:1:2": "hot:SHARE:N", "hot:0:2": "hot:SHARE:N",
+		"hot:0.5:0": "hot:SHARE:N",
 		"hot:0.5:x": "hot:SHARE:N", "hot:x:1": "hot:SHARE:N", "hot:0.5:1:2": "hot:SHARE:N", "hot:0.5:5000000": "hot:SHARE:N",
 	} {
 		got, err := parsePopularity(form)
@@ -35,7 +37,8 @@ func TestPopularityForms(t *testing.T) {
 }
 
 func FuzzParsePopularity(f *testing.F) {
-	for _, form := range []string{"single", "uniform", "zipf", "zipf:1.5", "hot:0.8:3", "hot:1e-3:1", "zipf:0x1p-2", "hot::", "zipf:1_0"} {
+	for _, form := range []string{"single", "uniform", "zipf", "zipf:1.5", "hot:0.8:3", "hot:1e-3:1", "zipf:0x1p-2",
+		"hot::", "zipf:1_0"} {
 		f.Add(form)
 	}
 	f.Fuzz(func(t *testing.T, form string) {
@@ -104,7 +107,8 @@ func TestPopularityOfStreams(t *testing.T) {
 			continue
 		}
 		for form, hottest := range map[string]float64{"uniform": 1. / 50, "zipf:0.5": 1 / 12.7523724, "hot:0.6:3": 0.2} {
-			s, _ := build(t, m.Name, Params{Seed: 4, Policy: usual(t, m), Options: given("subjects", 50, "popularity", form, "over-quota", 0.0)})
+			s, _ := build(t, m.Name, Params{Seed: 4, Policy: usual(t, m),
+				Options: given("subjects", 50, "popularity", form, "over-quota", 0.0)})
 			count := make([]int, Subjects(s))
 			var op Op
 			for i := range int64(n) {
@@ -116,7 +120,8 @@ func TestPopularityOfStreams(t *testing.T) {
 			for _, c := range count[3:] {
 				rest += c
 			}
-			want := map[string]float64{"uniform": 47. / 50, "zipf:0.5": 1 - (1+math.Sqrt(1./2)+math.Sqrt(1./3))/12.7523724, "hot:0.6:3": 0.4}[form]
+			want := map[string]float64{"uniform": 47. / 50, "zipf:0.5": 1 - (1+math.Sqrt(1./2)+math.Sqrt(1./3))/12.7523724,
+				"hot:0.6:3": 0.4}[form]
 			closeTo(t, m.Name+", "+form+": subjects 3 to 49", float64(rest)/n, want, n)
 		}
 		s, _ := build(t, m.Name, Params{Policy: usual(t, m), Options: given("popularity", "single", "over-quota", 0.0)})
@@ -127,9 +132,11 @@ func TestPopularityOfStreams(t *testing.T) {
 }
 
 func TestPopularityOfTraces(t *testing.T) {
-	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"), Options: given("trace", "testdata/anonymous.csv", "subjects", 4, "popularity", "hot:0.97:1")}
+	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"),
+		Options: given("trace", "testdata/anonymous.csv", "subjects", 4, "popularity", "hot:0.97:1")}
 	s, info := build(t, "trace", p)
-	if Subjects(s) != 4 || !strings.Contains(info.Notes[0], "assigned to 4 subjects") || !strings.HasSuffix(info.Notes[0], "popularity hot:0.97:1") {
+	if Subjects(s) != 4 || !strings.Contains(info.Notes[0], "assigned to 4 subjects") ||
+		!strings.HasSuffix(info.Notes[0], "popularity hot:0.97:1") {
 		t.Errorf("%d subjects, notes %q", Subjects(s), info.Notes)
 	}
 	hot := 0

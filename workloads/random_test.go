@@ -19,7 +19,8 @@ func TestExponential(t *testing.T) {
 }
 
 func FuzzQuickNegLog2(f *testing.F) {
-	for _, x := range []uint64{0, 1, 2, 1<<63 - 2, 1<<63 - 1, 1 << 63, math.MaxUint64 - 1, math.MaxUint64, 0xB504F333F9DE6484, 0x807FFFFFFFFFFFFF} {
+	for _, x := range []uint64{0, 1, 2, 1<<63 - 2, 1<<63 - 1, 1 << 63, math.MaxUint64 - 1, math.MaxUint64,
+		0xB504F333F9DE6484, 0x807FFFFFFFFFFFFF} {
 		f.Add(x)
 	}
 	f.Fuzz(func(t *testing.T, x uint64) {

@@ -133,7 +133,8 @@ func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
 	case len(t.damaged) == 0:
 		return nil, errors.New("there are no rows after the header")
 	default:
-		return nil, fmt.Errorf("none of its %d rows can be used; line %d: %s", t.dropped, t.damaged[0].Line, t.damaged[0].Reason)
+		return nil, fmt.Errorf("none of its %d rows can be used; line %d: %s", t.dropped, t.damaged[0].Line,
+			t.damaged[0].Reason)
 	}
 }
 

@@ -72,7 +72,8 @@ func (m *Meta) validate() error {
 	add(m.Loop != Closed && m.Loop != Open, "Loop is %q: closed or open", m.Loop)
 	add(m.Loop == Open && m.Rate <= 0, "Rate is missing: it is an open loop")
 	add(m.Make == nil, "Make is nil")
-	add(m.Boundary && len(m.Kinds) == 0, "Kinds is empty: it needs a window's end and does not say which kinds of windows have one")
+	add(m.Boundary && len(m.Kinds) == 0,
+		"Kinds is empty: it needs a window's end and does not say which kinds of windows have one")
 	seen := map[string]bool{}
 	for _, option := range m.Options {
 		if err := option.Validate(); err != nil {
@@ -92,7 +93,8 @@ func (m *Meta) agrees(other *Meta) error {
 	for _, option := range m.Options {
 		for _, x := range other.Options {
 			if option.Name == x.Name && option.Type != x.Type {
-				return fmt.Errorf("workload %s: option %s has the type %q, and %q in %s", m.Name, option.Name, option.Type, x.Type, other.Name)
+				return fmt.Errorf("workload %s: option %s has the type %q, and %q in %s", m.Name, option.Name, option.Type, x.Type,
+					other.Name)
 			}
 		}
 	}

@@ -72,7 +72,8 @@ func TestGoldenForms(t *testing.T) {
 		{"hot-key", "", "uniform:10-20", "c7e52a4236308382cee46bda9f5747b7"},
 		{"hot-key", "", "lognormal:100:0.8", "c231ec93d4186d88f85a652836671140"},
 	} {
-		s, _ := build(t, c.workload, Params{Seed: 1, Policy: policy(t, "agent-payments"), Options: given("popularity", c.popularity, "cost", c.cost)})
+		s, _ := build(t, c.workload, Params{Seed: 1, Policy: policy(t, "agent-payments"),
+			Options: given("popularity", c.popularity, "cost", c.cost)})
 		if got := Fingerprint(s, 5_000); got != c.want {
 			t.Errorf("%s, %s, %s: fingerprint %s, want %s", c.workload, c.popularity, c.cost, got, c.want)
 		}
@@ -192,7 +193,8 @@ func TestParamsAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = m.New(c.params)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "workload "+c.workload+": ") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "workload "+c.workload+": ") {
 			t.Errorf("%s %+v: error %v, want one with %q", c.workload, c.params, err, c.want)
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("error of several lines: %v", err)
@@ -210,7 +212,9 @@ func TestLookupUnknown(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
-	ok := Meta{Name: "mine", Doc: "d", Loop: Open, Rate: 1, Make: func(Params) (Stream, Info, error) { return nil, Info{}, nil }}
+	ok := Meta{Name: "mine", Doc: "d", Loop: Open, Rate: 1, Make: func(Params) (Stream, Info, error) {
+		return nil, Info{}, nil
+	}}
 	if err := ok.validate(); err != nil {
 		t.Fatal(err)
 	}

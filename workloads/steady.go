@@ -9,8 +9,9 @@ import (
 
 func init() {
 	Register(Meta{
-		Name:    "steady",
-		Doc:     "requests arrive at a set rate for many subjects, a few of them very popular, and a share of the checks is over quota",
+		Name: "steady",
+		Doc: "requests arrive at a set rate for many subjects, a few of them very popular, and a share of the checks " +
+			"is over quota",
 		Loop:    Open,
 		Rate:    1_000,
 		Options: crowdOptions(10_000, "zipf:1", 0.05),
@@ -65,7 +66,8 @@ func (c *crowd) usedUp(params Params, weights []uint64) string {
 	if over <= c.weight+0.005 {
 		return ""
 	}
-	return fmt.Sprintf("popular subjects use up their limit of %s within the run: expect about %.0f %% of %d checks over quota",
+	return fmt.Sprintf("popular subjects use up their limit of %s within the run: expect about %.0f %% of %d checks "+
+		"over quota",
 		format.Units(c.limit, params.Policy.Unit), 100*over, params.Requests)
 }
 
@@ -77,6 +79,7 @@ func newBoundary(params Params) (Stream, Info, error) {
 		return nil, Info{}, err
 	}
 	needed := float64(crowd.limit) / crowd.mean() * float64(total(weights)) / float64(weights[0])
-	notes = append(notes, fmt.Sprintf("a window takes about %.0f requests to use up the limit of its most popular subject", needed))
+	notes = append(notes, fmt.Sprintf("a window takes about %.0f requests to use up the limit of its most popular subject",
+		needed))
 	return crowd, Info{Loop: Closed, Notes: notes}, nil
 }

@@ -103,7 +103,8 @@ func (s *replay) assign(t *trace, params Params) (notes []string, err error) {
 	for i := range s.rows {
 		s.rows[i].subject = table.draw(who.at(uint64(i)))
 	}
-	return []string{fmt.Sprintf("the trace names no subjects: its rows were assigned to %d subjects at random from the seed, popularity %v",
+	return []string{fmt.Sprintf("the trace names no subjects: its rows were assigned to %d subjects at random from the "+
+		"seed, popularity %v",
 		subjects, popular)}, nil
 }
 
@@ -129,7 +130,8 @@ func (s *replay) price(t *trace, params Params) (notes []string, err error) {
 	}
 	notes = []string{"the cost of a request is " + t.costIs}
 	if params.Policy.Unit != t.unit {
-		notes = append(notes, fmt.Sprintf("policy %s counts %s, but the costs of this trace are %s", params.Policy.Name, params.Policy.Unit, t.unit))
+		notes = append(notes, fmt.Sprintf("policy %s counts %s, but the costs of this trace are %s", params.Policy.Name,
+			params.Policy.Unit, t.unit))
 	}
 	return notes, nil
 }

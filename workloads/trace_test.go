@@ -54,7 +54,8 @@ func TestReplayOrder(t *testing.T) {
 }
 
 func TestApacheTrace(t *testing.T) {
-	s, info := build(t, "trace", Params{Policy: policy(t, "contact-form"), Options: given("trace", traceFile(t, apacheTrace))})
+	s, info := build(t, "trace", Params{Policy: policy(t, "contact-form"),
+		Options: given("trace", traceFile(t, apacheTrace))})
 	tr := info.Trace
 	if s.Len() != 10_000 || Subjects(s) != 1_753 || tr.Rows != 10_000 || tr.Used != 10_000 || tr.Dropped != 0 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), tr)
@@ -90,7 +91,8 @@ func TestAzureTrace(t *testing.T) {
 	if s.Len() != 19_366 || Subjects(s) != 100 || len(info.Trace.Damaged) != 0 || info.Trace.Rows != 19_366 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), info.Trace)
 	}
-	if len(info.Notes) != 2 || !strings.Contains(info.Notes[0], "assigned to 100 subjects") || !strings.Contains(info.Notes[1], "tokens") {
+	if len(info.Notes) != 2 || !strings.Contains(info.Notes[0], "assigned to 100 subjects") ||
+		!strings.Contains(info.Notes[1], "tokens") {
 		t.Errorf("notes %q", info.Notes)
 	}
 	var sum, largest int64
@@ -120,7 +122,8 @@ func TestAzureTrace(t *testing.T) {
 	if s.Len() != 100 || Subjects(s) != 7 || info.Trace.Used != 19_366 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), info.Trace)
 	}
-	for i, want := range []string{"7 subjects", "tokens", "policy agent-api counts requests", "of the rows", "first 100 of 19366"} {
+	for i, want := range []string{"7 subjects", "tokens", "policy agent-api counts requests", "of the rows",
+		"first 100 of 19366"} {
 		if i >= len(info.Notes) || !strings.Contains(info.Notes[i], want) {
 			t.Errorf("notes %q lack %q", info.Notes, want)
 		}
@@ -141,7 +144,8 @@ func TestAzureTrace(t *testing.T) {
 // TestTraceFill checks that shares go by rows of the file, not by the numbers of
 // subjects.
 func TestTraceFill(t *testing.T) {
-	s, _ := build(t, "trace", Params{Policy: policy(t, "contact-form"), Options: given("trace", traceFile(t, apacheTrace), "over-quota", 0.2)})
+	s, _ := build(t, "trace", Params{Policy: policy(t, "contact-form"),
+		Options: given("trace", traceFile(t, apacheTrace), "over-quota", 0.2)})
 	over := 0
 	var op Op
 	for i := range s.Len() {
@@ -211,7 +215,8 @@ func TestHugeLines(t *testing.T) {
 	if len(got.rows) != 2 || got.names[0] != "a" || got.names[1] != "b" || got.dropped != 1 {
 		t.Fatalf("%v %v, %d dropped", got.rows, got.names, got.dropped)
 	}
-	want := fmt.Sprintf("[{2 longer than %d bytes and cut off there true} {3 longer than %d bytes and cut off there; subject of %d bytes is longer than %d false}]",
+	want := fmt.Sprintf("[{2 longer than %d bytes and cut off there true} {3 longer than %d bytes and cut off there; "+
+		"subject of %d bytes is longer than %d false}]",
 		maxLine, maxLine, maxLine-2, maxSubject)
 	if fmt.Sprint(got.damaged) != want {
 		t.Errorf("%v, want %v", got.damaged, want)
@@ -238,12 +243,13 @@ func TestTracesAreBounded(t *testing.T) {
 		r    io.Reader
 		want string
 	}{
-		"zeros":         {zeros{0}, "no text in UTF-8"},
-		"UTF-16":        {strings.NewReader("t\x00i\x00m\x00e\x00,\x00s\x00"), "no text in UTF-8"},
-		"one line":      {zeros{'x'}, "line 1 is longer than"},
-		"rows":          {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 300)), "more than 200 rows"},
-		"damaged rows":  {strings.NewReader("time,subject\n" + strings.Repeat("x,a\n", 300)), "more than 200 rows"},
-		"many subjects": {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 150) + "1,b\n1,c\n1,d\n"), "more than 3 subjects, which is the most that a run can have: cut it at line 153"},
+		"zeros":        {zeros{0}, "no text in UTF-8"},
+		"UTF-16":       {strings.NewReader("t\x00i\x00m\x00e\x00,\x00s\x00"), "no text in UTF-8"},
+		"one line":     {zeros{'x'}, "line 1 is longer than"},
+		"rows":         {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 300)), "more than 200 rows"},
+		"damaged rows": {strings.NewReader("time,subject\n" + strings.Repeat("x,a\n", 300)), "more than 200 rows"},
+		"many subjects": {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 150) + "1,b\n1,c\n1,d\n"),
+			"more than 3 subjects, which is the most that a run can have: cut it at line 153"},
 	} {
 		if _, err := readBounded(c.r, 200, 3); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -9,8 +9,9 @@ import (
 
 func init() {
 	Register(Meta{
-		Name:      "uploads",
-		Doc:       "sessions reserve units, then commit, fail or are abandoned, and what was committed is deleted after a while",
+		Name: "uploads",
+		Doc: "sessions reserve units, then commit, fail or are abandoned, and what was committed is deleted after " +
+			"a while",
 		Loop:      Closed,
 		GivesBack: true,
 		Options:   append(crowdOptions(20, "uniform", 0), uploadOptions()...),
@@ -51,7 +52,8 @@ func newUploads(params Params) (Stream, Info, error) {
 	abandon := params.Options.Float("abandon-share")
 	misjudge := params.Options.Float("misjudged-share")
 	if fail+abandon > 1 {
-		return nil, Info{}, fmt.Errorf("the shares of failed and abandoned sessions, %v and %v, are more than 1 together", fail, abandon)
+		return nil, Info{}, fmt.Errorf("the shares of failed and abandoned sessions, %v and %v, are more than 1 together",
+			fail, abandon)
 	}
 	settle := params.Options.Duration("settle")
 	hold := params.Options.Duration("hold")

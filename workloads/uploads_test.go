@@ -13,7 +13,8 @@ func TestUploadsFates(t *testing.T) {
 	testenv.Sequential(t)
 	const n = 200_000
 	for _, c := range []struct{ fail, abandon float64 }{{0.05, 0.02}, {0.5, 0.25}, {0, 0}, {1, 0}, {0, 1}, {0.3, 0.7}} {
-		s, _ := build(t, "uploads", Params{Seed: 5, Policy: policy(t, "tenant-uploads"), Options: given("fail-share", c.fail, "abandon-share", c.abandon)})
+		s, _ := build(t, "uploads", Params{Seed: 5, Policy: policy(t, "tenant-uploads"),
+			Options: given("fail-share", c.fail, "abandon-share", c.abandon)})
 		var fates [FateAbandon + 1]int
 		large := 0 // of the failed sessions
 		for i := range int64(n) {
@@ -47,7 +48,8 @@ func TestUploadsFates(t *testing.T) {
 func TestUploadsTimes(t *testing.T) {
 	const n = 200_000
 	const settle, hold = 3 * time.Millisecond, 40 * time.Microsecond
-	s, _ := build(t, "uploads", Params{Seed: 6, Policy: policy(t, "agent-storage"), Options: given("settle", settle, "hold", hold, "fail-share", 0.0, "abandon-share", 0.0)})
+	s, _ := build(t, "uploads", Params{Seed: 6, Policy: policy(t, "agent-storage"),
+		Options: given("settle", settle, "hold", hold, "fail-share", 0.0, "abandon-share", 0.0)})
 	var settles, holds, product float64
 	beyond := 0
 	for i := range int64(n) {
@@ -64,7 +66,8 @@ func TestUploadsTimes(t *testing.T) {
 		}
 	}
 	// The deviation of an exponential time is its mean.
-	for what, v := range map[string][2]float64{"settle": {settles / n, float64(settle)}, "hold": {holds / n, float64(hold)}} {
+	for what, v := range map[string][2]float64{"settle": {settles / n, float64(settle)},
+		"hold": {holds / n, float64(hold)}} {
 		if math.Abs(v[0]/v[1]-1) > 5/math.Sqrt(n)+1/v[1] {
 			t.Errorf("mean time to %s: %.0f ns, want %.0f", what, v[0], v[1])
 		}
@@ -76,7 +79,8 @@ func TestUploadsTimes(t *testing.T) {
 }
 
 func TestUploadsWithoutTimes(t *testing.T) {
-	s, info := build(t, "uploads", Params{Policy: policy(t, "tenant-uploads"), Options: given("settle", time.Duration(0), "hold", time.Duration(0))})
+	s, info := build(t, "uploads",
+		Params{Policy: policy(t, "tenant-uploads"), Options: given("settle", time.Duration(0), "hold", time.Duration(0))})
 	for i := range int64(1_000) {
 		var op Op
 		if s.At(i, &op); op.Settle != 0 || op.Hold != 0 {
@@ -90,7 +94,8 @@ func TestUploadsWithoutTimes(t *testing.T) {
 
 func TestMisjudgedCommits(t *testing.T) {
 	const n = 100_000
-	s, info := build(t, "uploads", Params{Seed: 7, Policy: policy(t, "tenant-uploads"), Options: given("misjudged-share", 0.4, "cost", "uniform:1-9")})
+	s, info := build(t, "uploads",
+		Params{Seed: 7, Policy: policy(t, "tenant-uploads"), Options: given("misjudged-share", 0.4, "cost", "uniform:1-9")})
 	commits := 0
 	fewer := 0
 	more := 0

@@ -205,7 +205,8 @@ func Fingerprint(stream Stream, n int64) string {
 		stream.At(i, &op)
 		name := stream.Name(op.Subject)
 		buf = append(buf[:0], byte(op.Fate)<<4)
-		for _, v := range [...]uint64{uint64(op.Units), uint64(op.At), uint64(Initial(stream, op.Subject)), uint64(len(name))} {
+		for _, v := range [...]uint64{uint64(op.Units), uint64(op.At), uint64(Initial(stream, op.Subject)),
+			uint64(len(name))} {
 			buf = binary.LittleEndian.AppendUint64(buf, v)
 		}
 		if op.Fate != FateNone { // prints of streams without fates predate them

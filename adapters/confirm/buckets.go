@@ -30,7 +30,8 @@ func idle(size int, each time.Duration, admit func() bool) (string, bool, error)
 	}
 	time.Sleep(3 * time.Duration(size) * each)
 	admitted, took := burst(10*size, admit)
-	return fmt.Sprintf("with a burst of %d and a unit per %v it admitted %d requests within %v after a rest", size, each, admitted, took.Round(time.Millisecond)),
+	return fmt.Sprintf("with a burst of %d and a unit per %v it admitted %d requests within %v after a rest", size, each,
+			admitted, took.Round(time.Millisecond)),
 		admitted > size && took < each, nil
 }
 
@@ -87,7 +88,8 @@ var oxyFraction = Confirmation{Name: "oxy-fraction", Run: func(Env) (string, boo
 		admitted += n
 	}
 	flowed := int(time.Since(began) / (100 * time.Millisecond)) //nolint:forbidigo // as above
-	return fmt.Sprintf("at 10 per second and a burst of 4, %d requests were admitted while %d units flowed in, to a caller who took all there was every 150 ms", admitted, flowed),
+	return fmt.Sprintf("at 10 per second and a burst of 4, %d requests were admitted while %d units flowed in, to a "+
+			"caller who took all there was every 150 ms", admitted, flowed),
 		admitted < flowed*9/10, nil
 }}
 
@@ -102,5 +104,6 @@ var oxyForgets = Confirmation{Name: "oxy-forgets", Run: func(Env) (string, bool,
 	time.Sleep(12 * time.Second)
 	second, _ := burst(1000, admit)
 	took := time.Since(began) //nolint:forbidigo // as above
-	return fmt.Sprintf("at 1 per second and a burst of 100 it admitted %d requests in %v", first+second, took.Round(time.Second)), first+second > 100+int(took/time.Second)+1, nil
+	return fmt.Sprintf("at 1 per second and a burst of 100 it admitted %d requests in %v", first+second,
+		took.Round(time.Second)), first+second > 100+int(took/time.Second)+1, nil
 }}

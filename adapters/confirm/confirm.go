@@ -37,7 +37,8 @@ type Env struct {
 func All() []Confirmation {
 	return []Confirmation{
 		throttledTTL, throttledExpire, redisRateAtMost, ginRace, ginMemoryRace, ginWindow, ginCleaner, httprateLate,
-		ginSeconds, zeroTTL, zeroSeconds, zeroLate, fiberRace, beegoBurst, jaegerBurst, oxyFraction, oxyForgets, sethvargoInterval,
+		ginSeconds, zeroTTL, zeroSeconds, zeroLate, fiberRace, beegoBurst, jaegerBurst, oxyFraction, oxyForgets,
+		sethvargoInterval,
 		mennanovTTL, mennanovOverflow, mennanovFixed, mennanovBuffer,
 	}
 }

@@ -35,5 +35,6 @@ var fiberRace = Confirmation{Name: "fiber-redis-race", Redis: true, Run: func(en
 			return requestCtx.Response.StatusCode() == http.StatusNoContent
 		}))
 	}
-	return fmt.Sprintf("of 8 requests at once to 8 applications with one storage up to %d were admitted; the limit is 1", worst), worst > 1, nil
+	return fmt.Sprintf("of 8 requests at once to 8 applications with one storage up to %d were admitted; the limit is 1",
+		worst), worst > 1, nil
 }}

@@ -66,7 +66,8 @@ var ginWindow = Confirmation{Name: "gin-window", Run: func(Env) (string, bool, e
 		}
 		admitted = append(admitted, !store.Limit("k", nil).RateLimited)
 	}
-	return fmt.Sprintf("with a limit of 2 per 2s, requests 0, 1.05 and 2.1 s after the first: admitted %t, %t and %t", admitted[0], admitted[1], admitted[2]),
+	return fmt.Sprintf("with a limit of 2 per 2s, requests 0, 1.05 and 2.1 s after the first: admitted %t, %t and %t",
+			admitted[0], admitted[1], admitted[2]),
 		admitted[0] && admitted[1] && !admitted[2], nil
 }}
 
@@ -78,7 +79,8 @@ var ginCleaner = Confirmation{Name: "gin-cleaner", Run: func(Env) (string, bool,
 	}
 	runtime.GC()
 	more := cleaners() - before
-	return fmt.Sprintf("%d stores that nothing refers to any more left %d goroutines, and there is no way to end them", stores, more), more >= stores, nil
+	return fmt.Sprintf("%d stores that nothing refers to any more left %d goroutines, and there is no way to end them",
+		stores, more), more >= stores, nil
 }}
 
 // cleaners counts the goroutines of such stores.

@@ -34,7 +34,8 @@ var zeroTTL = Confirmation{Name: "go-zero-ttl", Redis: true, Run: func(env Env) 
 			}
 		}
 	}
-	return fmt.Sprintf("three limiters of one key with a burst of 40 and a rate of 100 admitted %d requests at one moment", admitted), admitted > 40, nil
+	return fmt.Sprintf("three limiters of one key with a burst of 40 and a rate of 100 admitted %d requests at one moment",
+		admitted), admitted > 40, nil
 }}
 
 // Time is counted in whole seconds: at the end of a second the bucket is empty, and 10 ms
@@ -76,5 +77,6 @@ var zeroLate = Confirmation{Name: "go-zero-late", Redis: true, Run: func(env Env
 			admitted++
 		}
 	}
-	return fmt.Sprintf("with a burst of 5 and a rate of 5 it admitted %d requests of one second, among which late ones came", admitted), admitted > 6, nil
+	return fmt.Sprintf("with a burst of 5 and a rate of 5 it admitted %d requests of one second, among which late "+
+		"ones came", admitted), admitted > 6, nil
 }}

@@ -30,5 +30,6 @@ var httprateLate = Confirmation{Name: "httprate-late", Run: func(Env) (string, b
 	if err != nil {
 		return "", false, err
 	}
-	return fmt.Sprintf("of 101 requests counted in a window, the limiter still counts %d after one late request", current), current < 101, nil
+	return fmt.Sprintf("of 101 requests counted in a window, the limiter still counts %d after one late request", current),
+		current < 101, nil
 }}

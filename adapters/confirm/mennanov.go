@@ -23,7 +23,8 @@ func (m *moved) pass(env Env, duration time.Duration) {
 // readmeTokens is the limiter of the library's README except for its numbers. The key
 // lives as long as one token takes to flow in.
 func readmeTokens(env Env, clock limiters.Clock, size int64, rate time.Duration, key string) *limiters.TokenBucket {
-	return limiters.NewTokenBucket(size, rate, limiters.NewLockNoop(), limiters.NewTokenBucketRedis(env.Redis, key, rate, false), clock, limiters.NewStdLogger())
+	return limiters.NewTokenBucket(size, rate, limiters.NewLockNoop(),
+		limiters.NewTokenBucketRedis(env.Redis, key, rate, false), clock, limiters.NewStdLogger())
 }
 
 // One process asks, so no distributed lock is needed. One token flows in every 200 ms.
@@ -41,7 +42,8 @@ var mennanovTTL = Confirmation{Name: "mennanov-ttl", Redis: true, Run: func(env 
 		taken += n
 		clock.pass(env, rate)
 	}
-	return fmt.Sprintf("with a capacity of %d and a token per %v, %d visits %v apart took %d tokens", size, rate, visits, rate, taken), taken > size+visits, nil
+	return fmt.Sprintf("with a capacity of %d and a token per %v, %d visits %v apart took %d tokens", size, rate, visits,
+		rate, taken), taken > size+visits, nil
 }}
 
 // The count of the window before is multiplied by what is left of this one in nanoseconds,
@@ -64,7 +66,8 @@ var mennanovOverflow = Confirmation{Name: "mennanov-overflow", Run: func(Env) (s
 		}
 		clock.now = clock.now.Add(month)
 	}
-	return fmt.Sprintf("with a limit of %d per %v it admitted %d of 20000 requests at the beginning of one window, and %d at that of the next", limit, month, admitted[0], admitted[1]),
+	return fmt.Sprintf("with a limit of %d per %v it admitted %d of 20000 requests at the beginning of one window, and "+
+			"%d at that of the next", limit, month, admitted[0], admitted[1]),
 		admitted[1] > limit, nil
 }}
 
@@ -75,7 +78,8 @@ var mennanovFixed = Confirmation{Name: "mennanov-fixed", Redis: true, Run: func(
 	clock := &moved{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Add(900 * time.Microsecond)}
 	admitted := 0
 	ask := func() error {
-		fixedWindow := limiters.NewFixedWindow(limit, window, limiters.NewFixedWindowRedis(env.Redis, "mennanov-fixed"), clock)
+		fixedWindow := limiters.NewFixedWindow(limit, window, limiters.NewFixedWindowRedis(env.Redis, "mennanov-fixed"),
+			clock)
 		for range limit {
 			if _, err := fixedWindow.Limit(context.Background()); err == nil {
 				admitted++
@@ -88,14 +92,16 @@ var mennanovFixed = Confirmation{Name: "mennanov-fixed", Redis: true, Run: func(
 	err := ask()
 	clock.pass(env, window-time.Millisecond)
 	err = errors.Join(err, ask())
-	return fmt.Sprintf("with a limit of %d per %v two instances admitted %d requests in one window", limit, window, admitted), admitted > limit, err
+	return fmt.Sprintf("with a limit of %d per %v two instances admitted %d requests in one window", limit, window,
+		admitted), admitted > limit, err
 }}
 
 // The set of requests under way lives for whole seconds after the last one has come.
 var mennanovBuffer = Confirmation{Name: "mennanov-buffer", Redis: true, Run: func(env Env) (string, bool, error) {
 	const ttl = 1900 * time.Millisecond
 	clock := &moved{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
-	buffer := limiters.NewConcurrentBuffer(limiters.NewLockNoop(), limiters.NewConcurrentBufferRedis(env.Redis, "mennanov-buffer", ttl, clock), 1, limiters.NewStdLogger())
+	buffer := limiters.NewConcurrentBuffer(limiters.NewLockNoop(),
+		limiters.NewConcurrentBufferRedis(env.Redis, "mennanov-buffer", ttl, clock), 1, limiters.NewStdLogger())
 	if err := buffer.Limit(context.Background(), "first"); err != nil {
 		return "", false, err
 	}
@@ -104,5 +110,6 @@ var mennanovBuffer = Confirmation{Name: "mennanov-buffer", Redis: true, Run: fun
 	if err != nil && !errors.Is(err, limiters.ErrLimitExhausted) {
 		return "", false, err
 	}
-	return fmt.Sprintf("with a capacity of 1 and a TTL of %v a second request after 1.1s was admitted: %t", ttl, err == nil), err == nil, nil
+	return fmt.Sprintf("with a capacity of 1 and a TTL of %v a second request after 1.1s was admitted: %t", ttl,
+		err == nil), err == nil, nil
 }}

@@ -36,6 +36,7 @@ var sethvargoInterval = Confirmation{Name: "sethvargo-interval", Redis: true, Ru
 var ginSeconds = Confirmation{Name: "gin-seconds", Run: func(Env) (string, bool, error) {
 	store := gin.InMemoryStore(&gin.InMemoryOptions{Rate: 500 * time.Millisecond, Limit: 1})
 	admitted, took := burst(20, func() bool { return !store.Limit("k", nil).RateLimited })
-	return fmt.Sprintf("with a limit of 1 per 500ms it admitted %d requests in %v", admitted, took.Round(time.Millisecond)),
+	return fmt.Sprintf("with a limit of 1 per 500ms it admitted %d requests in %v", admitted,
+			took.Round(time.Millisecond)),
 		admitted > 2+int(took/(500*time.Millisecond)), nil
 }}

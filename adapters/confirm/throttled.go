@@ -54,6 +54,7 @@ var throttledExpire = Confirmation{Name: "throttled-expire", Redis: true, Run: f
 	if err != nil {
 		return "", false, err
 	}
-	return fmt.Sprintf("a key that was set for 1m0s lives %v after a second caller failed to set it", left.Round(time.Second)),
+	return fmt.Sprintf("a key that was set for 1m0s lives %v after a second caller failed to set it",
+			left.Round(time.Second)),
 		!won && left <= time.Second, nil
 }}

@@ -94,7 +94,8 @@ var findings = []finding{
 	{
 		name: "httprate-late", module: httprate,
 		broken: "A request computes its window before it takes the lock: a late one empties both counters.",
-		command: []string{"run", "lib-httprate", "--policy", "200 calls per rolling 50ms", "--limit", "200", "--workload", "steady:subjects=1",
+		command: []string{"run", "lib-httprate", "--policy", "200 calls per rolling 50ms", "--limit", "200", "--workload",
+			"steady:subjects=1",
 			"--workers", "64", "--instances", "1", "--loop", "closed", "--duration", "1s", "--rounds", "2"},
 		related: "https://github.com/go-chi/httprate/issues/2",
 	},
@@ -116,7 +117,8 @@ var findings = []finding{
 	{
 		name: "oxy-forgets", module: oxy,
 		broken: "A bucket in use is replaced by a full one after ten periods.",
-		command: []string{"run", "lib-oxy", "--policy", "100 calls refilling 1 per 1s", "--limit", "100", "--workload", "steady:subjects=1",
+		command: []string{"run", "lib-oxy", "--policy", "100 calls refilling 1 per 1s", "--limit", "100", "--workload",
+			"steady:subjects=1",
 			"--workers", "4", "--instances", "1", "--loop", "open", "--rate", "200", "--duration", "12s", "--rounds", "1"},
 		related: "https://github.com/vulcand/oxy/issues/132", reported: true,
 	},
@@ -128,13 +130,15 @@ var findings = []finding{
 	{
 		name: "mennanov-ttl", module: mennanov,
 		broken: "The README's TTL is the refill time of one token: keys expire before the bucket is full.",
-		command: []string{"explore", "lib-mennanov-token-redis", "--policy", "2 requests refilling 1 per 1s", "--limit", "2", "--clients", "1",
+		command: []string{"explore", "lib-mennanov-token-redis", "--policy", "2 requests refilling 1 per 1s", "--limit", "2",
+			"--clients", "1",
 			"--script", "take=2,take=2", "--faults", "clock", "--property", "leak", "--timeout", "5m"}, property: "leak",
 	},
 	{
 		name: "mennanov-overflow", module: mennanov,
 		broken: "Limit times window length overflows an int64: after a busy window all is admitted.",
-		command: []string{"sim", "lib-mennanov-sliding-memory", "--policy", "5000 calls per rolling 720h", "--limit", "5000", "--workload", "steady:subjects=1",
+		command: []string{"sim", "lib-mennanov-sliding-memory", "--policy", "5000 calls per rolling 720h", "--limit", "5000",
+			"--workload", "steady:subjects=1",
 			"--instances", "1", "--rate", "0.05", "--duration", "1440h"},
 		related: "https://github.com/mennanov/limiters/pull/116",
 	},
@@ -183,13 +187,16 @@ var rebuilt = []rebuild{
 	},
 	{
 		name: "Kong, sync_rate 0.1", source: kong,
-		broken:  "The request that reads the counter is not counted: one too many per instance and interval. Documented as less accurate.",
-		command: []string{"explore", "gw-kong-sync", "--instances", "1", "--script", "take,take", "--limit", "2"}, property: "leak",
-		thread: "https://github.com/Kong/kong/pull/11859",
+		broken: "The request that reads the counter is not counted: one too many per instance and interval. Documented " +
+			"as less accurate.",
+		command:  []string{"explore", "gw-kong-sync", "--instances", "1", "--script", "take,take", "--limit", "2"},
+		property: "leak",
+		thread:   "https://github.com/Kong/kong/pull/11859",
 	},
 	{
 		name: "redis-cell", source: "https://github.com/brandur/redis-cell/blob/master/src/cell/mod.rs",
-		command: []string{"explore", "gw-redis-cell", "--clients", "1", "--script", "take,take,take", "--limit", "1", "--faults", "clock"},
+		command: []string{"explore", "gw-redis-cell", "--clients", "1", "--script", "take,take,take", "--limit", "1",
+			"--faults", "clock"},
 	},
 	{
 		name: "Stripe", source: "https://stripe.com/blog/rate-limiters",
@@ -198,14 +205,16 @@ var rebuilt = []rebuild{
 		thread: "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453",
 	},
 	{
-		name:   "Spring Cloud Gateway",
-		source: "https://github.com/spring-cloud/spring-cloud-gateway/blob/main/spring-cloud-gateway-server/src/main/resources/META-INF/scripts/request_rate_limiter.lua",
-		broken: "A bucket that fills in less than half a second is not kept: it limits nothing.", command: []string{"explore", "gw-spring"}, property: "leak",
+		name:    "Spring Cloud Gateway",
+		source:  "https://github.com/spring-cloud/spring-cloud-gateway/blob/main/spring-cloud-gateway-server/src/main/resources/META-INF/scripts/request_rate_limiter.lua",
+		broken:  "A bucket that fills in less than half a second is not kept: it limits nothing.",
+		command: []string{"explore", "gw-spring"}, property: "leak",
 		thread: "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453",
 	},
 	{
 		name: "Cloudflare", source: "https://blog.cloudflare.com/counting-things-a-lot-of-different-things/",
-		broken: "Counters are read first and raised afterwards, as documented.", command: []string{"explore", "gw-cloudflare"}, property: "leak",
+		broken:  "Counters are read first and raised afterwards, as documented.",
+		command: []string{"explore", "gw-cloudflare"}, property: "leak",
 		thread: "https://blog.cloudflare.com/counting-things-a-lot-of-different-things/",
 	},
 }

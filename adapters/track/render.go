@@ -34,11 +34,13 @@ func Render(goMod []byte, steps map[string]int) []byte {
 	heading(&buffer, "name", "library", "defect", "command", "steps", "upstream")
 	for i := range findings {
 		finding := &findings[i]
-		row(&buffer, finding.name, short(finding.module)+" "+version[finding.module], finding.broken, command(finding.command), count(steps[finding.name]), finding.upstream())
+		row(&buffer, finding.name, short(finding.module)+" "+
+			version[finding.module], finding.broken, command(finding.command), count(steps[finding.name]), finding.upstream())
 	}
 	fmt.Fprintf(&buffer, "\n`quotabench explore` finds nothing within its [bounds](exploration.md#reading-a-claim) in %s.\n", listed(clean))
 	fmt.Fprintf(&buffer, "\nIt finds only what the documentation describes in %s.\n", listed(documented))
-	buffer.WriteString("\n## Gateways\n\nThese decisions are rebuilt from what the gateways publish. The gateways were not run.\n\n")
+	buffer.WriteString("\n## Gateways\n\nThese decisions are rebuilt from what the gateways publish. The gateways were " +
+		"not run.\n\n")
 	heading(&buffer, "gateway", "defect", "command", "steps")
 	for i := range rebuilt {
 		rebuild := &rebuilt[i]
@@ -46,7 +48,8 @@ func Render(goMod []byte, steps map[string]int) []byte {
 		if rebuild.property != "" {
 			defect = fmt.Sprintf("%s [Discussion](%s).", rebuild.broken, rebuild.thread)
 		}
-		row(&buffer, fmt.Sprintf("[%s](%s)", rebuild.name, rebuild.source), defect, command(rebuild.command), count(steps[rebuild.name]))
+		row(&buffer, fmt.Sprintf("[%s](%s)", rebuild.name, rebuild.source), defect, command(rebuild.command),
+			count(steps[rebuild.name]))
 	}
 	buffer.WriteString("\n" + languages)
 	buffer.WriteString(mark)

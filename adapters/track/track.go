@@ -21,7 +21,8 @@ import (
 )
 
 // Steps runs the command of each finding and each rebuilt gateway, and returns the steps of the shortest schedules by
-// name. A name without a schedule has none. The error lists what is not found any more, and what should be clean and is not.
+// name. A name without a schedule has none. The error lists what is not found any more, and what should be clean and is
+// not.
 func Steps() (map[string]int, error) {
 	steps := map[string]int{}
 	var lost error
@@ -196,7 +197,8 @@ func line(command []string) string {
 func versions(goMod []byte) map[string]string {
 	out := map[string]string{}
 	for name := range strings.Lines(string(goMod)) {
-		if words := strings.Fields(strings.TrimPrefix(name, "require ")); len(words) >= 2 && strings.HasPrefix(words[1], "v") {
+		if words := strings.Fields(strings.TrimPrefix(name, "require ")); len(words) >= 2 &&
+			strings.HasPrefix(words[1], "v") {
 			out[words[0]] = words[1]
 		}
 	}

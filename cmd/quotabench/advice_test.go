@@ -32,7 +32,8 @@ func TestAdvice(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		code := cli.Main(append([]string{"explore"}, c.args...), &stdout, &stderr)
-		if code != c.code || strings.Contains(stdout.String(), "advice") != c.advised || strings.Count(stdout.String(), heading) > 1 {
+		if code != c.code || strings.Contains(stdout.String(), "advice") != c.advised ||
+			strings.Count(stdout.String(), heading) > 1 {
 			t.Errorf("%q: exit %d: %s%s", c.args, code, &stdout, &stderr)
 		}
 		if strict := strings.Contains(stderr.String(), "--strict allows none"); strict != (code == cli.ExitGate) {
@@ -43,7 +44,8 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Advice) != 1 || x.Advice[0].Code != results.AdviseTTLGap || x.Advice[0].Count != 12 || x.Advice[0].Names != "INCR" {
+	if len(x.Advice) != 1 || x.Advice[0].Code != results.AdviseTTLGap || x.Advice[0].Count != 12 ||
+		x.Advice[0].Names != "INCR" {
 		t.Errorf("%+v", x.Advice)
 	}
 	for name, want := range map[string]string{"report.txt": heading + "12 times: ", "report.html": "Advice: ttl-gap"} {

@@ -39,7 +39,8 @@ func against(t *testing.T) (run func(against string, more ...string) (code int, 
 	script("none", "echo it is no such program >&2; exit 7")
 	return func(against string, more ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		args := append([]string{"run", "incr-expire", "--redis", "embedded", "--requests", "300", "--workers", "4", "--rounds", "2", "--against", against, "--out", against + "-out"}, more...)
+		args := append([]string{"run", "incr-expire", "--redis", "embedded", "--requests", "300", "--workers", "4",
+			"--rounds", "2", "--against", against, "--out", against + "-out"}, more...)
 		code = cli.Main(args, &out, &errs)
 		return code, out.String(), errs.String()
 	}
@@ -84,7 +85,8 @@ func TestAgainst(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again bytes.Buffer
-	if code := cli.Main([]string{"compare", "same-out/base", "same-out/head"}, &again, &again); code != cli.ExitOK || strings.Contains(again.String(), "before those of the head") {
+	if code := cli.Main([]string{"compare", "same-out/base", "same-out/head"}, &again, &again); code != cli.ExitOK ||
+		strings.Contains(again.String(), "before those of the head") {
 		t.Errorf("exit %d: the stored records are not compared as pairs: %s", code, again.String())
 	}
 	var kept compare.Comparison
@@ -99,7 +101,8 @@ func TestAgainst(t *testing.T) {
 func TestAgainstSimulated(t *testing.T) {
 	against(t)
 	var out, errs bytes.Buffer
-	args := []string{"sim", "incr-expire", "exact", "--requests", "300", "--against", "./same", "--rounds", "1", "--out", "out", "--json"}
+	args := []string{"sim", "incr-expire", "exact", "--requests", "300", "--against", "./same", "--rounds", "1", "--out",
+		"out", "--json"}
 	code := cli.Main(args, &out, &errs)
 	var found compare.Comparison
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
@@ -118,7 +121,8 @@ func TestAgainstSimulated(t *testing.T) {
 	if timed != 2 && runtime.GOOS == "linux" {
 		t.Errorf("the processor time of %d strategies was compared", timed)
 	}
-	if code := cli.Main([]string{"sim", "exact", "--rounds", "3", "--requests", "9"}, &out, &errs); code != cli.ExitUsage || !strings.Contains(errs.String(), "give --against PROGRAM too") {
+	if code := cli.Main([]string{"sim", "exact", "--rounds", "3", "--requests", "9"}, &out,
+		&errs); code != cli.ExitUsage || !strings.Contains(errs.String(), "give --against PROGRAM too") {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 	requireTidy(t)
@@ -131,13 +135,16 @@ func TestAgainstFormats(t *testing.T) {
 	run := against(t)
 	code, stdout, stderr := run("./same", "--json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
 	var found compare.Comparison
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 || len(found.Notes) > 0 {
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 ||
+		len(found.Notes) > 0 {
 		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
 	t.Setenv("GITHUB_ACTIONS", "true")
 	t.Setenv("GITHUB_STEP_SUMMARY", "summary.md")
 	code, stdout, stderr = run("./same", "--require", "commands<=0", "--rounds", "1", "--out", "gated-out")
-	if summary, err := os.ReadFile("summary.md"); err != nil || !strings.Contains(string(summary), "| fails | incr-expire |") || !strings.Contains(stdout, "::error title=quotabench::") {
+	if summary, err := os.ReadFile("summary.md"); err != nil ||
+		!strings.Contains(string(summary), "| fails | incr-expire |") ||
+		!strings.Contains(stdout, "::error title=quotabench::") {
 		t.Errorf("%v: %s%s", err, summary, stdout)
 	}
 	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: required commands<=0: fails: commands is ") {
@@ -168,7 +175,8 @@ func TestAgainstOthers(t *testing.T) {
 // TestAgainstKilled: what is left of a killed comparison is found and removed.
 func TestAgainstKilled(t *testing.T) {
 	against(t)
-	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1", "--against", "./same", "--out", "killed", "--verbose")
+	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1",
+		"--against", "./same", "--out", "killed", "--verbose")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +208,8 @@ func TestAgainstKilled(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"doctor", "--clean"}, &out, &errs); code != cli.ExitOK || strings.Count(out.String(), "directory") < 1 {
+	if code := cli.Main([]string{"doctor", "--clean"}, &out, &errs); code != cli.ExitOK ||
+		strings.Count(out.String(), "directory") < 1 {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 	// Its round ends by itself, which the kernel asks it to.

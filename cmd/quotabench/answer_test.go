@@ -20,19 +20,24 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 	run := func(change func(*results.Run)) []ranking.Untested {
 		r := results.Run{
 			Strategy: "incr-expire-atomic", Form: "hardened", Policy: "agent-api", Workload: "hot-key",
-			Params: results.Params{Label: "incr-expire-atomic", Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50, Instances: 1},
-			Leak:   results.Leak{Trials: 10}, Cost: results.Cost{ProbeCost: results.ProbeCost{Commands: 1}}, Stored: []results.Stored{{Store: "redis"}},
-			Audit: results.Audit{Valid: true}, Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}},
+			Params: results.Params{Label: "incr-expire-atomic", Limit: 50, Unit: "requests", Loop: results.ClosedLoop,
+				Workers: 50, Instances: 1},
+			Leak: results.Leak{Trials: 10}, Cost: results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
+			Stored:    []results.Stored{{Store: "redis"}},
+			Audit:     results.Audit{Valid: true},
+			Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}},
 		}
 		change(&r)
-		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}}, Runs: []results.Run{r}}
+		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}},
+			Runs: []results.Run{r}}
 		return ranking.Of(f)[0].Untested
 	}
 	for name, c := range map[string]struct {
 		change func(*results.Run)
 		want   []string // of the configuration in force
 	}{
-		"all defaults": {func(*results.Run) {}, []string{"policy: agent-api", "workload: hot-key", "workers: 50", "limit: 50"}},
+		"all defaults": {func(*results.Run) {},
+			[]string{"policy: agent-api", "workload: hot-key", "workers: 50", "limit: 50"}},
 		"another limit": {func(r *results.Run) {
 			r.Params.Limit = 20
 			r.Params.Workers = 8
@@ -56,7 +61,8 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 			r.Params.Retries = 2
 			r.Params.DecisionTimeoutNS = 3e9
 			r.Params.Trouble = trouble.MustParse("instance/0:clock=2s", "instance/1:clock=-2s@0.5")
-		}, []string{"client:\n  - plain:retries=2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5", "decision-timeout: 3s"}},
+		}, []string{"client:\n  - plain:retries=2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5",
+			"decision-timeout: 3s"}},
 	} {
 		untested := run(c.change)
 		if len(untested) < 2 {
@@ -88,10 +94,12 @@ func TestBrokenRecordIsNoFailure(t *testing.T) {
 	testenv.Sequential(t)
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out, &errs); code != cli.ExitOK {
+	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out,
+		&errs); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
-	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN", "ADR-009 promises false rejects of at most 0"} {
+	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN",
+		"ADR-009 promises false rejects of at most 0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed:\n%s", want, out.String())
 		}

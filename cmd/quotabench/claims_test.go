@@ -33,7 +33,8 @@ var (
 		{"L5", claims.Holds, claims.Refuted, []string{"sim decr-expire --policy", "sim decr-expire:down=open --policy"}},
 	}
 	longSwaps = []swap{
-		{"R16", claims.Holds, claims.Refuted, []string{"lua-reserve --jobs 0 --faults evic", "lua-reserve-hardened --jobs 0 --faults evic"}},
+		{"R16", claims.Holds, claims.Refuted,
+			[]string{"lua-reserve --jobs 0 --faults evic", "lua-reserve-hardened --jobs 0 --faults evic"}},
 		{"R17", claims.Holds, claims.Refuted, []string{"explore app-lock", "explore lua-reserve-hardened"}},
 		{"T19", claims.Refuted, claims.Holds, []string{"explore three-tier --", "explore three-tier-hardened --"}},
 		{"T23", claims.Refuted, claims.Holds, []string{"write=literal", "write=through"}},
@@ -49,15 +50,20 @@ var (
 		{"E6", claims.Holds, claims.Refuted, []string{"sim memory-deque", "sim sliding-log"}},
 		{"T8", claims.Refuted, claims.Holds, []string{"explore three-tier ", "explore three-tier-hardened ",
 			"sim three-tier --policy agent-api", "sim three-tier-hardened --policy agent-api"}},
-		{"T9", claims.Refuted, claims.Holds, []string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
+		{"T9", claims.Refuted, claims.Holds,
+			[]string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
 		{"T12", claims.Refuted, claims.Holds, []string{"three-tier --preset", "three-tier:lag=0s,batch=256 --preset"}},
-		{"T13", claims.Refuted, claims.Holds, []string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
-		{"T18", claims.Holds, claims.Refuted, []string{"sim three-tier --policy agent-tokens", "sim three-tier:filter=fixed --policy agent-tokens"}},
+		{"T13", claims.Refuted, claims.Holds,
+			[]string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
+		{"T18", claims.Holds, claims.Refuted,
+			[]string{"sim three-tier --policy agent-tokens", "sim three-tier:filter=fixed --policy agent-tokens"}},
 		{"T20", claims.Refuted, claims.Holds, []string{"reconcile=5s", "write=through,reconcile=5s"}},
 		{"T21", claims.Refuted, claims.Holds, []string{"three-tier", "three-tier-hardened"}},
 		{"T24", claims.Refuted, claims.Holds, []string{"names=literal", "names=schema"}},
-		{"U3", claims.Holds, claims.Refuted, []string{"sim incr-expire --policy user-links", "sim fixed-window --policy agent-api"}},
-		{"U4", claims.HoldsOnlyIf, claims.Refuted, []string{"sim incr-expire --preset", "sim scheduled-reset:missed=1 --preset"}},
+		{"U3", claims.Holds, claims.Refuted,
+			[]string{"sim incr-expire --policy user-links", "sim fixed-window --policy agent-api"}},
+		{"U4", claims.HoldsOnlyIf, claims.Refuted,
+			[]string{"sim incr-expire --preset", "sim scheduled-reset:missed=1 --preset"}},
 		{"U6", claims.Holds, claims.Refuted, []string{"sim incr-expire --policy", "sim incr-expire:down=open --policy"}},
 		{"U9", claims.Holds, claims.Refuted, []string{"scheduled-reset:missed=1", "exact"}},
 		{"U12", claims.HoldsOnlyIf, claims.Holds, []string{"sim incr-expire --policy", "sim redis-durable --policy"}},
@@ -67,8 +73,8 @@ var (
 	}
 )
 
-// TestVerdictsFollowTheStrategy requires another verdict on a claim if another strategy is run for it, or nothing goes wrong:
-// a verdict that stays is none on the strategy.
+// TestVerdictsFollowTheStrategy requires another verdict on a claim if another strategy is run for it, or nothing goes
+// wrong: a verdict that stays is none on the strategy.
 func TestVerdictsFollowTheStrategy(t *testing.T) {
 	testenv.Sequential(t)
 	for _, c := range testenv.Pick(quickSwaps, slices.Concat(quickSwaps, longSwaps)) {
@@ -108,7 +114,8 @@ func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 	}
 	var out, errs bytes.Buffer
 	var r claims.Report
-	code := cli.Main([]string{"claims", path, "--id", id, "--json", "--quiet", "--out", filepath.Join(dir, "out")}, &out, &errs)
+	code := cli.Main([]string{"claims", path, "--id", id, "--json", "--quiet", "--out", filepath.Join(dir, "out")}, &out,
+		&errs)
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil || len(r.Claims) != 1 {
 		t.Fatalf("%s: exit %d, %d claims, %v: %s", id, code, len(r.Claims), err, errs.String())
 	}
@@ -118,8 +125,8 @@ func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 	return r.Claims[0].Verdict
 }
 
-// TestCommandsOfClaims: no command of the design records is refused, in a quick pass and in a full one. Those that take no
-// account of a plan search a little.
+// TestCommandsOfClaims: no command of the design records is refused, in a quick pass and in a full one. Those that take
+// no account of a plan search a little.
 func TestCommandsOfClaims(t *testing.T) {
 	testenv.Sequential(t)
 	files, err := claims.Builtin(explore.Properties())
@@ -147,8 +154,8 @@ func TestCommandsOfClaims(t *testing.T) {
 	}
 }
 
-// TestConditionsOfClaims reads every condition of the design records from the committed pass: it names figures, and strategies
-// that its records have.
+// TestConditionsOfClaims reads every condition of the design records from the committed pass: it names figures, and
+// strategies that its records have.
 func TestConditionsOfClaims(t *testing.T) {
 	testenv.Long(t) // the records are large
 	testenv.Sequential(t)

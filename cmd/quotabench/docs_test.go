@@ -98,7 +98,8 @@ func TestPrintedOutput(t *testing.T) {
 			block := m[2]
 			var stdout, stderr bytes.Buffer
 			if args[0] == "run" {
-				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out", filepath.Join(t.TempDir(), "report.html")}
+				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out",
+					filepath.Join(t.TempDir(), "report.html")}
 			}
 			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
 				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
@@ -237,7 +238,8 @@ func command(t *testing.T, c documented, args []string, stdout *bytes.Buffer) {
 	}
 	var stderr bytes.Buffer
 	code := cli.Main(args, stdout, &stderr)
-	if code == cli.ExitUsage && strings.Contains(c.line+stderr.String(), "localhost") && strings.Contains(stderr.String(), "refused") {
+	if code == cli.ExitUsage && strings.Contains(c.line+stderr.String(), "localhost") &&
+		strings.Contains(stderr.String(), "refused") {
 		return // a server of the reader's
 	}
 	if code == cli.ExitUsage && strings.Contains(stderr.String(), "the service does not start") {
@@ -276,7 +278,8 @@ func shortened(args []string) []string {
 		if !slices.ContainsFunc(args, func(a string) bool { return slices.Contains(left, a) }) {
 			return append(args, "--print-config")
 		}
-		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
+		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres",
+			"embedded")
 	case "sim":
 		if slices.Contains(args, "--trace") || slices.Contains(args, "--print-config") {
 			return args

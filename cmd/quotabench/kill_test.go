@@ -66,14 +66,17 @@ type killed struct {
 
 var toKill = []killed{
 	{"run", func(k *killing) []string {
-		return []string{"run", "incr-expire,pg-two-phase", "--redis", k.redis, "--postgres", k.postgres, "--store", "postgres.2=" + k.postgres2,
+		return []string{"run", "incr-expire,pg-two-phase", "--redis", k.redis, "--postgres", k.postgres, "--store",
+			"postgres.2=" + k.postgres2,
 			"--store", "redis.2=process", "--rounds", "3", "--duration", "10ms", "--workers", "8", "--rate", "4000", "--verbose"}
 	}, 3 * time.Second, lostRounds},
 	{"sim", func(k *killing) []string {
-		return []string{"sim", "incr-expire,check-then-set", "--redis", k.redis, "--workload", "steady", "--rate", "5", "--duration", "8s", "--start", "2100-01-01T00:00:00Z"}
+		return []string{"sim", "incr-expire,check-then-set", "--redis", k.redis, "--workload", "steady", "--rate", "5",
+			"--duration", "8s", "--start", "2100-01-01T00:00:00Z"}
 	}, 2 * time.Second, lostSimulations},
 	{"explore", func(k *killing) []string {
-		return []string{"explore", "check-then-set,pg-check,pg-conditional", "--redis", k.redis, "--postgres", k.postgres, "--clients", "3"}
+		return []string{"explore", "check-then-set,pg-check,pg-conditional", "--redis", k.redis, "--postgres", k.postgres,
+			"--clients", "3"}
 	}, 2 * time.Second, lostSearches},
 }
 
@@ -94,7 +97,8 @@ type left struct {
 }
 
 func (l left) String() string {
-	return fmt.Sprintf("the keys %q, %d schemas, the processes %q and the files %q", l.keys, l.schemas, l.processes, l.files)
+	return fmt.Sprintf("the keys %q, %d schemas, the processes %q and the files %q", l.keys, l.schemas, l.processes,
+		l.files)
 }
 
 func (l left) none() bool { return l.schemas == 0 && len(l.keys)+len(l.processes)+len(l.files) == 0 }
@@ -110,7 +114,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		testenv.Long(t)
 	}
 	k := newKilling(t)
-	t.Logf("%-8s %-10s %8s %12s %15s %21s %5s", "command", "ended by", "moments", "longest end", "left by itself", "after the next start", "lost")
+	t.Logf("%-8s %-10s %8s %12s %15s %21s %5s", "command", "ended by", "moments", "longest end", "left by itself",
+		"after the next start", "lost")
 	for i, c := range toKill {
 		if moments > 0 { // over all of it, however fast this machine is at present
 			c.lasts = k.whole(&c)
@@ -132,7 +137,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 func newKilling(t *testing.T) *killing {
 	t.Helper()
-	k := &killing{t: t, server: storetest.Redis(t), sql: storetest.Postgres(t), temp: t.TempDir(), rng: seed.Rand(uint64(clock.Wall{}.Now().UnixNano()), 0)}
+	k := &killing{t: t, server: storetest.Redis(t), sql: storetest.Postgres(t), temp: t.TempDir(),
+		rng: seed.Rand(uint64(clock.Wall{}.Now().UnixNano()), 0)}
 	// Servers that the commands start run as another user if we are root.
 	for _, err := range []error{os.Chmod(filepath.Dir(k.temp), 0o755), os.Mkdir(filepath.Join(k.temp, "tmp"), 0o755)} {
 		if err != nil {
@@ -143,7 +149,8 @@ func newKilling(t *testing.T) *killing {
 	k.redis = (&url.URL{Scheme: "redis", User: url.UserPassword("", o.Password), Host: o.Addr}).String()
 	pool := storetest.PostgresPool(t)
 	c := pool.Config().ConnConfig
-	at := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Host: k.sql.Info().Addr, Path: c.Database}
+	at := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Host: k.sql.Info().Addr,
+		Path: c.Database}
 	k.postgres = at.String()
 	if _, err := pool.Exec(t.Context(), "CREATE DATABASE second"); err != nil {
 		t.Fatal(err)
@@ -210,7 +217,8 @@ func (k *killing) kill(c *killed, e *ending, n int) {
 			k.t.Error(err)
 		}
 	}
-	k.t.Logf("%-8s %-10s %8d %12v %15d %21d %5d", c.name, e.name, n, longest.Round(10*time.Millisecond), itself, after, lost)
+	k.t.Logf("%-8s %-10s %8d %12v %15d %21d %5d", c.name, e.name, n, longest.Round(10*time.Millisecond), itself, after,
+		lost)
 }
 
 // stuck is how long an ended command may live before the test gives up.
@@ -257,7 +265,8 @@ func (k *killing) wait(gone <-chan struct{}, d time.Duration) {
 
 // again is the next start, of another command.
 func (k *killing) again() string {
-	cmd := k.command("run", "incr-expire", "--redis", k.redis, "--postgres", k.postgres, "--store", "postgres.2="+k.postgres2,
+	cmd := k.command("run", "incr-expire", "--redis", k.redis, "--postgres", k.postgres, "--store", "postgres.2="+
+		k.postgres2,
 		"--rounds", "1", "--requests", "20", "--workers", "2", "--loop", "closed", "--out", "next")
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState.ExitCode() != cli.ExitFailed && cmd.ProcessState.ExitCode() != cli.ExitGate {

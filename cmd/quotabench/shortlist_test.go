@@ -22,8 +22,9 @@ func TestRunWithoutNames(t *testing.T) {
 		unmet string
 		says  string
 	}{
-		"recommends":      {nil, cli.ExitOK, "", "The catch of "},
-		"nothing does it": {[]string{"--require", "all-commands>1000"}, cli.ExitGate, "all-commands>1000", "does not meet all-commands>1000"},
+		"recommends": {nil, cli.ExitOK, "", "The catch of "},
+		"nothing does it": {[]string{"--require", "all-commands>1000"}, cli.ExitGate, "all-commands>1000",
+			"does not meet all-commands>1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

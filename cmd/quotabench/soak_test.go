@@ -109,7 +109,9 @@ func TestGrows(t *testing.T) {
 		{"a spike", func(i int) float64 { return 20 + 30*float64(max(0, 1-max(i-10, 10-i))) }, 0, false},
 		{"one in each cycle", func(i int) float64 { return 20 + float64(i) }, 0, true},
 		{"one in two cycles", func(i int) float64 { return float64(i / 2) }, 0, true},
-		{"a hundredth in each cycle, in noise", func(i int) float64 { return 80 + 0.8*float64(i) + 0.5*rng.Float64() }, 0.02, true},
+		{"a hundredth in each cycle, in noise", func(i int) float64 {
+			return 80 + 0.8*float64(i) + 0.5*rng.Float64()
+		}, 0.02, true},
 	} {
 		var samples []float64
 		for i := range 16 {
@@ -155,7 +157,9 @@ func (s *soak) faults() []fault {
 		{"demoted", "incr-expire-atomic", command("REPLICAOF", "127.0.0.1", 1), command("REPLICAOF", "NO", "ONE")},
 		{"stopped", "check-then-set", signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
 		{"connections ended", "incr-expire", command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), nil},
-		{"backends terminated", "pg-conditional", statement("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND backend_start > now() - interval '2 seconds'"), nil},
+		{"backends terminated", "pg-conditional",
+			statement("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type " +
+				"= 'client backend' AND backend_start > now() - interval '2 seconds'"), nil},
 	}
 }
 
@@ -166,8 +170,10 @@ func (s *soak) cycle() {
 	}
 	s.killed()
 	s.cancelled()
-	s.command(context.Background(), "run", "incr-expire,pg-conditional", "--redis", "process", "--postgres", "process", "--rounds", "1", "--duration", "100ms", "--rate", "500")
-	s.command(context.Background(), "sim", "incr-expire,three-tier", "--workload", "steady", "--rate", "2000", "--duration", "2s", "--trouble", "redis:away@0.3-0.6")
+	s.command(context.Background(), "run", "incr-expire,pg-conditional", "--redis", "process", "--postgres", "process",
+		"--rounds", "1", "--duration", "100ms", "--rate", "500")
+	s.command(context.Background(), "sim", "incr-expire,three-tier", "--workload", "steady", "--rate", "2000",
+		"--duration", "2s", "--trouble", "redis:away@0.3-0.6")
 	s.command(context.Background(), "explore", "check-then-set,incr-expire", "--clients", "2")
 }
 
@@ -201,7 +207,8 @@ func (s *soak) breaks(f fault, on *goredis.Client, lasts time.Duration, args ...
 		}
 		done <- err
 	}()
-	s.command(context.Background(), append([]string{"run", f.strategy, "--duration", lasts.String(), "--workers", "8", "--loop", "closed"}, args...)...)
+	s.command(context.Background(),
+		append([]string{"run", f.strategy, "--duration", lasts.String(), "--workers", "8", "--loop", "closed"}, args...)...)
 	over := len(done) == 0 // the run has ended before the fault was made and taken back
 	end()
 	err := <-done
@@ -215,7 +222,8 @@ func (s *soak) breaks(f fault, on *goredis.Client, lasts time.Duration, args ...
 func (s *soak) amid(ctx context.Context, sql bool, on *goredis.Client) error {
 	for begun := false; !begun; {
 		if sql {
-			if err := s.pool.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_tables WHERE tablename = 'quotabench_mark'").Scan(&begun); err != nil {
+			if err := s.pool.QueryRow(ctx,
+				"SELECT count(*) > 0 FROM pg_tables WHERE tablename = 'quotabench_mark'").Scan(&begun); err != nil {
 				return err
 			}
 		} else {
@@ -236,7 +244,9 @@ func (s *soak) killed() {
 	}
 	o := victim.Admin().Options()
 	at := (&url.URL{Scheme: "redis", User: url.UserPassword("", o.Password), Host: o.Addr}).String()
-	s.broken(fault{name: "killed", strategy: "incr-expire,pg-conditional", make: func(context.Context) error { return syscall.Kill(victim.PID(), syscall.SIGKILL) }},
+	s.broken(fault{name: "killed", strategy: "incr-expire,pg-conditional", make: func(context.Context) error {
+		return syscall.Kill(victim.PID(), syscall.SIGKILL)
+	}},
 		victim.Admin(), "--redis", at, "--postgres", s.postgres, "--rounds", "2")
 	_ = victim.Close() // which says that it has ended
 }
@@ -245,7 +255,8 @@ func (s *soak) killed() {
 func (s *soak) cancelled() {
 	ctx, end := context.WithTimeout(context.Background(), time.Duration(s.rng.Int64N(int64(time.Second))))
 	defer end()
-	s.command(ctx, "run", "incr-expire,pg-conditional", "--redis", s.redis, "--postgres", s.postgres, "--rounds", "3", "--duration", "300ms", "--rate", "1000")
+	s.command(ctx, "run", "incr-expire,pg-conditional", "--redis", s.redis, "--postgres", s.postgres, "--rounds", "3",
+		"--duration", "300ms", "--rate", "1000")
 }
 
 // command runs a command line in this process. Whatever becomes of it, it ends.
@@ -281,7 +292,8 @@ func (s *soak) holds() (least [len(holdings)]float64) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		for i, x := range []float64{float64(runtime.NumGoroutine()), float64(len(files) - 1), s.children(), s.heap(), s.resident()} {
+		for i, x := range []float64{float64(runtime.NumGoroutine()), float64(len(files) - 1), s.children(), s.heap(),
+			s.resident()} {
 			least[i] = min(least[i], x)
 		}
 		_ = clock.Wall{}.Sleep(context.Background(), 100*time.Millisecond)

@@ -34,7 +34,8 @@ func TestStoreKilledAmidARun(t *testing.T) {
 	addr, killed := killedAt(t, o.Addr, 100, func() error { return syscall.Kill(victim.PID(), syscall.SIGKILL) })
 	at := (&url.URL{Scheme: "redis", User: url.UserPassword("", o.Password), Host: addr}).String()
 	var stdout, stderr bytes.Buffer
-	code := cli.Main([]string{"run", "incr-expire", "--redis", at, "--rounds", "1", "--loop", "closed", "--requests", "200", "--workers", "4", "--out", filepath.Join(t.TempDir(), "out")}, &stdout, &stderr)
+	code := cli.Main([]string{"run", "incr-expire", "--redis", at, "--rounds", "1", "--loop", "closed", "--requests",
+		"200", "--workers", "4", "--out", filepath.Join(t.TempDir(), "out")}, &stdout, &stderr)
 	all := stdout.String() + stderr.String()
 	select {
 	case err := <-killed:

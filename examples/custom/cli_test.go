@@ -11,7 +11,8 @@ import (
 // TestCommandLine: strategies, workloads with their options, and policies from
 // outside are part of every command.
 func TestCommandLine(t *testing.T) {
-	sim := []string{"sim", "exact", "--policy", "10 searches per rolling 1m", "--requests", "400", "--workers", "4", "--out", t.TempDir()}
+	sim := []string{"sim", "exact", "--policy", "10 searches per rolling 1m", "--requests", "400", "--workers", "4",
+		"--out", t.TempDir()}
 	for _, c := range []struct {
 		args []string
 		code int

@@ -47,7 +47,9 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		meta := lookup(t, name)
 		t.Run(name+"/conformance", func(t *testing.T) {
 			failures := strategytest.Failures(t, meta)
-			if !slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(f, "leak") }) && name == "off-by-one" {
+			if !slices.ContainsFunc(failures, func(f string) bool {
+				return strings.Contains(f, "leak")
+			}) && name == "off-by-one" {
 				t.Errorf("not found: %q", failures)
 			}
 		})

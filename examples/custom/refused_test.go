@@ -47,7 +47,8 @@ func TestUnseenWorkIsRefused(t *testing.T) {
 	for _, c := range unseen {
 		m := strategies.FromFunc(c.name, []quota.Kind{quota.Rolling},
 			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-				return c.open(env, &slidinglog.Limiter{Client: strategies.Redis(env), Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}), nil
+				return c.open(env, &slidinglog.Limiter{Client: strategies.Redis(env), Limit: p.Limit, Window: p.Window.RealLength(),
+					Now: env.Clock.Now}), nil
 			})
 		m.Guarantee = []quota.Clause{quota.Exactly()}
 		t.Run(c.name+"/conformance", func(t *testing.T) {
@@ -59,7 +60,8 @@ func TestUnseenWorkIsRefused(t *testing.T) {
 			t.Log(first)
 		})
 		t.Run(c.name+"/explore", func(t *testing.T) {
-			res, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Faults: []quota.Fault{quota.FaultClock}})
+			res, err := explore.Run(t.Context(), strategies.Selection{Meta: &m},
+				explore.Config{Faults: []quota.Fault{quota.FaultClock}})
 			if !errors.Is(err, explore.ErrUnseen) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
@@ -71,7 +73,8 @@ func TestUnseenWorkIsRefused(t *testing.T) {
 		t.Run(c.name+"/sim", func(t *testing.T) {
 			_, err := simulate(t, &m)
 			// A simulation refuses the command itself, and a search looks for what is missing.
-			if err == nil || !strings.Contains(err.Error(), c.want) && !strings.Contains(err.Error(), "past the client that the strategy was given") {
+			if err == nil || !strings.Contains(err.Error(), c.want) &&
+				!strings.Contains(err.Error(), "past the client that the strategy was given") {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
 			t.Log(err)

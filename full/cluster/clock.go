@@ -2,20 +2,20 @@ package cluster
 
 import "time"
 
-// offset bounds how far the clock of this process is ahead of the coordinator's: OffsetNS, give or take ErrorNS, both in
-// nanoseconds.
+// offset bounds how far the clock of this process is ahead of the coordinator's: OffsetNS, give or take ErrorNS, both
+// in nanoseconds.
 type offset struct {
 	OffsetNS, ErrorNS int64
 }
 
-// exchange is what one request and its reply tell: the coordinator read its clock at some moment between sent and received,
-// which this process' clock shows.
+// exchange is what one request and its reply tell: the coordinator read its clock at some moment between sent and
+// received, which this process' clock shows.
 func exchange(sent, coordinator, received time.Time) offset {
 	return between(int64(sent.Sub(coordinator)), int64(received.Sub(coordinator)))
 }
 
-// both is the bound that follows from two exchanges within so short a time that the clocks did not drift apart: the narrower
-// one if they contradict each other.
+// both is the bound that follows from two exchanges within so short a time that the clocks did not drift apart: the
+// narrower one if they contradict each other.
 func (c offset) both(o offset) offset {
 	low := max(c.low(), o.low())
 	high := min(c.high(), o.high())
@@ -40,8 +40,8 @@ func between(low, high int64) offset {
 	return offset{OffsetNS: low + (high-low)/2, ErrorNS: (high - low + 1) / 2}
 }
 
-// drift is how much two clocks drift apart at most, as one part in so many: 100 µs a second. Quartz keeps to half of that, and
-// its correction by NTP is of that size.
+// drift is how much two clocks drift apart at most, as one part in so many: 100 µs a second. Quartz keeps to half of
+// that, and its correction by NTP is of that size.
 const drift = 10_000
 
 // reckoning is where a clock stands against the coordinator's, and where it stood.

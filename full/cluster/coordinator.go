@@ -103,7 +103,8 @@ func (c *coordinator) alone(m meeting) error {
 		return fmt.Errorf("the server of NATS does not answer: %w", err) // its own answer is the first
 	}
 	if _, err := answers.NextMsg(otherAnswers); err == nil {
-		return fmt.Errorf("another run meets at %s: give a name of its own", strings.TrimSuffix(strings.TrimPrefix(m.root, "quotabench."), "."))
+		return fmt.Errorf("another run meets at %s: give a name of its own",
+			strings.TrimSuffix(strings.TrimPrefix(m.root, "quotabench."), "."))
 	}
 	return answers.Unsubscribe()
 }
@@ -196,12 +197,13 @@ func (c *coordinator) join(g *generator) (refused string) {
 	case c.stopped != "":
 		return c.stopped
 	case g.Of != plan.Generators || g.Index < 1 || g.Index > g.Of:
-		refused = fmt.Sprintf("generator %d of %d (%s) does not fit: the coordinator expects %d", g.Index, g.Of, g.Place, plan.Generators)
+		refused = fmt.Sprintf("generator %d of %d (%s) does not fit: the coordinator expects %d", g.Index, g.Of, g.Place,
+			plan.Generators)
 	case other != nil:
 		refused = fmt.Sprintf("there are two generators %d of %d: %s and %s", g.Index, g.Of, other.Place, g.Place)
 	case g.Fingerprint != plan.Fingerprint:
-		refused = fmt.Sprintf("generator %d (%s) has another plan: its fingerprint is %s, and not %s; start all with the same "+
-			"settings and the same version", g.Index, g.Place, g.Fingerprint, plan.Fingerprint)
+		refused = fmt.Sprintf("generator %d (%s) has another plan: its fingerprint is %s, and not %s; start all with "+
+			"the same settings and the same version", g.Index, g.Place, g.Fingerprint, plan.Fingerprint)
 	}
 	if refused != "" {
 		if !c.started {
@@ -353,7 +355,8 @@ func (c *coordinator) part(why string) {
 	c.refuse()
 }
 
-// meet answers all that wait for a step once the last of them has asked, with a moment so far ahead that all know it in time.
+// meet answers all that wait for a step once the last of them has asked, with a moment so far ahead that all know it in
+// time.
 func (c *coordinator) meet(msg *nats.Msg, g *generator, body []byte) {
 	if err := json.Unmarshal(body, &g.at); err != nil {
 		respond(msg, "it cannot be read which step begins", nil)
@@ -364,9 +367,11 @@ func (c *coordinator) meet(msg *nats.Msg, g *generator, body []byte) {
 	for _, generator := range c.members {
 		switch {
 		case generator.ended:
-			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it at %s", generator.Index, generator.Place, g.at))
+			c.part(fmt.Sprintf("generator %d (%s) has ended, and others wait for it at %s", generator.Index, generator.Place,
+				g.at))
 		case generator.asked != nil && generator.at != g.at:
-			c.part(fmt.Sprintf("generators are not at the same step: %d waits for %s, and %d for %s", generator.Index, generator.at, g.Index, g.at))
+			c.part(fmt.Sprintf("generators are not at the same step: %d waits for %s, and %d for %s", generator.Index,
+				generator.at, g.Index, g.at))
 		}
 	}
 	c.refuse()
@@ -429,8 +434,8 @@ func (c *coordinator) states() []progress {
 	return all
 }
 
-// summary is all states in one line, e.g. "3 generators: round 2 of 8; 1: has not joined", and the least share that one has
-// done.
+// summary is all states in one line, e.g. "3 generators: round 2 of 8; 1: has not joined", and the least share that one
+// has done.
 func summary(states []progress) (text string, share float64) {
 	counts := map[string]int{}
 	share = 1
@@ -438,7 +443,9 @@ func summary(states []progress) (text string, share float64) {
 		counts[progress.Text]++
 		share = min(share, progress.Share)
 	}
-	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b))
+	})
 	for i, text := range texts {
 		unit := ""
 		if i == 0 {

@@ -24,8 +24,8 @@ const othersLimit = 0.1
 // codeUndecided is the finding that a run of several generators has no verdict.
 const codeUndecided = "sources-undecided"
 
-// joinRuns makes one run of those of generators, which had the subjects in common. Their verdicts say nothing together, so the
-// run has none: it is undecided until all histories are judged, see [decide].
+// joinRuns makes one run of those of generators, which had the subjects in common. Their verdicts say nothing together,
+// so the run has none: it is undecided until all histories are judged, see [decide].
 func joinRuns(sources []source) (results.Run, error) {
 	audit := results.Audit{Valid: true, Reasons: []results.Reason{}}
 	var timed []*results.Run
@@ -46,7 +46,8 @@ func joinRuns(sources []source) (results.Run, error) {
 			continue
 		}
 		if share := source.others(sources); share > othersLimit {
-			add("machine-busy", results.Disturbs, fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share))
+			add("machine-busy", results.Disturbs,
+				fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share))
 		}
 		timed = append(timed, source.run)
 	}
@@ -76,8 +77,8 @@ func (s *source) others(all []source) float64 {
 	return share
 }
 
-// added is the sum of the runs of all generators. What only one process can tell of itself is left out: its placement, what it
-// waited for, and the stalls behind its percentiles.
+// added is the sum of the runs of all generators. What only one process can tell of itself is left out: its placement,
+// what it waited for, and the stalls behind its percentiles.
 func added(sources []source) results.Run {
 	out := emptied(sources[0].run)
 	params := &out.Params
@@ -203,7 +204,9 @@ func addStored(out, r *results.Run) {
 
 func addWaits(out, r *results.Run) {
 	for _, wait := range r.PoolWait {
-		whole, known := collect.In(&out.PoolWait, wait, func(poolWait results.PoolWait) bool { return poolWait.Store == wait.Store })
+		whole, known := collect.In(&out.PoolWait, wait, func(poolWait results.PoolWait) bool {
+			return poolWait.Store == wait.Store
+		})
 		if known {
 			results.Add(whole, &wait)
 		}

@@ -33,8 +33,8 @@ func sourceOf(t *testing.T, part int, r *rand.Rand, all *results.Histogram) sour
 }
 
 // TestJoin: the percentiles of the whole are those of one histogram with all samples, of each outcome too; those of a
-// generator that stood still are left out, those of a disturbed one mark the whole; the audit tells whose a finding is; nothing
-// is decided yet.
+// generator that stood still are left out, those of a disturbed one mark the whole; the audit tells whose a finding is;
+// nothing is decided yet.
 func TestJoin(t *testing.T) {
 	for finding, unplanned := range map[string]bool{"": false, results.Disturbs: false, results.DiscardsRound: true} {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -60,16 +60,20 @@ func TestJoin(t *testing.T) {
 		if got, want := x.Cost.RoundTrips, one.Cost.RoundTrips; want == 0 || got < want*0.999 || got > want*1.001 {
 			t.Errorf("%g round trips a decision, and %g of each generator", got, want)
 		}
-		for q, got := range map[float64]int64{0.5: x.Service.P50, 0.9: x.Service.P90, 0.99: x.Service.P99, 0.999: x.Service.P999, 0.9999: x.Service.P9999} {
+		for q, got := range map[float64]int64{0.5: x.Service.P50, 0.9: x.Service.P90, 0.99: x.Service.P99,
+			0.999: x.Service.P999, 0.9999: x.Service.P9999} {
 			if got != all.Quantile(q) {
 				t.Errorf("%s: the quantile %g is %d, of all samples %d", finding, q, got, all.Quantile(q))
 			}
 		}
-		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 || x.Audit.Disturbed() != (finding == results.Disturbs) {
-			t.Errorf("%s: %d samples of %d in %d parts, %+v", finding, x.Service.Samples, all.Count(), len(x.Service.Parts), x.Audit)
+		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 ||
+			x.Audit.Disturbed() != (finding == results.Disturbs) {
+			t.Errorf("%s: %d samples of %d in %d parts, %+v", finding, x.Service.Samples, all.Count(), len(x.Service.Parts),
+				x.Audit)
 		}
 		text := fmt.Sprint(x.Audit.Reasons)
-		if strings.Contains(text, "generator 3/3: its latencies are left out") != unplanned || strings.Contains(text, "generator 1/3") {
+		if strings.Contains(text, "generator 3/3: its latencies are left out") != unplanned ||
+			strings.Contains(text, "generator 1/3") {
 			t.Errorf("%s: %s", finding, text)
 		}
 		if x.Audit.Valid || x.Leak != (results.Leak{}) {
@@ -80,7 +84,8 @@ func TestJoin(t *testing.T) {
 		judged.FalseRejects.LongestNS = 1_000_000
 		judged.Audit = results.Audit{}
 		takeVerdict(&x, &judged, 180*time.Microsecond, "")
-		if !x.Audit.Valid || x.Leak.Units != 40 || x.FalseRejects.LongestNS != 640_000 || clockText(&x) != "leak: certain 40, possible 44, clock error ±180µs" {
+		if !x.Audit.Valid || x.Leak.Units != 40 || x.FalseRejects.LongestNS != 640_000 ||
+			clockText(&x) != "leak: certain 40, possible 44, clock error ±180µs" {
 			t.Errorf("%+v, %s, %+v", x.Audit, clockText(&x), x.FalseRejects)
 		}
 	}
@@ -107,8 +112,8 @@ func TestOthersThatAreGenerators(t *testing.T) {
 	}
 }
 
-// TestVerdictOnClauses: clauses are undecided until all histories are judged, and then have the verdicts on these. One that has
-// none stays undecided, and the audit says why.
+// TestVerdictOnClauses: clauses are undecided until all histories are judged, and then have the verdicts on these. One
+// that has none stays undecided, and the audit says why.
 func TestVerdictOnClauses(t *testing.T) {
 	clause := func(formula, verdict string) results.Clause {
 		return results.Clause{Property: "leak", Formula: formula, Bound: 5, Verdict: verdict}
@@ -117,7 +122,8 @@ func TestVerdictOnClauses(t *testing.T) {
 	all := results.NewHistogram()
 	sources := []source{sourceOf(t, 1, r, all), sourceOf(t, 2, r, all)}
 	for i := range sources {
-		sources[i].run.Guarantee = []results.Clause{clause("L", results.Undecided), clause("lost", results.Undecided), clause("any", results.NoPromise)}
+		sources[i].run.Guarantee = []results.Clause{clause("L", results.Undecided), clause("lost", results.Undecided),
+			clause("any", results.NoPromise)}
 	}
 	run, err := joinRuns(sources)
 	if g := run.Guarantee; err != nil || len(g) != 3 || g[0].Verdict != results.Undecided {
@@ -127,14 +133,17 @@ func TestVerdictOnClauses(t *testing.T) {
 	judged.Guarantee = []results.Clause{clause("L", results.Broken)}
 	judged.Drift = &results.Drift{Units: 3}
 	judged.Rolling = &results.Rolling{Units: 2}
-	judged.Audit = results.Audit{Reasons: []results.Reason{{Code: "noted", Discards: results.DiscardsNothing}, {Code: "wrong", Discards: results.DiscardsCorrectness}}}
+	judged.Audit = results.Audit{Reasons: []results.Reason{{Code: "noted", Discards: results.DiscardsNothing},
+		{Code: "wrong", Discards: results.DiscardsCorrectness}}}
 	takeVerdict(&run, &judged, 0, ": its clock is lost")
-	if g := run.Guarantee; g[0].Verdict != results.Broken || g[1].Verdict != results.Undecided || g[2].Verdict != results.NoPromise ||
+	if g := run.Guarantee; g[0].Verdict != results.Broken || g[1].Verdict != results.Undecided ||
+		g[2].Verdict != results.NoPromise ||
 		run.Drift.Units != 3 || run.Rolling.Units != 2 {
 		t.Errorf("%+v", run)
 	}
 	if a := &run.Audit; a.Valid || a.Has("noted") || !a.Has("wrong") ||
-		strings.Count(fmt.Sprint(a.Reasons), "the leak of lost is undecided: not judged over several generators: its clock is lost") != 1 {
+		strings.Count(fmt.Sprint(a.Reasons),
+			"the leak of lost is undecided: not judged over several generators: its clock is lost") != 1 {
 		t.Errorf("%+v", a)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // natsServer starts a server of NATS in this process, and returns a meeting there.
 func natsServer(t *testing.T, token string) (meeting, *server.Server) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: token, NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: token,
+		NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func generatorAt(at meeting, h hello, steps ...string) error {
 func TestRunTogether(t *testing.T) {
 	dir := t.TempDir()
 	big := bytes.Repeat([]byte("history "), 200_000)
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o700), os.WriteFile(filepath.Join(dir, "sub", "h"), big, 0o600),
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o700),
+		os.WriteFile(filepath.Join(dir, "sub", "h"), big, 0o600),
 		os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,8 @@ func TestRunTogether(t *testing.T) {
 			if lead := starts[i].Sub(wall()); err != nil || lead <= 0 || m.RunID != "run1" {
 				t.Errorf("%s starts in %v, %v", m.RunID, lead, err)
 			}
-			if b := m.bound(); time.Duration(b.low()) > ahead || time.Duration(b.high()) < ahead || b.ErrorNS > int64(time.Second) {
+			if b := m.bound(); time.Duration(b.low()) > ahead || time.Duration(b.high()) < ahead ||
+				b.ErrorNS > int64(time.Second) {
 				t.Errorf("a clock %v ahead has the bound %+v", ahead, b)
 			}
 			if err := errors.Join(m.sendFiles(dir, "sub", "empty", "none"), m.done(nil)); err != nil {
@@ -148,13 +151,23 @@ func TestFaultsEndTheRun(t *testing.T) {
 			h.Fingerprint = "beef"
 			_ = generatorAt(at, h)
 		}, "generator 3 (here) has another plan: its fingerprint is beef, and not f00d"},
-		"of number 0":         {func(at meeting) { _ = generatorAt(at, helloOf(0, 3)) }, "generator 0 of 3 (here) does not fit: the coordinator expects 3"},
-		"of another number":   {func(at meeting) { _ = generatorAt(at, helloOf(4, 4)) }, "generator 4 of 4 (here) does not fit: the coordinator expects 3"},
-		"twice":               {func(at meeting) { _ = generatorAt(at, helloOf(2, 3)) }, "there are two generators 2 of 3"},
-		"missing":             {nil, "generators 3 of 3 did not join within 2s"},
-		"elsewhere":           {func(at meeting) { _ = generatorAt(at, helloOf(3, 3), "start 2") }, "generators are not at the same step"},
-		"ended early":         {func(at meeting) { _ = generatorAt(at, helloOf(3, 3)) }, "generator 3 (here) has ended, and others wait for it"},
-		"that keeps no files": {func(at meeting) { sendOne(at) }, "the files of generator 3 (here) could not be kept: nothing is kept"},
+		"of number 0": {func(at meeting) {
+			_ = generatorAt(at, helloOf(0, 3))
+		}, "generator 0 of 3 (here) does not fit: the coordinator expects 3"},
+		"of another number": {func(at meeting) {
+			_ = generatorAt(at, helloOf(4, 4))
+		}, "generator 4 of 4 (here) does not fit: the coordinator expects 3"},
+		"twice":   {func(at meeting) { _ = generatorAt(at, helloOf(2, 3)) }, "there are two generators 2 of 3"},
+		"missing": {nil, "generators 3 of 3 did not join within 2s"},
+		"elsewhere": {func(at meeting) {
+			_ = generatorAt(at, helloOf(3, 3), "start 2")
+		}, "generators are not at the same step"},
+		"ended early": {func(at meeting) {
+			_ = generatorAt(at, helloOf(3, 3))
+		}, "generator 3 (here) has ended, and others wait for it"},
+		"that keeps no files": {func(at meeting) {
+			sendOne(at)
+		}, "the files of generator 3 (here) could not be kept: nothing is kept"},
 		"failed": {func(at meeting) {
 			m, err := join(context.Background(), at, helloOf(3, 3), time.Second, wall)
 			if err == nil {
@@ -269,11 +282,13 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// TestWhoMayJoin: who has not the server's token does not join, nor does one without a coordinator, and a name serves one run.
+// TestWhoMayJoin: who has not the server's token does not join, nor does one without a coordinator, and a name serves
+// one run.
 func TestWhoMayJoin(t *testing.T) {
 	at, _ := natsServer(t, "secret")
 	_, err := join(t.Context(), at, helloOf(1, 1), 300*time.Millisecond, wall)
-	if err == nil || !strings.Contains(err.Error(), "no coordinator answers at") || strings.Contains(err.Error(), "secret") {
+	if err == nil || !strings.Contains(err.Error(), "no coordinator answers at") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("without a coordinator: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -297,7 +312,8 @@ func TestWhoMayJoin(t *testing.T) {
 
 // TestMeetingHasAName: a URL that is no meeting is refused without its password.
 func TestMeetingHasAName(t *testing.T) {
-	for _, text := range []string{"", "nats://h:4222", "nats://h:4222/", "nats://h/a.b", "tcp://h:4222/a", "nats://u:geheim@:x/a"} {
+	for _, text := range []string{"", "nats://h:4222", "nats://h:4222/", "nats://h/a.b", "tcp://h:4222/a",
+		"nats://u:geheim@:x/a"} {
 		if _, err := parseMeeting(text); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -137,8 +137,8 @@ func (m *member) readClock(times int) error {
 	return nil
 }
 
-// beat reads the clock now and then until the connection is closed. It goes on if the run is stopped: the coordinator waits
-// for the results.
+// beat reads the clock now and then until the connection is closed. It goes on if the run is stopped: the coordinator
+// waits for the results.
 func (m *member) beat() {
 	for m.readClock(1) == nil {
 		select {
@@ -156,8 +156,8 @@ func (m *member) bound() offset {
 	return m.clock.until(m.now())
 }
 
-// meet waits for the others at a step. The clock is read at each step. A run that is stopped while nothing has failed still
-// meets, so that its generators end at the same step.
+// meet waits for the others at a step. The clock is read at each step. A run that is stopped while nothing has failed
+// still meets, so that its generators end at the same step.
 func (m *member) meet(ctx context.Context, step string) (time.Time, error) {
 	if err := m.readClock(askedAtOnce); err != nil {
 		return time.Time{}, err
@@ -172,10 +172,12 @@ func (m *member) meet(ctx context.Context, step string) (time.Time, error) {
 // tell says what the generator does, and which share of the whole it has done.
 func (m *member) tell(text string, share float64) {
 	data, _ := json.Marshal(request{callTell, m.Index, progress{text, share}}) // texts and numbers
-	_ = m.conn.Publish(m.at.join(), data)                                      // a connection that is gone ends the context
+	// a connection that is gone ends the context
+	_ = m.conn.Publish(m.at.join(), data)
 }
 
-// sendFiles sends files and folders of dir, by their names, also of a run that was stopped. What is not there is left out.
+// sendFiles sends files and folders of dir, by their names, also of a run that was stopped. What is not there is left
+// out.
 func (m *member) sendFiles(dir string, names ...string) error {
 	files := os.DirFS(dir)
 	for _, name := range names {

@@ -32,10 +32,10 @@ type handedBack struct {
 	name  string // e.g. "2/3"
 }
 
-// merge makes one record of what the generators of one run handed back, each in a directory of its own, in their order: a
-// record, results.json, its histories in [historyDir], and what it knows besides in [knownName]. The verdicts are those on the
-// union of the histories. A generator whose directory or history is missing, or whose files are damaged, leaves them
-// undecided: the audit of the run says so. An error means that no directory has a record.
+// merge makes one record of what the generators of one run handed back, each in a directory of its own, in their order:
+// a record, results.json, its histories in [historyDir], and what it knows besides in [knownName]. The verdicts are
+// those on the union of the histories. A generator whose directory or history is missing, or whose files are damaged,
+// leaves them undecided: the audit of the run says so. An error means that no directory has a record.
 func merge(ctx context.Context, dirs []string) (results.File, error) {
 	var all []handedBack
 	var unread error
@@ -58,7 +58,8 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 		out.Workload.Notes = collect.Union(out.Workload.Notes, file.Workload.Notes...)
 		out.Skipped = collect.Union(out.Skipped, file.Skipped...)
 		out.Interrupted = out.Interrupted || file.Interrupted
-		out.Sources = append(out.Sources, results.Source{Name: all[i].name, Provenance: file.Provenance, Runs: len(file.Runs)})
+		out.Sources = append(out.Sources,
+			results.Source{Name: all[i].name, Provenance: file.Provenance, Runs: len(file.Runs)})
 	}
 	if err := joinRounds(ctx, &out, all, len(dirs)); err != nil {
 		return out, err
@@ -99,7 +100,8 @@ func (h *handedBack) knows(run *results.Run) (known, error) {
 			return k, nil
 		}
 	}
-	return known{}, fmt.Errorf("generator %s says nothing of its clock in %s, round %d", h.name, run.Params.Label, run.Repetition)
+	return known{}, fmt.Errorf("generator %s says nothing of its clock in %s, round %d", h.name, run.Params.Label,
+		run.Repetition)
 }
 
 // joinRounds joins the runs of each strategy and round, and judges them.
@@ -207,11 +209,16 @@ func decide(ctx context.Context, run *results.Run, sources []source, from []*han
 	return nil
 }
 
-// takeVerdict gives a run of several generators the verdict on all their histories, that of judged, and says what clocks cost:
-// each may be wrong by so much. Promises that judged has no verdict on stay undecided; why says why that is.
+// takeVerdict gives a run of several generators the verdict on all their histories, that of judged, and says what
+// clocks cost: each may be wrong by so much. Promises that judged has no verdict on stay undecided; why says why that
+// is.
 func takeVerdict(r, judged *results.Run, wrong time.Duration, why string) {
-	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(reason results.Reason) bool { return reason.Code == codeUndecided })
-	r.Audit.Valid = !slices.ContainsFunc(r.Audit.Reasons, func(reason results.Reason) bool { return reason.Discards == results.DiscardsCorrectness })
+	r.Audit.Reasons = slices.DeleteFunc(r.Audit.Reasons, func(reason results.Reason) bool {
+		return reason.Code == codeUndecided
+	})
+	r.Audit.Valid = !slices.ContainsFunc(r.Audit.Reasons, func(reason results.Reason) bool {
+		return reason.Discards == results.DiscardsCorrectness
+	})
 	r.Leak = judged.Leak
 	r.LeakTiers = judged.LeakTiers
 	r.FalseRejects = judged.FalseRejects
@@ -238,7 +245,8 @@ func settle(run *results.Run, all, judged []results.Clause, why string) {
 			*clause = judged[k]
 		} else if clause.Verdict != results.NoPromise {
 			run.Audit.Discard("sources-not-judged", results.DiscardsNothing,
-				fmt.Sprintf("the %s of %s is undecided: not judged over several generators%s", clause.Property, clause.Formula, why))
+				fmt.Sprintf("the %s of %s is undecided: not judged over several generators%s", clause.Property, clause.Formula,
+					why))
 		}
 	}
 }
@@ -260,9 +268,11 @@ func (w whole) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict
 func factsOf(run *results.Run, all []generatorOf, union *oracle.File) (facts *harness.Facts, why string) {
 	header := &union.Header
 	facts = &harness.Facts{
-		Plan: &harness.Plan{Workload: &workloads.Meta{}}, Policy: &header.Policy, Epoch: header.Epoch, Initial: header.Config().Initial, LimitChanges: header.Changes,
+		Plan: &harness.Plan{Workload: &workloads.Meta{}}, Policy: &header.Policy, Epoch: header.Epoch,
+		Initial: header.Config().Initial, LimitChanges: header.Changes,
 		History: whole{union}, Tiers: header.Tiers, Partial: run.Partial, Instances: run.Params.Instances,
-		Counts: harness.Counts{Admitted: run.Admitted, Rejected: run.Rejected, Degraded: run.Degraded, DegradedAdmitted: run.DegradedAdmitted},
+		Counts: harness.Counts{Admitted: run.Admitted, Rejected: run.Rejected, Degraded: run.Degraded,
+			DegradedAdmitted: run.DegradedAdmitted},
 	}
 	if kinds := run.ErrorKinds; kinds != nil { // each generator asks whether they are explained
 		facts.Counts.Errors = *kinds
@@ -281,7 +291,8 @@ func factsOf(run *results.Run, all []generatorOf, union *oracle.File) (facts *ha
 	for i := range all {
 		generatorOf := &all[i]
 		facts.SyncPeriod = max(facts.SyncPeriod, generatorOf.known.SyncPeriod)
-		read.List = append(read.List, readings(generatorOf.known.Readings, int64(generatorOf.Header.Epoch.Add(-generatorOf.Ahead).Sub(header.Epoch)), int64(generatorOf.Wrong))...)
+		read.List = append(read.List, readings(generatorOf.known.Readings,
+			int64(generatorOf.Header.Epoch.Add(-generatorOf.Ahead).Sub(header.Epoch)), int64(generatorOf.Wrong))...)
 		for _, o := range all[:i] {
 			facts.Apart = max(facts.Apart, (generatorOf.Ahead-o.Ahead).Abs()-generatorOf.Wrong-o.Wrong)
 		}
@@ -328,7 +339,8 @@ func (s *interval) visitor(epoch time.Time, wrong time.Duration) func([]oracle.E
 	to := s.to + later
 	return func(events []oracle.Event) {
 		for i := range events {
-			if event := &events[i]; event.Kind == oracle.Take && event.Outcome != oracle.Short && event.Reply >= from && event.Reply <= to {
+			if event := &events[i]; event.Kind == oracle.Take && event.Outcome != oracle.Short && event.Reply >= from &&
+				event.Reply <= to {
 				s.decided++
 			}
 		}

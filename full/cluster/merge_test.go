@@ -43,7 +43,8 @@ func handed(t testing.TB, n, requests int) (dirs []string) {
 }
 
 // hand is the directory that a generator hands back, which made requests by at.
-func hand(t testing.TB, g, requests int, change func(*results.Run, *oracle.Header, *known), at func(i int) oracle.Event) string {
+func hand(t testing.TB, g, requests int, change func(*results.Run, *oracle.Header, *known),
+	at func(i int) oracle.Event) string {
 	t.Helper()
 	dir := t.TempDir()
 	late := time.Duration(g)
@@ -68,7 +69,8 @@ func hand(t testing.TB, g, requests int, change func(*results.Run, *oracle.Heade
 	f.Provenance.Time = f.Provenance.Time.Add(late)
 	ahead := (late - 1) * time.Millisecond
 	head := oracle.Header{
-		Strategy: r.Params.Label, Policy: quota.Policy{Limit: 100, Unit: "requests"}, Epoch: began.Add(ahead + late*time.Millisecond),
+		Strategy: r.Params.Label, Policy: quota.Policy{Limit: 100, Unit: "requests"},
+		Epoch: began.Add(ahead + late*time.Millisecond),
 	}
 	k := known{Label: r.Params.Label, Repetition: r.Repetition, Ahead: ahead, Wrong: 180 * time.Microsecond}
 	if change != nil {
@@ -124,7 +126,8 @@ func TestMergeJudgesAll(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(f.Runs), err)
 	}
 	r := &f.Runs[0]
-	if r.Leak.Units != 70 || r.Leak.Possible != 70 || r.Leak.Trials != 10 || r.Leak.LeakedTrials != 10 || !r.Audit.Valid || f.Summaries[0].Leak.Units != 70 {
+	if r.Leak.Units != 70 || r.Leak.Possible != 70 || r.Leak.Trials != 10 || r.Leak.LeakedTrials != 10 || !r.Audit.Valid ||
+		f.Summaries[0].Leak.Units != 70 {
 		t.Errorf("%+v, %+v", r.Leak, r.Audit)
 	}
 	// Of 5 ms, the last one had 2 ms in common with the first: each made 200 requests then.
@@ -132,7 +135,8 @@ func TestMergeJudgesAll(t *testing.T) {
 		t.Errorf("%g decisions per second for %v, should be %g", r.ThroughputPerS, time.Duration(r.ElapsedNS), want)
 	}
 	var text strings.Builder
-	if n := report(&text, &f); n != 0 || !strings.Contains(text.String(), "round 1 of 4 generators: leak: certain 70, possible 70, clock error ±180µs") {
+	if n := report(&text, &f); n != 0 ||
+		!strings.Contains(text.String(), "round 1 of 4 generators: leak: certain 70, possible 70, clock error ±180µs") {
 		t.Errorf("%d undecided: %s", n, text.String())
 	}
 }
@@ -143,12 +147,17 @@ func bounded(p quota.Property, formula string, bound func(quota.Params) int64) q
 }
 
 var promising = strategies.Meta{
-	Name: "promising", Doc: "has its promises judged", Form: strategies.Baseline, Kinds: []quota.Kind{quota.Fixed, quota.Standing},
-	Counts: quota.CountsAdmitted, Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil },
+	Name: "promising", Doc: "has its promises judged", Form: strategies.Baseline,
+	Kinds:  []quota.Kind{quota.Fixed, quota.Standing},
+	Counts: quota.CountsAdmitted, Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
+		return nil, nil
+	},
 	Guarantee: []quota.Clause{
 		quota.Exactly(), quota.Weighted(),
 		bounded(quota.PropertyLeak, "4 more for each instance", func(p quota.Params) int64 { return 4 * p.Instances }),
-		bounded(quota.PropertyLeak, "6 within a round", func(p quota.Params) int64 { return int64(p.SyncPeriod / time.Second) }),
+		bounded(quota.PropertyLeak, "6 within a round", func(p quota.Params) int64 {
+			return int64(p.SyncPeriod / time.Second)
+		}),
 		bounded(quota.PropertyFalseReject, "3", func(quota.Params) int64 { return 3 }),
 		bounded(quota.PropertyFalseReject, "5", func(quota.Params) int64 { return 5 }),
 	},
@@ -157,16 +166,18 @@ var promising = strategies.Meta{
 
 func init() { strategies.Register(promising) }
 
-// promised are directories of two generators of the strategy under a limit of 100. In the first of two windows of a second, one subject
-// is admitted 107 units and another 90, which is rejected 5 units without reason; in the second one 100 and 90. Within a second across the
-// end of the first window, the first subject has 207 units. Its counter has 4 units too many.
+// promised are directories of two generators of the strategy under a limit of 100. In the first of two windows of a
+// second, one subject is admitted 107 units and another 90, which is rejected 5 units without reason; in the second one
+// 100 and 90. Within a second across the end of the first window, the first subject has 207 units. Its counter has 4
+// units too many.
 func promised(t testing.TB, change func(*results.Run, *oracle.Header, *known)) (dirs []string) {
 	t.Helper()
 	const second = int64(time.Second)
 	var events []oracle.Event
 	add := func(subject uint32, from int64, n int, o oracle.Outcome) {
 		for i := range int64(n) {
-			events = append(events, oracle.Event{Subject: subject, Call: from + i*1_000_000, Reply: from + i*1_000_000 + 100_000, Units: 1, Outcome: o})
+			events = append(events, oracle.Event{Subject: subject, Call: from + i*1_000_000, Reply: from + i*1_000_000 + 100_000,
+				Units: 1, Outcome: o})
 		}
 	}
 	add(0, second/2, 107, oracle.Admitted)
@@ -182,16 +193,19 @@ func promised(t testing.TB, change func(*results.Run, *oracle.Header, *known)) (
 			r.Params.Label = promising.Name
 			k.SyncPeriod = time.Duration(g+5) * time.Second
 			for _, c := range promising.Guarantee {
-				r.Guarantee = append(r.Guarantee, results.Clause{Property: string(c.Property), Formula: c.Formula, Verdict: results.Undecided})
+				r.Guarantee = append(r.Guarantee,
+					results.Clause{Property: string(c.Property), Formula: c.Formula, Verdict: results.Undecided})
 			}
-			r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: promising.Record[0].Source, Verdict: results.Undecided}}
+			r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: promising.Record[0].Source,
+				Verdict: results.Undecided}}
 			if g == 0 {
 				at := second * 19 / 10
 				k.Readings = []harness.Reading{{Subject: 0, Call: at, Reply: at + 1000, Tier: "redis", Units: 104, Known: true},
 					{Subject: 1, Call: at, Reply: at + 1000, Tier: "redis", Units: 90, Known: true}}
 			}
 			h.Strategy = promising.Name
-			h.Policy.Window = quota.Window{Kind: quota.Fixed, Length: time.Second, Timeline: quota.Timeline{Real: began.Add(k.Ahead), Policy: began}}
+			h.Policy.Window = quota.Window{Kind: quota.Fixed, Length: time.Second,
+				Timeline: quota.Timeline{Real: began.Add(k.Ahead), Policy: began}}
 			h.Counts = quota.CountsAdmitted
 			if change != nil {
 				change(r, h, k)
@@ -206,8 +220,8 @@ func promised(t testing.TB, change func(*results.Run, *oracle.Header, *known)) (
 	return dirs
 }
 
-// TestMergeJudgesPromises: what two processes have done together is held against each clause, with what is known of both, and a
-// counter that one of them has read against the requests of both.
+// TestMergeJudgesPromises: what two processes have done together is held against each clause, with what is known of
+// both, and a counter that one of them has read against the requests of both.
 func TestMergeJudgesPromises(t *testing.T) {
 	f, err := merge(t.Context(), promised(t, nil))
 	if err != nil || len(f.Runs) != 1 {
@@ -228,7 +242,8 @@ func TestMergeJudgesPromises(t *testing.T) {
 	if len(r.Record) != 1 || r.Record[0].Verdict != results.Broken || r.Record[0].Source != promising.Record[0].Source {
 		t.Errorf("the record's promise: %+v", r.Record)
 	}
-	if d := r.Drift; d == nil || d.Units != 4 || len(d.Tiers) != 1 || d.Tiers[0].Readings != 2 || d.Tiers[0].Drifting != 1 {
+	if d := r.Drift; d == nil || d.Units != 4 || len(d.Tiers) != 1 || d.Tiers[0].Readings != 2 ||
+		d.Tiers[0].Drifting != 1 {
 		t.Errorf("drift %+v", d)
 	}
 	if r.Rolling == nil || r.Rolling.WorstUnits != 207 || !r.Audit.Valid || r.Audit.Has("sources-not-judged") {
@@ -240,7 +255,8 @@ func TestMergeJudgesPromises(t *testing.T) {
 func TestMergeSaysWhatItCannotJudge(t *testing.T) {
 	for want, change := range map[string]func(*results.Run, *oracle.Header, *known){
 		": this program has no strategy foreign": func(r *results.Run, _ *oracle.Header, _ *known) { r.Strategy = "foreign" },
-		": clocks differ by 640µs at least, under which it promises nothing": func(_ *results.Run, h *oracle.Header, _ *known) {
+		": clocks differ by 640µs at least, under which it promises nothing": func(_ *results.Run, h *oracle.Header,
+			_ *known) {
 			h.Policy.Window = quota.Window{Kind: quota.Standing} // a clock tells when to forget
 		},
 	} {
@@ -249,10 +265,13 @@ func TestMergeSaysWhatItCannotJudge(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &f.Runs[0]
-		if len(r.Guarantee) != len(promising.Guarantee) || slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Verdict != results.Undecided }) {
+		if len(r.Guarantee) != len(promising.Guarantee) || slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool {
+			return c.Verdict != results.Undecided
+		}) {
 			t.Errorf("%s: %+v", want, r.Guarantee)
 		}
-		if n := strings.Count(fmt.Sprint(r.Audit.Reasons), "is undecided: not judged over several generators"+want); n != len(promising.Guarantee)+1 {
+		if n := strings.Count(fmt.Sprint(r.Audit.Reasons), "is undecided: not judged over several generators"+
+			want); n != len(promising.Guarantee)+1 {
 			t.Errorf("%d say %q: %+v", n, want, r.Audit.Reasons)
 		}
 	}
@@ -304,7 +323,8 @@ func TestMissingPartsAreUndecided(t *testing.T) {
 		}
 		var text strings.Builder
 		n := report(&text, &f)
-		if r := &f.Runs[0]; n != 1 || r.Audit.Valid || r.Leak.Units != 0 || f.Summaries[0].Invalid != 1 || !strings.Contains(text.String(), "undecided: ") ||
+		if r := &f.Runs[0]; n != 1 || r.Audit.Valid || r.Leak.Units != 0 || f.Summaries[0].Invalid != 1 ||
+			!strings.Contains(text.String(), "undecided: ") ||
 			!strings.Contains(text.String(), want) || strings.Count(text.String(), "\n") != 1 {
 			t.Errorf("should be undecided since %s: %s %+v", want, text.String(), r.Audit)
 		}
@@ -314,7 +334,8 @@ func TestMissingPartsAreUndecided(t *testing.T) {
 	}
 }
 
-// TestMergeTakesMemoryByLength: twice as many requests take no more than twice the memory, of all that was ever asked for.
+// TestMergeTakesMemoryByLength: twice as many requests take no more than twice the memory, of all that was ever asked
+// for.
 func TestMergeTakesMemoryByLength(t *testing.T) {
 	var took [2]uint64
 	for i := range took {
@@ -333,8 +354,8 @@ func TestMergeTakesMemoryByLength(t *testing.T) {
 	}
 }
 
-// BenchmarkMerge says what merging takes; the growth of memory is that of its peak. QUOTABENCH_LONG=1 merges 40 histories of 5 and of 10
-// million requests.
+// BenchmarkMerge says what merging takes; the growth of memory is that of its peak. QUOTABENCH_LONG=1 merges 40
+// histories of 5 and of 10 million requests.
 func BenchmarkMerge(b *testing.B) {
 	n := 4
 	lengths := []int{1_000_000, 2_000_000}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// historyDir is the folder, in the directory that a generator hands back, that has its histories. The record, results.json,
-	// lies beside it.
+	// historyDir is the folder, in the directory that a generator hands back, that has its histories. The record,
+	// results.json, lies beside it.
 	historyDir = "histories"
 	// knownName is the file there that has what a generator knows of its runs besides.
 	knownName = "known.json"
@@ -56,7 +56,8 @@ func (p *peers) Clock() (ahead, wrong time.Duration) {
 
 // Judged keeps what is known of a run.
 func (p *peers) Judged(run *results.Run, facts *harness.Facts) {
-	k := known{Label: run.Params.Label, Repetition: run.Repetition, Ahead: facts.ClockAhead, Wrong: facts.ClockWrong, SyncPeriod: facts.SyncPeriod}
+	k := known{Label: run.Params.Label, Repetition: run.Repetition, Ahead: facts.ClockAhead, Wrong: facts.ClockWrong,
+		SyncPeriod: facts.SyncPeriod}
 	for _, pass := range facts.Readings {
 		k.Readings = pass.List
 	}

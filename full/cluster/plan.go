@@ -33,7 +33,8 @@ func fingerprint(config *measure.Config) (string, error) {
 		Costs       []int64
 		Life, Reply time.Duration
 		Runs        []results.Params
-	}{version.Text(), config.Seed, config.Rounds, config.Policy.String(), config.Policy.Costs, config.Life, config.DecisionTimeout, nil}
+	}{version.Text(), config.Seed, config.Rounds, config.Policy.String(), config.Policy.Costs, config.Life,
+		config.DecisionTimeout, nil}
 	for _, selection := range own.Strategies {
 		what.Runs = append(what.Runs, own.Blank(selection, 1, stream, info).Params)
 	}
@@ -53,9 +54,11 @@ func adapt(config *measure.Config) error {
 	case config.Budget > 0 || config.Enough != nil:
 		return errors.New("generators end at the same round: give --rounds, and no --budget")
 	case len(config.Trouble.Of(trouble.Outage, trouble.Change, trouble.Tamper, trouble.Skew)) > 0 || config.Second != nil:
-		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: leave them out")
+		return errors.New("generators share no outages, overwrites, wrong clocks, changes of the limit or second quotas: " +
+			"leave them out")
 	case config.Workload.Boundary && config.Duration == 0:
-		return fmt.Errorf("the workload %s needs a --duration for generators to know when the window ends", config.Workload.Name)
+		return fmt.Errorf("the workload %s needs a --duration for generators to know when the window ends",
+			config.Workload.Name)
 	}
 	return nil
 }
@@ -63,7 +66,8 @@ func adapt(config *measure.Config) error {
 // cannotShare returns why so many generators cannot share what a strategy counts in, or nil.
 func cannotShare(config *measure.Config, of int, selection strategies.Selection) error {
 	if selection.Control == strategies.ControlExact && of > 1 {
-		return errors.New("it is one lock in one process, and each generator would have its own: give a strategy that counts in a store")
+		return errors.New("it is one lock in one process, and each generator would have its own: give a strategy that " +
+			"counts in a store")
 	}
 	for _, need := range selection.Needs {
 		name := need.Store()

@@ -1,12 +1,13 @@
-// Package cluster has several processes, on any machines, measure one run together. The command run takes --generators with
-// it, which an import brings:
+// Package cluster has several processes, on any machines, measure one run together. The command run takes --generators
+// with it, which an import brings:
 //
 //	import _ "github.com/quotabench/quotabench/full/cluster"
 //
-// N generators drive one load on the same subjects, and one more process, their coordinator, makes one record of what they
-// find. All of them meet at a server of NATS, whose other users they do not disturb: the subjects of a run begin with
-// quotabench.NAME, and nothing is kept in the server. The generators agree on the plan, begin each step at one instant, end
-// together, and send their histories; one verdict comes out. If one is lost the run ends, and its name is said.
+// N generators drive one load on the same subjects, and one more process, their coordinator, makes one record of what
+// they find. All of them meet at a server of NATS, whose other users they do not disturb: the subjects of a run begin
+// with quotabench.NAME, and nothing is kept in the server. The generators agree on the plan, begin each step at one
+// instant, end together, and send their histories; one verdict comes out. If one is lost the run ends, and its name is
+// said.
 package cluster
 
 import (
@@ -68,11 +69,14 @@ var _ session.Measurer = (*cluster)(nil)
 // Settings implements [session.Measurer].
 func (c *cluster) Settings() []settings.Setting {
 	return []settings.Setting{
-		{Name: "generators", Title: settings.Load, Value: settings.Whole(&c.generators, 0, mostGenerators), FlagOnly: true, Computed: true,
+		{Name: "generators", Title: settings.Load, Value: settings.Whole(&c.generators, 0, mostGenerators), FlagOnly: true,
+			Computed: true,
 			Doc: "measure from so many `processes`, on any machines, which share all subjects; start this command once for each of " +
 				"them with --generator, and once without, which makes the record"},
-		{Name: "generator", Title: settings.Load, Value: settings.Whole(&c.index, 0, mostGenerators), FlagOnly: true, Computed: true,
-			Doc: "which of the generators this process is, from 1 (default: " + indexVariable + " in a pod of an Indexed Job, else none)"},
+		{Name: "generator", Title: settings.Load, Value: settings.Whole(&c.index, 0, mostGenerators), FlagOnly: true,
+			Computed: true,
+			Doc: "which of the generators this process is, from 1 (default: " + indexVariable +
+				" in a pod of an Indexed Job, else none)"},
 		{Name: "meet", Title: settings.Load, Value: settings.Text(&c.meet), FlagOnly: true, Computed: true, Secret: true,
 			PasswordFrom: meetingVariable,
 			Doc: "`URL` of the server of NATS at which the processes meet, and a name of this run, e.g. nats://localhost:4222/friday, or " +
@@ -91,7 +95,8 @@ func (c *cluster) Prepare(s *group.Settings) (bool, error) {
 		return false, nil
 	}
 	if s.Considers() {
-		return false, s.Wrong("generators", errors.New("name the strategies that the processes measure, e.g. quotabench run incr-expire"))
+		return false, s.Wrong("generators",
+			errors.New("name the strategies that the processes measure, e.g. quotabench run incr-expire"))
 	}
 	if text := os.Getenv(indexVariable); text != "" && !s.Given("generator") {
 		n, err := strconv.Atoi(text)
@@ -101,8 +106,9 @@ func (c *cluster) Prepare(s *group.Settings) (bool, error) {
 		c.index = n
 	}
 	if c.index > c.generators {
-		return false, s.Wrong("generator", fmt.Errorf("there are %d generators, and this is number %d: start as many as --generators says",
-			c.generators, c.index))
+		return false, s.Wrong("generator",
+			fmt.Errorf("there are %d generators, and this is number %d: start as many as --generators says",
+				c.generators, c.index))
 	}
 	var err error
 	c.at, err = parseMeeting(cmp.Or(c.meet, os.Getenv(meetingVariable)))
@@ -168,7 +174,9 @@ func (c *cluster) check(x *session.Session, cfg *measure.Config) (map[string]str
 		}
 	}
 	selected, skipped := cfg.Plan.Split(cannot(&cfg.Plan))
-	err := session.LeaveOut(x.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, plan *harness.Plan) error { return cannot(plan)(sel) })
+	err := session.LeaveOut(x.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, plan *harness.Plan) error {
+		return cannot(plan)(sel)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +193,8 @@ func (c *cluster) coordinate(x *session.Session, cfg *measure.Config, mark strin
 	if err := x.Begin(); err != nil {
 		return err
 	}
-	p := plan{welcome: welcome{RunID: strings.ToLower(crand.Text()[:12])}, Generators: c.generators, Fingerprint: mark, Wait: c.wait}
+	p := plan{welcome: welcome{RunID: strings.ToLower(crand.Text()[:12])}, Generators: c.generators, Fingerprint: mark,
+		Wait: c.wait}
 	scratch, err := os.MkdirTemp("", "quotabench-generators-")
 	if err != nil {
 		return exit.With(exit.Failed, err)
@@ -200,7 +209,8 @@ func (c *cluster) coordinate(x *session.Session, cfg *measure.Config, mark strin
 	if err != nil {
 		return x.Wrong("meet", err)
 	}
-	fmt.Fprintf(x.Stderr, "%d generators meet at %s%s: start this command with --generator 1 to --generator %[1]d\n", c.generators,
+	fmt.Fprintf(x.Stderr, "%d generators meet at %s%s: start this command with --generator 1 to --generator %[1]d\n",
+		c.generators,
 		c.at.server.Host, c.at.server.Path)
 	stop := x.Progress.Watch(func() terminal.Status {
 		text, share := summary(coordinator.states())
@@ -230,8 +240,8 @@ func kept(dir, name string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// cleanAfter removes from a store of others what a run that ended early has left in it: the generator that would do so may be
-// gone.
+// cleanAfter removes from a store of others what a run that ended early has left in it: the generator that would do so
+// may be gone.
 func cleanAfter(x *session.Session, store stores.Store, run string) {
 	k, ok := store.(stores.Keeper)
 	if !ok || store.Owned() {
@@ -251,7 +261,8 @@ func cleanAfter(x *session.Session, store stores.Store, run string) {
 	}
 }
 
-// conclude makes one record of those of the generators, reports it, and turns it, or why they ended early, into an exit code.
+// conclude makes one record of those of the generators, reports it, and turns it, or why they ended early, into an exit
+// code.
 func conclude(x *session.Session, dirs []string, why error) error {
 	_, lost := errors.AsType[*stoppedError](why)
 	merged, err := merge(context.WithoutCancel(x.Ctx), dirs)
@@ -331,7 +342,8 @@ func measureWith(x *session.Session, cfg *measure.Config, m *member, dir string,
 	}
 	for i := range report.Runs {
 		if invalid, ok := errors.AsType[*results.InvalidError](report.Runs[i].Err()); ok {
-			return fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s", invalid.Label, report.Runs[i].Repetition,
+			return fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s", invalid.Label,
+				report.Runs[i].Repetition,
 				invalid.Reason.Code, invalid.Reason.Detail)
 		}
 	}
@@ -371,7 +383,8 @@ func handBack(x *session.Session, m *member, dir string, failed error) error {
 	case alone:
 		return exit.With(exit.Interrupted, errors.New("interrupted"))
 	case failed != nil:
-		return exit.With(exit.Failed, errors.New(failed.Error())) // whatever its own code: a Kubernetes Job does not try again
+		// whatever its own code: a Kubernetes Job does not try again
+		return exit.With(exit.Failed, errors.New(failed.Error()))
 	}
 	return nil
 }

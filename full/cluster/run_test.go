@@ -107,7 +107,8 @@ func newSite(t *testing.T) *site {
 // share starts a coordinator and three generators, in this order of the processes.
 func (s *site) share(t *testing.T, args ...string) (all []*launched) {
 	t.Helper()
-	args = append([]string{"run", "--redis", s.url, "--generators", "3", "--rounds", "1", "--quiet", "--out", s.out}, args...)
+	args = append([]string{"run", "--redis", s.url, "--generators", "3", "--rounds", "1", "--quiet", "--out", s.out},
+		args...)
 	for index := range 4 {
 		own := args
 		if index > 0 {
@@ -149,9 +150,11 @@ func TestFiguresAreRedis(t *testing.T) {
 		t.Errorf("%d processes issued %d: %+v", r.Params.Sources, r.Issued, r.Audit)
 	}
 	if leaked == 0 || admitted == r.Issued || r.Admitted != admitted || r.Leak.Trials != trials || r.Leak.Units != leaked {
-		t.Errorf("the record has %d admitted, %+v; Redis saw %d, %d trials and a leak of %d", r.Admitted, r.Leak, admitted, trials, leaked)
+		t.Errorf("the record has %d admitted, %+v; Redis saw %d, %d trials and a leak of %d", r.Admitted, r.Leak, admitted,
+			trials, leaked)
 	}
-	if want := fmt.Sprintf("round 1 of 3 generators: leak: certain %d, possible ", leaked); !strings.Contains(all[0].said.String(), want) {
+	if want := fmt.Sprintf("round 1 of 3 generators: leak: certain %d, possible ",
+		leaked); !strings.Contains(all[0].said.String(), want) {
 		t.Errorf("the coordinator said %q; want %q", all[0].said.String(), want)
 	}
 	s.noKeys(t)
@@ -169,7 +172,9 @@ func TestEnds(t *testing.T) {
 			[]string{"generator 2 of 3 (process ", "is lost: its process or its connection has ended"}, "generator 2 of 3"},
 		"one interrupted": {func(all []*launched) { _ = all[2].Process.Signal(syscall.SIGTERM) }, exit.Failed,
 			[]string{"generator 2 (process ", " failed: it was interrupted"}, "generator 2 "},
-		"interrupted":      {func(all []*launched) { _ = all[0].Process.Signal(os.Interrupt) }, exit.Interrupted, []string{"interrupted"}, ""},
+		"interrupted": {func(all []*launched) {
+			_ = all[0].Process.Signal(os.Interrupt)
+		}, exit.Interrupted, []string{"interrupted"}, ""},
 		"lost coordinator": {func(all []*launched) { _ = all[0].Process.Kill() }, -1, nil, "the coordinator is lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,8 +233,10 @@ func TestUsage(t *testing.T) {
 		{"run --generators 2 --meet nats://h/a", "name the strategies that the processes measure"},
 		{"run incr-expire --generators 2 --meet nats://h/a --generator 3", "there are 2 generators, and this is number 3"},
 		{"run incr-expire --generators 2 --meet nats://h/a --history h", "several processes have none"},
-		{"run incr-expire --generators 2 --meet nats://h/a --param workers=2,8", "--param: several processes share the load of one setting"},
-		{"run incr-expire --generators 2 --meet nats://h/a --until p99<5ms", "--until: several processes share the load of one setting"},
+		{"run incr-expire --generators 2 --meet nats://h/a --param workers=2,8",
+			"--param: several processes share the load of one setting"},
+		{"run incr-expire --generators 2 --meet nats://h/a --until p99<5ms",
+			"--until: several processes share the load of one setting"},
 		{"run incr-expire --generators 2 --meet nats://h/a --loop both", "have one loop"},
 		{"run incr-expire --generators 2 --meet nats://h/a --budget 1s", "no --budget"},
 		{"run incr-expire --generators 2 --meet nats://h/a --trouble redis:away@0.3-0.6", "share no outages"},
@@ -237,7 +244,8 @@ func TestUsage(t *testing.T) {
 		{"run exact --generators 2 --meet nats://h/a", "it is one lock in one process"},
 	} {
 		var said strings.Builder
-		if code := cli.Main(strings.Fields(x.args), io.Discard, &said); code != exit.Usage || !strings.Contains(strings.Join(strings.Fields(said.String()), " "), x.want) {
+		if code := cli.Main(strings.Fields(x.args), io.Discard, &said); code != exit.Usage ||
+			!strings.Contains(strings.Join(strings.Fields(said.String()), " "), x.want) {
 			t.Errorf("%s: exit %d, %s", x.args, code, &said)
 		}
 	}
@@ -245,7 +253,8 @@ func TestUsage(t *testing.T) {
 
 // TestPodHasANumber: a pod of an Indexed Job is the generator of its number, and the first one makes the record.
 func TestPodHasANumber(t *testing.T) {
-	for text, want := range map[string]string{"0": "--meet", "2": "--meet", "3": "this is number 3", "x": "give the number of this process"} {
+	for text, want := range map[string]string{"0": "--meet", "2": "--meet", "3": "this is number 3",
+		"x": "give the number of this process"} {
 		t.Setenv(indexVariable, text)
 		t.Setenv(meetingVariable, "nonsense")
 		var said strings.Builder
@@ -326,8 +335,8 @@ func (s *seen) line(text string) {
 	}
 }
 
-// figures are those that the record of the run has to have: admitted units, windows of which more than the limit was asked, and
-// units that these admitted beyond it.
+// figures are those that the record of the run has to have: admitted units, windows of which more than the limit was
+// asked, and units that these admitted beyond it.
 func (s *seen) figures() (admitted, trials, leaked int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

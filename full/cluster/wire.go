@@ -133,7 +133,8 @@ func ask(ctx context.Context, conn *nats.Conn, subject string, q request, value 
 // ended is why the other side counts as lost.
 func ended(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
-		return fmt.Sprintf("nothing came from it for %v: a process is stopped or has no processor, or they are cut off", silence)
+		return fmt.Sprintf("nothing came from it for %v: a process is stopped or has no processor, or they are cut off",
+			silence)
 	}
 	return "its process or its connection has ended"
 }
@@ -162,7 +163,8 @@ func (m meeting) clock() string { return m.root + "clock" }
 
 // connect makes a client that never connects again: what was lost in between would be missed.
 func (m meeting) connect() (*nats.Conn, error) {
-	options := []nats.Option{nats.NoReconnect(), nats.Timeout(patience), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
+	options := []nats.Option{nats.NoReconnect(), nats.Timeout(patience),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
 	if password, both := m.server.User.Password(); both {
 		options = append(options, nats.UserInfo(m.server.User.Username(), password))
 	} else if m.server.User != nil {

@@ -43,8 +43,9 @@ type victim struct {
 
 // victims start a store of each kind.
 var victims = map[string]func(t *testing.T) *victim{
-	"Redis": redisVictim, "Redis with a replica": failoverVictim, "Redis Cluster": clusterVictim, "PostgreSQL": postgresVictim,
-	"etcd": etcdVictim, "ZooKeeper": zookeeperVictim, "NATS": natsVictim,
+	"Redis": redisVictim, "Redis with a replica": failoverVictim, "Redis Cluster": clusterVictim,
+	"PostgreSQL": postgresVictim,
+	"etcd":       etcdVictim, "ZooKeeper": zookeeperVictim, "NATS": natsVictim,
 }
 
 // passTimer tells when a pass begins, and when it is over.
@@ -146,7 +147,9 @@ func TestFaultsOfStores(t *testing.T) {
 func (v *victim) calm(t *testing.T, store string) {
 	f := faults[slices.IndexFunc(faults, func(f fault) bool { return f.store == store })]
 	r, _ := v.attempt(t, &f, act{inflict: func(context.Context) error { return nil }}, faultRun, 1)
-	if !r.Audit.Valid || slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool { return strings.HasPrefix(x.Code, "store-") }) {
+	if !r.Audit.Valid || slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
+		return strings.HasPrefix(x.Code, "store-")
+	}) {
 		t.Errorf("%+v", r.Audit)
 	}
 	if r.Drift == nil || r.Cost.Probe == nil {
@@ -184,7 +187,8 @@ func (v *victim) suffer(t *testing.T, f *fault, a act) {
 // met reports whether a request met the fault, and a look while it lasted. What the store
 // forgets a look finds out afterwards, too.
 func (f *fault) met(r *results.Run) bool {
-	return (r.Audit.Has(f.code) || f.does == forgets && f.code != "store-changed") && (r.Errors > 0 || !strings.Contains(f.does, fails)) && (r.Degraded > 0 || f.does != without)
+	return (r.Audit.Has(f.code) || f.does == forgets && f.code != "store-changed") &&
+		(r.Errors > 0 || !strings.Contains(f.does, fails)) && (r.Degraded > 0 || f.does != without)
 }
 
 // attempt makes the fault in one run. inTime is false if the run was over before that
@@ -215,7 +219,8 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts, longer time.Durat
 	r = measured(t, f.strategy, store, func(cfg *measure.Config) {
 		cfg.Timer = timer
 		cfg.Cores = measure.Cores{Mode: measure.CoresShared}
-		cfg.Duration, cfg.Policy.Limit, cfg.Load, cfg.HistoryLimit = lasts, max(f.limit, faultLimit), harness.Closed(), faultHistory
+		cfg.Duration, cfg.Policy.Limit, cfg.Load, cfg.HistoryLimit = lasts, max(f.limit, faultLimit), harness.Closed(),
+			faultHistory
 		cfg.Stream.Set("subjects", faultSubjects)
 		cfg.Workers = 4
 		if !f.busy {
@@ -266,7 +271,8 @@ func (f *fault) check(t *testing.T, r *results.Run) {
 		t.Errorf("undecided are %q, want %q; it declares %+v", got, f.undecided, r.Guarantee)
 	}
 	if strings.Contains(f.does, fails) != (r.Errors > 0) || (f.does == without) != (r.Degraded > 0) {
-		t.Errorf("%q, and %d requests failed (%s) and %d were decided without the store, of %d", f.does, r.Errors, r.FirstError, r.Degraded, r.Issued)
+		t.Errorf("%q, and %d requests failed (%s) and %d were decided without the store, of %d", f.does, r.Errors,
+			r.FirstError, r.Degraded, r.Issued)
 	}
 	if r.Issued == 0 || r.ThroughputPerS == 0 {
 		t.Errorf("nothing was measured: %+v", r)
@@ -281,7 +287,8 @@ func readable(t *testing.T, r results.Run) {
 		t.Fatal(err)
 	}
 	f, err := codec.Read(path)
-	if err != nil || len(f.Runs) != 1 || f.Runs[0].Issued != r.Issued || !slices.Equal(f.Runs[0].Audit.Reasons, r.Audit.Reasons) {
+	if err != nil || len(f.Runs) != 1 || f.Runs[0].Issued != r.Issued ||
+		!slices.Equal(f.Runs[0].Audit.Reasons, r.Audit.Reasons) {
 		t.Errorf("read again: %+v, %v", f.Runs, err)
 	}
 }

@@ -31,7 +31,8 @@ import (
 )
 
 // startFurther starts a server of another kind for this test, or skips it.
-func startFurther[S stores.Store](t *testing.T, name string, settings map[string]string, open func(context.Context, string, stores.Options) (S, error)) S {
+func startFurther[S stores.Store](t *testing.T, name string, settings map[string]string,
+	open func(context.Context, string, stores.Options) (S, error)) S {
 	t.Helper()
 	return storetest.Shared(t, name, func(ctx context.Context) (stores.Store, error) {
 		return stores.Opener(open)(ctx, "process", stores.Options{Settings: settings})
@@ -57,7 +58,8 @@ func settled(ready func(ctx context.Context) error) func(context.Context) error 
 
 // common is how the faults are made that every kind of server can have. lose removes
 // what runs keep.
-func (v *victim) common(s stores.Breakable, own *process, restartedEmpty string, lose func(context.Context) error) map[string]act {
+func (v *victim) common(s stores.Breakable, own *process, restartedEmpty string,
+	lose func(context.Context) error) map[string]act {
 	back := settled(func(ctx context.Context) error {
 		_, err := v.left(ctx)
 		return err
@@ -71,23 +73,28 @@ func (v *victim) common(s stores.Breakable, own *process, restartedEmpty string,
 		}
 	}
 	return map[string]act{
-		"data of runs removed":    {inflict: lose},
-		"stopped for a while":     {inflict: suffers(s, "stopped", halted)},
-		"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, back)},
+		"data of runs removed": {inflict: lose},
+		"stopped for a while":  {inflict: suffers(s, "stopped", halted)},
+		"killed": {inflict: func(context.Context) error {
+			own.kill()
+			return nil
+		}, mend: inTurn(own.start, back)},
 		"restarted with its data": {inflict: again(false)},
 		restartedEmpty:            {inflict: again(true)},
 	}
 }
 
 func etcdVictim(t *testing.T) *victim {
-	s := startFurther(t, "etcd", map[string]string{"heartbeat-interval": "10", "election-timeout": "100", "unsafe-no-fsync": "true"}, etcd.Open)
+	s := startFurther(t, "etcd", map[string]string{"heartbeat-interval": "10", "election-timeout": "100",
+		"unsafe-no-fsync": "true"}, etcd.Open)
 	own := processOf(t, s.PID(), s.Info().Addr)
 	// Without logins, which a server that comes back empty has not.
 	if _, err := s.Admin().AuthDisable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	at := "http://" + s.Info().Addr
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, DialTimeout: 5 * time.Second,
+		Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +124,9 @@ func natsVictim(t *testing.T) *victim {
 	s := startFurther(t, "nats", nil, nats.Open)
 	own := processOf(t, s.PID(), s.Info().Addr)
 	opt := s.JetStream().Conn().Opts
-	conn, err := natsgo.Connect("nats://"+s.Info().Addr, natsgo.UserInfo(opt.User, opt.Password), natsgo.MaxReconnects(-1), natsgo.ReconnectWait(10*time.Millisecond))
+	conn, err := natsgo.Connect("nats://"+
+		s.Info().Addr, natsgo.UserInfo(opt.User, opt.Password), natsgo.MaxReconnects(-1),
+		natsgo.ReconnectWait(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,8 @@ func TestOwnFaultsAreNotTheStores(t *testing.T) {
 			if planted.forget > 0 { // nobody can tell it from somebody else who removes keys
 				want = results.Undecided
 			}
-			if r.Audit.Has("store-changed") != (want == results.Undecided) || r.Leak.Units == 0 || len(r.Guarantee) != 1 || r.Guarantee[0].Verdict != want {
+			if r.Audit.Has("store-changed") != (want == results.Undecided) || r.Leak.Units == 0 || len(r.Guarantee) != 1 ||
+				r.Guarantee[0].Verdict != want {
 				t.Errorf("leak %+v, guarantee %+v, audit %+v", r.Leak, r.Guarantee, r.Audit)
 			}
 		})
@@ -140,7 +141,8 @@ type emptied struct {
 }
 
 func (e *emptied) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	if err := e.Provisioner.Provision(ctx, p, grants); err != nil || strings.HasPrefix(string(grants[0].Subject), "warm-up") {
+	if err := e.Provisioner.Provision(ctx, p, grants); err != nil ||
+		strings.HasPrefix(string(grants[0].Subject), "warm-up") {
 		return err
 	}
 	return e.empty(ctx)
@@ -164,7 +166,9 @@ func TestLossBeforeThePass(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return &emptied{s, s.(strategies.Viewer), s.(strategies.Provisioner), func(ctx context.Context) error { return server.Admin().FlushAll(ctx).Err() }}, nil
+			return &emptied{s, s.(strategies.Viewer), s.(strategies.Provisioner), func(ctx context.Context) error {
+				return server.Admin().FlushAll(ctx).Err()
+			}}, nil
 		}
 		cfg.Strategies[0].Meta = &meta
 	})
@@ -174,7 +178,10 @@ func TestLossBeforeThePass(t *testing.T) {
 			found = x.Detail
 		}
 	}
-	if r.Leak.Units == 0 || r.Err() == nil || found != "redis lost what the run kept there, before the first request" || slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Verdict == results.Broken }) {
+	if r.Leak.Units == 0 || r.Err() == nil || found != "redis lost what the run kept there, before the first request" ||
+		slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool {
+			return c.Verdict == results.Broken
+		}) {
 		t.Errorf("%q, leak %+v, guarantee %+v, audit %+v", found, r.Leak, r.Guarantee, r.Audit)
 	}
 }

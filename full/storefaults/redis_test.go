@@ -33,7 +33,8 @@ func startRedis(t *testing.T, spec string) *redisstore.Store {
 	t.Helper()
 	storetest.Redis(t) // or skip
 	// Without a title of its own the server shows how it was started.
-	o := stores.Options{KeepLeftovers: true, Settings: map[string]string{"set-proc-title": "no", "appendonly": "yes", "appendfsync": "no"}}
+	o := stores.Options{KeepLeftovers: true,
+		Settings: map[string]string{"set-proc-title": "no", "appendonly": "yes", "appendfsync": "no"}}
 	s, err := redisstore.Open(t.Context(), spec, o)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +79,8 @@ func (c commander) counters(change func(ctx context.Context, keys []string) erro
 			}
 			value := map[string]int64{}
 			for _, key := range keys {
-				if n, err := c.c.Get(ctx, key).Int64(); err == nil && !strings.Contains(key, "mark") && !strings.Contains(key, "warm-up") {
+				if n, err := c.c.Get(ctx, key).Int64(); err == nil && !strings.Contains(key, "mark") &&
+					!strings.Contains(key, "warm-up") {
 					value[key] = n
 				}
 			}
@@ -95,7 +97,8 @@ func redisVictim(t *testing.T) *victim {
 	s := startRedis(t, "process")
 	data := s.Admin().ConfigGet(t.Context(), "dir").Val()["dir"]
 	// It dials each time anew while there is no server.
-	client := goredis.NewClient(&goredis.Options{Addr: s.Info().Addr, Password: s.Admin().Options().Password, PoolSize: 10_000})
+	client := goredis.NewClient(&goredis.Options{Addr: s.Info().Addr, Password: s.Admin().Options().Password,
+		PoolSize: 10_000})
 	t.Cleanup(func() { _ = client.Close() })
 	admin := commander{client}
 	const user = "app"
@@ -144,21 +147,32 @@ func redisVictim(t *testing.T) *victim {
 			"one counter overwritten": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
 				return client.Set(ctx, keys[0], -99999, goredis.KeepTTL).Err()
 			})},
-			"one counter removed":                    {inflict: admin.counters(func(ctx context.Context, keys []string) error { return client.Del(ctx, keys[0]).Err() })},
-			"all counters removed, and the mark not": {inflict: admin.counters(func(ctx context.Context, keys []string) error { return client.Del(ctx, keys...).Err() })},
-			"memory full":                            {inflict: suffers(s, "full", briefly)},
-			"memory full, with eviction":             {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction"))},
-			"demoted to a replica":                   {inflict: inTurn(admin.do("REPLICAOF", "127.0.0.1", 1), admin.do("REPLICAOF", "NO", "ONE"))},
-			"stopped for a while":                    {inflict: suffers(s, "stopped", halted)},
-			"clients paused":                         {inflict: inTurn(func(ctx context.Context) error { return admin.do("CLIENT", "PAUSE", halted(ctx).Milliseconds())(ctx) }, none)},
-			"replicas missing that writes need":      {inflict: inTurn(admin.do("CONFIG", "SET", "min-replicas-to-write", 1), admin.do("CONFIG", "SET", "min-replicas-to-write", 0))},
-			"a command forbidden":                    {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
-			"password rotated":                       {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop, permit)},
-			"too few connections":                    {inflict: inTurn(admin.do("CONFIG", "SET", "maxclients", 1), drop, admin.do("CONFIG", "SET", "maxclients", 10000))},
-			"connections ended":                      {inflict: dropOften},
-			"killed":                                 killed(s, back),
-			"restarted with its data":                {inflict: again(false)},
-			"restarted empty":                        {inflict: again(true)},
+			"one counter removed": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
+				return client.Del(ctx, keys[0]).Err()
+			})},
+			"all counters removed, and the mark not": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
+				return client.Del(ctx, keys...).Err()
+			})},
+			"memory full": {inflict: suffers(s, "full", briefly)},
+			"memory full, with eviction": {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory-policy", "allkeys-random",
+				"maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction"))},
+			"demoted to a replica": {inflict: inTurn(admin.do("REPLICAOF", "127.0.0.1", 1),
+				admin.do("REPLICAOF", "NO", "ONE"))},
+			"stopped for a while": {inflict: suffers(s, "stopped", halted)},
+			"clients paused": {inflict: inTurn(func(ctx context.Context) error {
+				return admin.do("CLIENT", "PAUSE", halted(ctx).Milliseconds())(ctx)
+			}, none)},
+			"replicas missing that writes need": {inflict: inTurn(admin.do("CONFIG", "SET", "min-replicas-to-write", 1),
+				admin.do("CONFIG", "SET", "min-replicas-to-write", 0))},
+			"a command forbidden": {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
+			"password rotated": {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop,
+				permit)},
+			"too few connections": {inflict: inTurn(admin.do("CONFIG", "SET", "maxclients", 1), drop,
+				admin.do("CONFIG", "SET", "maxclients", 10000))},
+			"connections ended":       {inflict: dropOften},
+			"killed":                  killed(s, back),
+			"restarted with its data": {inflict: again(false)},
+			"restarted empty":         {inflict: again(true)},
 		},
 	}
 }
@@ -171,7 +185,8 @@ func failoverVictim(t *testing.T) *victim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	further, err := d.Further(t.Context(), stores.Further{Name: "redis.replica", Main: s, MainSpec: "process", Options: stores.Options{KeepLeftovers: true}})
+	further, err := d.Further(t.Context(),
+		stores.Further{Name: "redis.replica", Main: s, MainSpec: "process", Options: stores.Options{KeepLeftovers: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,8 +290,9 @@ func clusterVictim(t *testing.T) *victim {
 			return left, nil
 		},
 		acts: map[string]act{
-			"FLUSHALL on one master":         {inflict: one.do("FLUSHALL")},
-			"slots lost":                     {inflict: inTurn(one.do("CLUSTER", "DELSLOTSRANGE", from, to), one.do("CLUSTER", "ADDSLOTSRANGE", from, to)), mend: whole},
+			"FLUSHALL on one master": {inflict: one.do("FLUSHALL")},
+			"slots lost": {inflict: inTurn(one.do("CLUSTER", "DELSLOTSRANGE", from, to),
+				one.do("CLUSTER", "ADDSLOTSRANGE", from, to)), mend: whole},
 			"one master stopped for a while": {inflict: suffers(s, "node-stopped", halted)},
 			"one master killed": {inflict: func(context.Context) error { own.kill(); return nil },
 				mend: inTurn(own.start, whole)},

@@ -1,5 +1,5 @@
-// Package bench measures strategies under go test -bench. A module that registers
-// strategies of its own gets all of it in one line of a test:
+// Package bench measures strategies under go test -bench. A module that registers strategies of its own gets all of it
+// in one line of a test:
 //
 //	func BenchmarkStrategies(b *testing.B) { bench.Run(b) }
 //
@@ -12,10 +12,9 @@
 //	false-rejects-%  requests rejected although there was certainly room
 //	drift-%          worst counter at rest against the limit
 //
-// The leak is always there. What a strategy promises to be 0 is left out as long as it
-// is: false rejects if a clause allows none, and drift if no leak is allowed
-// either. The units are those of quotabench report --format gobench, and benchstat
-// compares the two.
+// The leak is always there. What a strategy promises to be 0 is left out as long as it is: false rejects if a clause
+// allows none, and drift if no leak is allowed either. The units are those of quotabench report --format gobench, and
+// benchstat compares the two.
 package bench
 
 import (
@@ -162,11 +161,13 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	meta := m.workload
 	cfg := measure.Config{
 		Plan: harness.Plan{
-			Strategies: []strategies.Selection{sel}, Workload: meta, Seed: 1, Load: harness.Closed(), Stores: m.stores, Requests: int64(requests),
+			Strategies: []strategies.Selection{sel}, Workload: meta, Seed: 1, Load: harness.Closed(), Stores: m.stores,
+			Requests: int64(requests),
 		},
 		Rounds: 1, NoReference: reference == 0, ReferenceLength: reference, Timer: timer,
 	}
-	if all, err := quota.Complete(meta.Options, nil); err == nil && meta.Takes("subjects") && all.Int("subjects") > maxSubjects {
+	if all, err := quota.Complete(meta.Options, nil); err == nil && meta.Takes("subjects") &&
+		all.Int("subjects") > maxSubjects {
 		cfg.Stream.Set("subjects", maxSubjects)
 	}
 	if err := choosePolicy(&cfg, sel); err != nil {

@@ -32,7 +32,8 @@ func TestOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 			st, _ := set.Get("redis")
-			if st.Info().Kind != want || !strings.HasPrefix(said, "redis: "+string(want)) || !strings.Contains(said, "\npostgres: model") {
+			if st.Info().Kind != want || !strings.HasPrefix(said, "redis: "+string(want)) ||
+				!strings.Contains(said, "\npostgres: model") {
 				t.Errorf("%+v, said %q", st.Info(), said)
 			}
 			if err := set.Close(); err != nil {
@@ -49,14 +50,19 @@ func TestOpened(t *testing.T) {
 // A strategy of whatever windows is measured: under the policy that others have if it
 // can serve that, and otherwise under another one.
 func TestChoosePolicy(t *testing.T) {
-	for kind, want := range map[quota.Kind]quota.Kind{quota.CalendarHour: quota.CalendarHour, quota.Rolling: quota.Rolling, quota.Standing: quota.Standing} {
-		meta := &strategies.Meta{Name: "a", Kinds: []quota.Kind{kind}, Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
+	for kind, want := range map[quota.Kind]quota.Kind{quota.CalendarHour: quota.CalendarHour, quota.Rolling: quota.Rolling,
+		quota.Standing: quota.Standing} {
+		meta := &strategies.Meta{Name: "a", Kinds: []quota.Kind{kind},
+			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
+				return nil, nil
+			}}
 		w, err := workloads.Lookup("hot-key")
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := &measure.Config{Plan: harness.Plan{Workload: w}}
-		if err := choosePolicy(cfg, strategies.Selection{Meta: meta}); err != nil || cfg.Policy.Window.Kind != want || cfg.Policy.Limit > 50 {
+		if err := choosePolicy(cfg, strategies.Selection{Meta: meta}); err != nil || cfg.Policy.Window.Kind != want ||
+			cfg.Policy.Limit > 50 {
 			t.Errorf("%s: %+v, %v", kind, cfg.Policy, err)
 		}
 		if kind == quota.CalendarHour && cfg.Policy.Name != "agent-api" {
@@ -68,7 +74,8 @@ func TestChoosePolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := choosePolicy(&measure.Config{Plan: harness.Plan{Workload: w}}, strategies.Selection{Meta: none}); err == nil {
+	if err := choosePolicy(&measure.Config{Plan: harness.Plan{Workload: w}},
+		strategies.Selection{Meta: none}); err == nil {
 		t.Error("a strategy of no window got a policy")
 	}
 }
@@ -84,7 +91,8 @@ func (c *counting) Take(ctx context.Context, r quota.Request) (quota.Decision, e
 	if err := (clock.Wall{}).Sleep(ctx, c.delay); err != nil {
 		return quota.Decision{}, err
 	}
-	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: -1, Reservation: quota.Reservation{Request: r}}, nil
+	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: -1,
+		Reservation: quota.Reservation{Request: r}}, nil
 }
 
 func (*counting) Refund(context.Context, quota.Reservation) error        { return nil }

@@ -39,7 +39,8 @@ func (p *pass) audit() {
 		p.auditStore(store)
 	}
 	if p.site.strays > 0 {
-		p.discard("keys-under-prefix", results.DiscardsCorrectness, "%d keys were under this run's prefix before its first request", p.site.strays)
+		p.discard("keys-under-prefix", results.DiscardsCorrectness,
+			"%d keys were under this run's prefix before its first request", p.site.strays)
 	}
 	p.auditTimings()
 }
@@ -54,13 +55,15 @@ func (p *pass) auditRecording() {
 	drive := p.d
 	if drive.full.Load() {
 		p.discard("ended-early", results.DiscardsNothing,
-			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", run.Issued)
+			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a "+
+				"larger history", run.Issued)
 	}
 	config := p.measurement.cfg
 	if per := workloads.OpsPerCrossing(drive.stream); per > 0 && config.Requests == 0 && drive.stream.Len() == 0 &&
 		run.Issued >= drive.requests && run.ElapsedNS < int64(config.Duration)*9/10 {
 		p.discard("ended-early", results.DiscardsNothing,
-			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in its warm-up",
+			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in "+
+				"its warm-up",
 			time.Duration(run.ElapsedNS).Round(time.Millisecond), drive.requests/per)
 	}
 	if want := run.Issued + drive.lateness.unfinished; run.Latency().Samples != want {
@@ -87,7 +90,8 @@ func (p *pass) auditStore(store *siteStore) {
 	}
 	stats := store.before
 	a := store.after
-	if !p.canCompare(store) || a.Incarnation != stats.Incarnation { // it, or some of its servers, is another one or did not answer
+	// it, or some of its servers, is another one or did not answer
+	if !p.canCompare(store) || a.Incarnation != stats.Incarnation {
 		return
 	}
 	if n := a.Evicted - stats.Evicted; n > 0 && p.site.evicts(store) {
@@ -110,7 +114,8 @@ func (p *pass) auditTimings() {
 		p.discard("histogram-overflow", results.DisturbsTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
-		p.discard("cpu-steal", results.Disturbs, "at least %.1f %% of the processor time went to other machines of the host", 100*s)
+		p.discard("cpu-steal", results.Disturbs, "at least %.1f %% of the processor time went to other machines of the host",
+			100*s)
 	}
 	s, ok := p.others()
 	if ok {
@@ -118,7 +123,8 @@ func (p *pass) auditTimings() {
 	}
 	switch {
 	case p.accompanied:
-		p.discard("other-measurements", results.DisturbsTimings, "this process made other measurements at the same time, on the same cores")
+		p.discard("other-measurements", results.DisturbsTimings,
+			"this process made other measurements at the same time, on the same cores")
 	case p.measurement.cfg.Peers != nil: // who joins the runs knows how much of it peers used
 	case run.OthersShare > maxOthers:
 		p.discard("machine-busy", results.Disturbs,
@@ -304,7 +310,8 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		for i := range runs {
 			if run := &runs[i]; run.Params.Label == label {
 				run.Audit.Discard("not-stationary", results.DisturbsTimings, fmt.Sprintf(
-					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not settled", lo, hi))
+					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not "+
+						"settled", lo, hi))
 			}
 		}
 	}

@@ -59,11 +59,13 @@ func TestPlantedKindsOfErrors(t *testing.T) {
 		}}
 	}
 	r := measureOne(t, plant(strategies.ErrContention, context.DeadlineExceeded), "hot-key", nil)
-	if want := (results.ErrorKinds{Contention: 80, TimeOuts: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want || r.Errors != 120 || !r.Audit.Valid {
+	if want := (results.ErrorKinds{Contention: 80, TimeOuts: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want ||
+		r.Errors != 120 || !r.Audit.Valid {
 		t.Errorf("%d errors, %+v, want %+v; audit %+v", r.Errors, r.ErrorKinds, want, r.Audit)
 	}
 	r = measureOne(t, plant(refused, strategies.ErrContention), "hot-key", nil)
-	if want := (results.ErrorKinds{Store: 80, Contention: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want || r.Audit.Valid {
+	if want := (results.ErrorKinds{Store: 80, Contention: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want ||
+		r.Audit.Valid {
 		t.Errorf("%+v, want %+v; audit %+v", r.ErrorKinds, want, r.Audit)
 	}
 	if want := "2.00 % of requests ended in an error, the first: planted: dial tcp: connection refused"; !slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
@@ -120,9 +122,11 @@ func TestAuditControls(t *testing.T) {
 		t.Errorf("a rejecting open control passed: %+v", r.Audit)
 	}
 	r = measureOne(t, &planted{}, "hot-key", func(c *Config) {
-		c.Strategies[0].Control, c.Strategies[0].Record = strategies.ControlRacy, []quota.Clause{quota.Exactly().From("ADR-008: none")}
+		c.Strategies[0].Control, c.Strategies[0].Record = strategies.ControlRacy,
+			[]quota.Clause{quota.Exactly().From("ADR-008: none")}
 	})
-	if !hasReason(r, "racy-control-clean") || r.Guarantee[0].Verdict != results.Undecided || r.Record[0].Verdict != results.Undecided {
+	if !hasReason(r, "racy-control-clean") || r.Guarantee[0].Verdict != results.Undecided ||
+		r.Record[0].Verdict != results.Undecided {
 		t.Errorf("a racy control that leaked nothing took nothing back: %+v, %+v, %+v", r.Audit, r.Guarantee, r.Record)
 	}
 }
@@ -184,7 +188,8 @@ func TestAuditWindowCrossedWithoutReset(t *testing.T) {
 func TestPanicEndsTheRunAndNotTheProcess(t *testing.T) {
 	p := &planted{delay: func(context.Context) { panic("planted panic") }}
 	r := measureOne(t, p, "hot-key", nil)
-	if r.Audit.Valid || !hasReason(r, "strategy-panicked") || !strings.Contains(r.Audit.Reasons[0].Detail, "planted panic") {
+	if r.Audit.Valid || !hasReason(r, "strategy-panicked") ||
+		!strings.Contains(r.Audit.Reasons[0].Detail, "planted panic") {
 		t.Errorf("audit %+v", r.Audit)
 	}
 }
@@ -206,7 +211,8 @@ func TestInterruptedRunIsPartial(t *testing.T) {
 	}
 	policy := quota.Policy{Name: "p", Limit: 20, Unit: "units"}
 	report, err := Measure(ctx, Config{
-		Plan:   harness.Plan{Strategies: []strategies.Selection{sel}, Policy: policy, Workload: w, Workers: 2, Requests: 1_000_000},
+		Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: policy, Workload: w, Workers: 2,
+			Requests: 1_000_000},
 		Rounds: 5,
 	})
 	if err != nil {

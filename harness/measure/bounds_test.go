@@ -65,7 +65,8 @@ func TestMeasurementsAreBounded(t *testing.T) {
 	} {
 		cfg := sized(t, "hot-key", 1)
 		c.change(&cfg)
-		if err := cfg.Complete(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+		if err := cfg.Complete(); c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
@@ -90,7 +91,9 @@ func TestCheckRoom(t *testing.T) {
 		want      string
 	}{
 		{small{left: 100, known: true}, 2, ""},
-		{small{left: 99, known: true}, 2, "strategy a opens 50 connections to redis in each of 2 instances, 100 in all, and the server has room for 99 (maxclients)"},
+		{small{left: 99, known: true}, 2,
+			"strategy a opens 50 connections to redis in each of 2 instances, 100 in all, and the server has room for 99 " +
+				"(maxclients)"},
 		{small{}, 2, ""},
 	} {
 		cfg := sized(t, "hot-key", 1)
@@ -103,7 +106,8 @@ func TestCheckRoom(t *testing.T) {
 		}
 		cfg.Strategies[0].Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }
 		cfg.Strategies[0].Kinds = append(cfg.Strategies[0].Kinds, cfg.Policy.Window.Kind)
-		if err := cfg.CheckRoom(t.Context()); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+		if err := cfg.CheckRoom(t.Context()); c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

@@ -58,7 +58,8 @@ func broken(t *testing.T, name, driver, fault string, s stores.Store) results.Ru
 		return report.Runs[0]
 	}, func(r results.Run) bool { return met(r) && decided(r, 0, 0.3) > 0 && back(r) > 0 })
 	if !r.Audit.Valid || decided(r, 0, 0.3) == 0 || back(r) == 0 || len(r.Outages) != 1 {
-		t.Errorf("%s: %d decided before, %d admitted after, outages %+v, %+v", fault, decided(r, 0, 0.3), back(r), r.Outages, r.Audit)
+		t.Errorf("%s: %d decided before, %d admitted after, outages %+v, %+v", fault, decided(r, 0, 0.3), back(r), r.Outages,
+			r.Audit)
 	}
 	if r.Cost.Probe != nil { // of a store that is not what it was
 		t.Errorf("%s: the cost probe is %+v", fault, r.Cost.Probe)
@@ -81,17 +82,20 @@ func TestBrokenRedis(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	const name = "incr-expire-atomic"
-	if r := broken(t, name, "redis", "stopped", s); r.Service.Max < int64(250*time.Millisecond) || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 {
+	if r := broken(t, name, "redis", "stopped", s); r.Service.Max < int64(250*time.Millisecond) ||
+		r.Degraded+r.Errors > 0 || r.Drift.Units != 0 {
 		t.Errorf("stopped: %d without it, drift %+v, %+v", r.Degraded+r.Errors, r.Drift, r.Service)
 	}
 	before := s.PID()
-	if r := broken(t, name, "redis", "restarted", s); r.Degraded == 0 || s.PID() == before || r.Drift.Tiers[0].Total > 8 || r.Drift.Units < 0 {
+	if r := broken(t, name, "redis", "restarted", s); r.Degraded == 0 || s.PID() == before || r.Drift.Tiers[0].Total > 8 ||
+		r.Drift.Units < 0 {
 		t.Errorf("restarted: %d without it, drift %+v", r.Degraded, r.Drift)
 	}
 	if r := broken(t, name, "redis", "flushed", s); r.Degraded+r.Errors > 0 || r.Drift.Units >= 0 {
 		t.Errorf("flushed: %d without it, drift %+v", r.Degraded+r.Errors, r.Drift)
 	}
-	if r := broken(t, name, "redis", "scripts-lost", s); r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || r.Guarantee[0].Verdict == results.Undecided {
+	if r := broken(t, name, "redis", "scripts-lost", s); r.Degraded+r.Errors > 0 || r.Drift.Units != 0 ||
+		r.Guarantee[0].Verdict == results.Undecided {
 		t.Errorf("scripts-lost: %d without it, drift %+v, %+v", r.Degraded+r.Errors, r.Drift, r.Guarantee)
 	}
 	if r := broken(t, name, "redis", "full", s); r.Degraded+r.Errors == 0 || r.Drift.Units != 0 {
@@ -125,14 +129,16 @@ func TestBrokenCluster(t *testing.T) {
 func TestBrokenPostgres(t *testing.T) {
 	testenv.Long(t)
 	storetest.Postgres(t) // or skip
-	s, err := postgres.Open(t.Context(), "process:connections=40", stores.Options{Settings: map[string]string{"fsync": "off"}})
+	s, err := postgres.Open(t.Context(), "process:connections=40",
+		stores.Options{Settings: map[string]string{"fsync": "off"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	const name = "pg-conditional"
 	for _, waits := range []string{"stopped", "locked"} {
-		if r := broken(t, name, "postgres", waits, s); r.Service.Max < int64(250*time.Millisecond) || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 {
+		if r := broken(t, name, "postgres", waits, s); r.Service.Max < int64(250*time.Millisecond) ||
+			r.Degraded+r.Errors > 0 || r.Drift.Units != 0 {
 			t.Errorf("%s: %d without it, drift %+v, %+v", waits, r.Degraded+r.Errors, r.Drift, r.Service)
 		}
 	}
@@ -151,7 +157,8 @@ func TestNotBreakable(t *testing.T) {
 	}
 	plan.Stores = setOf(t, storetest.Redis(t))
 	for fault, part := range map[string]string{
-		"restarted": "use process:durable", "node-stopped": "no fault node-stopped of redis", "locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
+		"restarted": "use process:durable", "node-stopped": "no fault node-stopped of redis",
+		"locked": "no fault locked of redis", "connections-taken": "no fault connections-taken of redis",
 	} {
 		plan.Trouble = trouble.MustParse("redis:" + fault + "@0.3-0.6")
 		plan.Duration = time.Second

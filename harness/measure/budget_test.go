@@ -30,7 +30,8 @@ func TestEnds(t *testing.T) {
 		tb := v.timebase()
 		begun := tb.nano()
 		r, err := Measure(t.Context(), Config{
-			Plan:   harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1, Instances: 2, Requests: 400},
+			Plan: harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1,
+				Instances: 2, Requests: 400},
 			Rounds: rounds, Budget: budget, Enough: enough, base: tb,
 		})
 		if err != nil {
@@ -38,7 +39,8 @@ func TestEnds(t *testing.T) {
 		}
 		for _, run := range r.Runs {
 			if run.Issued != 400 || run.Partial || run.Params.Workers != 1 {
-				t.Errorf("round %d: %d requests of %d workers, partial: %v", run.Repetition, run.Issued, run.Params.Workers, run.Partial)
+				t.Errorf("round %d: %d requests of %d workers, partial: %v", run.Repetition, run.Issued, run.Params.Workers,
+					run.Partial)
 			}
 		}
 		return r, time.Duration(tb.nano() - begun)

@@ -52,13 +52,16 @@ func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.
 		return func() {}
 	}
 	o.drive.putInForce() // a change may come before the pass has begun to run
-	return onTime(o.drive.timebase, plan, length, &o.err, func(event *trouble.Event) error { return o.change(ctx, event.What.Units) })
+	return onTime(o.drive.timebase, plan, length, &o.err, func(event *trouble.Event) error {
+		return o.change(ctx, event.What.Units)
+	})
 }
 
 // onTime makes each change of a plan when its time has come in a pass that starts now and
 // lasts for length, and leaves in err what ends that. The returned function waits for a
 // change that is being made, and gives up the rest.
-func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error, change func(*trouble.Event) error) (stop func()) {
+func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error,
+	change func(*trouble.Event) error) (stop func()) {
 	begun := tb.nano()
 	return clock.Aside(func(wait func(time.Duration) bool) {
 		for _, event := range plan.InTime() {
@@ -101,11 +104,13 @@ func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 	return out
 }
 
-// overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The returned function
-// waits for one that is being made, and gives up the rest.
+// overwrite plans changes of the strategy's counters in a pass that starts now, each over a connection of its own. The
+// returned function waits for one that is being made, and gives up the rest.
 func (p *pass) overwrite(ctx context.Context) (stop func()) {
 	plan := p.measurement.cfg.Trouble.Of(trouble.Tamper)
-	return onTime(p.d.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error { return p.overwriteOnce(ctx, event) })
+	return onTime(p.d.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error {
+		return p.overwriteOnce(ctx, event)
+	})
 }
 
 func (p *pass) overwriteOnce(ctx context.Context, event *trouble.Event) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// TestPlantedOverwrite: somebody else adds 10 to the counter in a real Redis in mid-run. The drift at rest is exactly that, and no clause is
-// judged. A strategy without a Redis takes no part.
+// TestPlantedOverwrite: somebody else adds 10 to the counter in a real Redis in mid-run. The drift at rest is exactly
+// that, and no clause is judged. A strategy without a Redis takes no part.
 func TestPlantedOverwrite(t *testing.T) {
 	server := storetest.Redis(t)
 	all, err := strategies.Parse("incr-expire,pg-check")

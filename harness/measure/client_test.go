@@ -13,13 +13,14 @@ import (
 // With pipelines callers share round trips, a single caller has its own, as many commands
 // are sent, and what is enforced or leaks stays so.
 func TestClientsBeside(t *testing.T) {
-	runs := measureReal(t, "incr-expire,incr-expire@autopipeline,check-then-set@autopipeline", "agent-api", "hot-key", func(c *Config) {
-		c.Workers = 32
-		c.Instances = 1
-		c.Policy.Limit = 50
-		c.Requests = 2000
-		c.Duration = 0
-	})
+	runs := measureReal(t, "incr-expire,incr-expire@autopipeline,check-then-set@autopipeline", "agent-api", "hot-key",
+		func(c *Config) {
+			c.Workers = 32
+			c.Instances = 1
+			c.Policy.Limit = 50
+			c.Requests = 2000
+			c.Duration = 0
+		})
 	plain := runs["incr-expire"]
 	auto := runs["incr-expire@autopipeline"]
 	racy := runs["check-then-set@autopipeline"]
@@ -28,11 +29,14 @@ func TestClientsBeside(t *testing.T) {
 			t.Fatalf("%s: %+v", r.Params.Label, r.Audit)
 		}
 	}
-	if plain.Params.Client != "" || auto.Params.Client != "autopipeline" || plain.Key() == auto.Key() || auto.Strategy != "incr-expire" {
-		t.Errorf("the records have the clients %q and %q, the keys %s and %s", plain.Params.Client, auto.Params.Client, plain.Key(), auto.Key())
+	if plain.Params.Client != "" || auto.Params.Client != "autopipeline" || plain.Key() == auto.Key() ||
+		auto.Strategy != "incr-expire" {
+		t.Errorf("the records have the clients %q and %q, the keys %s and %s", plain.Params.Client, auto.Params.Client,
+			plain.Key(), auto.Key())
 	}
 	if plain.Cost.RoundTrips < plain.Cost.Commands || auto.Cost.RoundTrips > auto.Cost.Commands/2 {
-		t.Errorf("round trips per decision: %v of %v commands, and with pipelines %v of %v", plain.Cost.RoundTrips, plain.Cost.Commands, auto.Cost.RoundTrips, auto.Cost.Commands)
+		t.Errorf("round trips per decision: %v of %v commands, and with pipelines %v of %v", plain.Cost.RoundTrips,
+			plain.Cost.Commands, auto.Cost.RoundTrips, auto.Cost.Commands)
 	}
 	if d := auto.Cost.Commands / plain.Cost.Commands; d < 0.9 || d > 1.1 {
 		t.Errorf("%v commands per decision with pipelines and %v without", auto.Cost.Commands, plain.Cost.Commands)
@@ -65,7 +69,8 @@ func TestOutageOfPipelines(t *testing.T) {
 // TestPipelineTimeout: two timeouts of the client fit into a decision.
 func TestPipelineTimeout(t *testing.T) {
 	for decision, want := range map[time.Duration]time.Duration{
-		time.Second: 500 * time.Millisecond, harness.DefaultDecisionTimeout: 0, time.Hour: 0, 9 * time.Second: 4500 * time.Millisecond,
+		time.Second: 500 * time.Millisecond, harness.DefaultDecisionTimeout: 0, time.Hour: 0,
+		9 * time.Second: 4500 * time.Millisecond,
 	} {
 		c := Config{Plan: harness.Plan{DecisionTimeout: decision}}
 		if got := c.pipelineTimeout(); got != want {

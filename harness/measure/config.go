@@ -168,7 +168,8 @@ func (c *Config) checkTrouble() error {
 		return err
 	}
 	if len(c.Trouble.Of(trouble.Skew)) > 0 && len(c.Trouble.Of(trouble.Change)) > 0 {
-		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the change of the limit")
+		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the " +
+			"change of the limit")
 	}
 	for _, event := range c.Trouble {
 		var err error

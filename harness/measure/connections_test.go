@@ -82,7 +82,8 @@ func TestPlantedPoolWait(t *testing.T) {
 		h.delay = func(context.Context) {}
 		sel := h.selection()
 		r := measureOne(t, &h.planted, "hot-key", func(cfg *Config) {
-			cfg.Strategies, cfg.base, cfg.Workers, cfg.Pool, cfg.Requests, cfg.Stores = []strategies.Selection{sel}, nil, 8, pool, 64, setOf(t, server)
+			cfg.Strategies, cfg.base, cfg.Workers, cfg.Pool, cfg.Requests, cfg.Stores = []strategies.Selection{sel}, nil, 8,
+				pool, 64, setOf(t, server)
 			cfg.NoReference = true
 		})
 		s := results.Summarise([]results.Run{r})[0].PoolWait

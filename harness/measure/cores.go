@@ -113,7 +113,8 @@ func (c Cores) check(allowed cores.Set, known bool) error {
 		cores []int
 	}{{"harness", c.Harness}, {"stores", c.Stores}} {
 		if unknown := cores.Of(list.cores...).Without(allowed); len(unknown) > 0 {
-			return fmt.Errorf("cores of the %s: there is no core %s here that this process may use: it may use %s", list.name, unknown, allowed)
+			return fmt.Errorf("cores of the %s: there is no core %s here that this process may use: it may use %s", list.name,
+				unknown, allowed)
 		}
 	}
 	return nil

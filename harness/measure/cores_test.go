@@ -60,7 +60,8 @@ func TestCheckCores(t *testing.T) {
 		{Cores{Mode: CoresGiven, Harness: []int{0}, Stores: []int{3}}, here, true, ""},
 		{Cores{Mode: CoresGiven, Harness: []int{0, 1}, Stores: []int{1, 3}}, here, true, ""}, // said, not refused
 		{Cores{Mode: CoresGiven, Harness: []int{0}}, here, true, ""},
-		{Cores{Mode: CoresGiven, Harness: []int{0, 2}}, here, true, "cores of the harness: there is no core 2 here that this process may use: it may use 0-1,3"},
+		{Cores{Mode: CoresGiven, Harness: []int{0, 2}}, here, true,
+			"cores of the harness: there is no core 2 here that this process may use: it may use 0-1,3"},
 		{Cores{Mode: CoresGiven, Stores: []int{4, 5}}, here, true, "cores of the stores: there is no core 4-5"},
 		{Cores{Mode: CoresGiven, Harness: []int{0}}, nil, false, "does not let a program choose its cores"},
 		{Cores{Mode: CoresGiven}, here, true, "no cores are given"},

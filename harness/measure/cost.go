@@ -182,7 +182,8 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 	case calm != nil:
 		return calm, nil
 	case least == nil:
-		p.discard("probe-disturbed", results.DiscardsNothing, "the cost probe met time-outs in each of %d attempts", probeAttempts)
+		p.discard("probe-disturbed", results.DiscardsNothing, "the cost probe met time-outs in each of %d attempts",
+			probeAttempts)
 		return nil, nil
 	}
 	least.Disturbed = true
@@ -242,7 +243,8 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 	var failures harness.Failures
 	for i := range uint64(4 * probeRequests) {
 		before := p.site.traffic(mallocs())
-		decision, err := p.site.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
+		decision, err := p.site.Instances[0].Take(ctx,
+			quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
 		if err != nil && !strategies.IsPrescribed(err) {
 			failures.Count(err)
 			if err := p.probeFailed(&failures, err); err != nil {

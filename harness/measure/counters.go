@@ -44,7 +44,8 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	for _, store := range s.stores {
 		shared = shared || !store.Owned()
 	}
-	if !shared || p.measurement.cfg.Peers != nil || p.measurement.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || s.loses("") ||
+	if !shared || p.measurement.cfg.Peers != nil || p.measurement.latencyOnly || !s.Counts() || len(s.Jobs) > 0 ||
+		len(s.outages) > 0 || s.loses("") ||
 		len(p.measurement.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
 		p.measurement.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
 		return
@@ -52,7 +53,8 @@ func (c *counters) open(ctx context.Context, p *pass) {
 	cfg := *p.measurement.cfg
 	cfg.Pool = 1
 	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
-	c.site = &site{Session: session, cfg: &cfg, timebase: s.timebase, scope: s.scope, model: s.model, jobs: newJobRunner(s.timebase),
+	c.site = &site{Session: session, cfg: &cfg, timebase: s.timebase, scope: s.scope, model: s.model,
+		jobs:   newJobRunner(s.timebase),
 		stores: map[string]*siteStore{}}
 	for name, store := range s.stores {
 		c.site.stores[name] = &siteStore{Store: store.Store, name: name}
@@ -170,7 +172,8 @@ func (c *counters) jumps(p *pass, facts *harness.Facts) ([]harness.Notice, error
 	}
 	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
 		"%d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
-		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.reading.Units, first.b.Units, monitor.Span(first.from, first.to), more)
+		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.reading.Units, first.b.Units,
+		monitor.Span(first.from, first.to), more)
 	return []harness.Notice{{Code: "store-changed", Detail: detail}}, nil
 }
 

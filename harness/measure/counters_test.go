@@ -14,7 +14,8 @@ func TestCounterOfABusySubject(t *testing.T) {
 	const n = 100
 	var events []oracle.Event
 	for i := range int64(n) { // each begins before the last one ends
-		events = append(events, oracle.Event{Call: 10 * i, Reply: 10*i + 15, Units: 1, Kind: oracle.Take, Outcome: oracle.Admitted})
+		events = append(events, oracle.Event{Call: 10 * i, Reply: 10*i + 15, Units: 1, Kind: oracle.Take,
+			Outcome: oracle.Admitted})
 	}
 	d := &drive{policy: &quota.Policy{Window: quota.Window{Kind: quota.Standing}}}
 	read := func(at, units int64) harness.Reading { return harness.Reading{Call: at, Reply: at + 1, Units: units} }

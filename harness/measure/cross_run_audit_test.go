@@ -116,8 +116,9 @@ func auditPass() *pass {
 		measurement: &measurement{cfg: &Config{}, across: newCrossRunAudit()},
 		site: &site{Session: &harness.Session{Selection: strategies.Selection{Meta: &strategies.Meta{
 			Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}}},
-		d:   &drive{subjects: newSubjects(nameless{}, 0, 0)},
-		run: &results.Run{Audit: results.Audit{Valid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
+		d: &drive{subjects: newSubjects(nameless{}, 0, 0)},
+		run: &results.Run{Audit: results.Audit{Valid: true},
+			Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
 	}
 }
 
@@ -199,7 +200,8 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Discards != discards {
 		t.Errorf("%s: %+v", code, r.Audit.Reasons)
 	}
-	if r.Audit.Valid == (discards == results.DiscardsCorrectness) || r.Audit.Disturbed() != (discards == results.DisturbsTimings || discards == results.Disturbs) ||
+	if r.Audit.Valid == (discards == results.DiscardsCorrectness) ||
+		r.Audit.Disturbed() != (discards == results.DisturbsTimings || discards == results.Disturbs) ||
 		r.Audit.Planned() == (discards == results.DiscardsRound || code == results.StoreRestarted) {
 		t.Errorf("%s: valid %v, disturbed %v, as planned %v", code, r.Audit.Valid, r.Audit.Disturbed(), r.Audit.Planned())
 	}
@@ -254,7 +256,8 @@ func TestAuditReference(t *testing.T) {
 		return runs[0]
 	}
 	r := run(loop{perS: 1000, foreign: 0.5}, loop{perS: 899})
-	if !hasReason(r, "reference-drift") || !hasReason(r, "redis-shared") || !r.Audit.Disturbed() || r.ReferencePerS != 949.5 || r.ReferenceChange != 0.899 {
+	if !hasReason(r, "reference-drift") || !hasReason(r, "redis-shared") || !r.Audit.Disturbed() ||
+		r.ReferencePerS != 949.5 || r.ReferenceChange != 0.899 {
 		t.Errorf("%+v", r)
 	}
 	r = run(loop{perS: 1000}, loop{perS: 1100})
@@ -340,7 +343,8 @@ func TestAuditSampleMismatch(t *testing.T) {
 // TestAuditReferenceFailed ends the server between the two loops of a round.
 func TestAuditReferenceFailed(t *testing.T) {
 	redis := storetest.EmbeddedRedis(t)
-	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, timebase: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
+	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, timebase: wallTime,
+		id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	before, err := m.reference(t.Context())
 	if err != nil {
 		t.Fatal(err)

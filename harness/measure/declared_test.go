@@ -19,7 +19,9 @@ import (
 func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
 	var names []string
 	for _, m := range strategies.All() {
-		tolerates := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool { return slices.Contains(c.Tolerates, quota.FaultOutage) })
+		tolerates := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
+			return slices.Contains(c.Tolerates, quota.FaultOutage)
+		})
 		if tolerates && m.BuiltIn() == nil && slices.Equal(m.Needs, []strategies.Need{strategies.NeedPostgres}) {
 			names = append(names, m.Name)
 		}

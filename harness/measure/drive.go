@@ -100,11 +100,10 @@ func (d *drive) close() error {
 	return d.history.Close()
 }
 
-// nextShare is how many requests a worker takes from the stream at once, after
-// one that took ns nanoseconds: one, so that all workers are on the same crossing
-// at the same time, or two if a crossing is long enough for that. If a decision takes less time than the workers need to
-// pass the counter on to each other, only as many as there are processors are at
-// work anyway, and the counter would be most of what is measured.
+// nextShare is how many requests a worker takes from the stream at once, after one that took ns nanoseconds: one, so
+// that all workers are on the same crossing at the same time, or two if a crossing is long enough for that. If a
+// decision takes less time than the workers need to pass the counter on to each other, only as many as there are
+// processors are at work anyway, and the counter would be most of what is measured.
 func (d *drive) nextShare(ns int64) int64 {
 	switch {
 	case ns < 1000:

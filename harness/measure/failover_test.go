@@ -49,8 +49,8 @@ func TestSentinelsFailOver(t *testing.T) {
 	})
 }
 
-// masterDies is how a master fails: from when on, with a replica so far behind, as shares of the duration. The limit is a
-// share of all requests that is used up after that, and before the end.
+// masterDies is how a master fails: from when on, with a replica so far behind, as shares of the duration. The limit is
+// a share of all requests that is used up after that, and before the end.
 type masterDies struct {
 	shortest          time.Duration
 	rate              int64
@@ -93,7 +93,9 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 		for _, r := range report.Runs {
 			// The master took requests that its replica did not get, and more came after it.
 			lost, _ := r.Drift.Lost()
-			if r.Admitted == 0 || r.Strategy != "redis-wait" && (lost == 0 || r.Admitted+r.Rejected-r.Degraded <= plan.Policy.Limit || decided(r, f.at-f.behind+0.03, f.at-0.03) == 0) {
+			if r.Admitted == 0 || r.Strategy != "redis-wait" &&
+				(lost == 0 || r.Admitted+r.Rejected-r.Degraded <= plan.Policy.Limit ||
+					decided(r, f.at-f.behind+0.03, f.at-0.03) == 0) {
 				return false
 			}
 		}
@@ -116,9 +118,11 @@ func failover(t *testing.T, server stores.Store, names string, f masterDies) {
 		lost, _ := r.Drift.Lost()
 		switch waits := r.Strategy == "redis-wait"; {
 		case waits && (r.Leak.Units != 0 || r.Admitted == 0 || lost != 0):
-			t.Errorf("%s admits %d, loses %v and leaks %d: a replica had what it admitted", r.Strategy, r.Admitted, lost, r.Leak.Units)
+			t.Errorf("%s admits %d, loses %v and leaks %d: a replica had what it admitted", r.Strategy, r.Admitted, lost,
+				r.Leak.Units)
 		case !waits && (r.Leak.Units == 0 || r.Leak.Units != r.Admitted-plan.Policy.Limit || lost < float64(r.Leak.Units)):
-			t.Errorf("%s admits %d, loses %v and leaks %d: the last writes of the master are lost", r.Strategy, r.Admitted, lost, r.Leak.Units)
+			t.Errorf("%s admits %d, loses %v and leaks %d: the last writes of the master are lost", r.Strategy, r.Admitted, lost,
+				r.Leak.Units)
 		}
 		if r.Strategy == "lua-reserve" && (r.Drift == nil || r.Drift.Units >= 0) {
 			t.Errorf("%s: drift %+v", r.Strategy, r.Drift)

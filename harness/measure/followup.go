@@ -106,7 +106,8 @@ func (k *worker) abandon(f followUp) {
 	}
 	life := int64(k.drive.life)
 	event := oracle.Event{
-		Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
+		Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire,
+		Instance: k.instance,
 		TakeCall: f.takeCall, TakeReply: f.takeReply,
 	}
 	if f.doubtful {

@@ -30,7 +30,9 @@ func TestStoresNeeded(t *testing.T) {
 	}{
 		{"exact", "agent-api", nil, []string{"redis"}}, // of the reference loop
 		{"exact", "agent-api", func(c *Config) { c.NoReference = true }, nil},
-		{"exact", "agent-api", func(c *Config) { c.Trouble = trouble.MustParse("postgres:away") }, []string{"postgres", "redis"}},
+		{"exact", "agent-api", func(c *Config) {
+			c.Trouble = trouble.MustParse("postgres:away")
+		}, []string{"postgres", "redis"}},
 		{"redlock:n=3,redis-durable", "agent-api", nil, []string{"redis", "redis.2", "redis.3", "redis.durable"}},
 		{"redlock:n=1", "agent-api", nil, []string{"redis"}},
 		{"lua-reserve", "agent-api", nil, []string{"postgres", "redis"}},
@@ -63,7 +65,8 @@ func TestServicesAtAnotherSpeed(t *testing.T) {
 	for speed, refused := range map[float64]bool{0: false, 1: false, 60: true} {
 		c := Config{Plan: plan}
 		c.Stream.Set("speed", speed)
-		if err := c.CannotRun(plan.Strategies[0]); (err != nil) != refused || refused && !strings.Contains(err.Error(), ":speed=1") {
+		if err := c.CannotRun(plan.Strategies[0]); (err != nil) != refused || refused &&
+			!strings.Contains(err.Error(), ":speed=1") {
 			t.Errorf("speed %g: %v", speed, err)
 		}
 	}
@@ -76,12 +79,14 @@ func TestMissingStoreSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := setOf(t)
-	if err := set.AddAbsent("redis.durable", stores.Info{Kind: stores.KindNone, Detail: "the planted reason"}); err != nil {
+	if err := set.AddAbsent("redis.durable",
+		stores.Info{Kind: stores.KindNone, Detail: "the planted reason"}); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Plan: plan}
 	c.Stores = set
-	if err := c.CannotRun(plan.Strategies[0]); err == nil || !strings.Contains(err.Error(), "redis.durable: the planted reason") {
+	if err := c.CannotRun(plan.Strategies[0]); err == nil ||
+		!strings.Contains(err.Error(), "redis.durable: the planted reason") {
 		t.Errorf("%v", err)
 	}
 	c.Stores = nil
@@ -113,11 +118,14 @@ func TestCrossSlot(t *testing.T) {
 	if !r.Audit.Valid || r.Issued == 0 || r.Errors != r.Issued || !strings.Contains(r.FirstError, "CROSSSLOT") {
 		t.Errorf("%d errors of %d requests, the first %q, audit %+v", r.Errors, r.Issued, r.FirstError, r.Audit)
 	}
-	if !hasReason(r, "prescribed-errors") || !strings.Contains(fmt.Sprint(r.Audit.Reasons), "which a Redis Cluster refuses") {
+	if !hasReason(r, "prescribed-errors") ||
+		!strings.Contains(fmt.Sprint(r.Audit.Reasons), "which a Redis Cluster refuses") {
 		t.Errorf("audit %+v", r.Audit)
 	}
-	if r := runs["incr-expire-atomic"]; !r.Audit.Valid || r.Errors != 0 || r.Admitted == 0 || r.Leak.Units != 0 || r.Cost.Commands != 1 {
-		t.Errorf("one key: %d errors, %d admitted, leak %+v, cost %+v, audit %+v", r.Errors, r.Admitted, r.Leak, r.Cost, r.Audit)
+	if r := runs["incr-expire-atomic"]; !r.Audit.Valid || r.Errors != 0 || r.Admitted == 0 || r.Leak.Units != 0 ||
+		r.Cost.Commands != 1 {
+		t.Errorf("one key: %d errors, %d admitted, leak %+v, cost %+v, audit %+v", r.Errors, r.Admitted, r.Leak, r.Cost,
+			r.Audit)
 	}
 }
 

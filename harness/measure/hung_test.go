@@ -99,9 +99,11 @@ func TestOverdueDecisionIsCancelled(t *testing.T) {
 		r := s.run(t, cfg)
 		// Requests of an open loop that a busy machine does not begin in time are not issued.
 		late := r.Issued / 100
-		if r.Issued != s.taken.Load() || r.Issued != 400 && loop == 0 || late == 0 || r.Errors != late || cancelled.Load() != late || fresh.Load() != 0 ||
+		if r.Issued != s.taken.Load() || r.Issued != 400 && loop == 0 || late == 0 || r.Errors != late ||
+			cancelled.Load() != late || fresh.Load() != 0 ||
 			r.DidNotReturn != 0 || r.Audit.Has(harness.CodeHung) {
-			t.Errorf("%d issued, %d errors, %d cancelled, %d begun with a context that was: %+v", r.Issued, r.Errors, cancelled.Load(), fresh.Load(), r.Audit)
+			t.Errorf("%d issued, %d errors, %d cancelled, %d begun with a context that was: %+v", r.Issued, r.Errors,
+				cancelled.Load(), fresh.Load(), r.Audit)
 		}
 		if !strings.Contains(r.FirstError, "--decision-timeout") || r.Params.DecisionTimeoutNS != int64(soonOverdue) {
 			t.Errorf("first error %q of %+v", r.FirstError, r.Params)
@@ -123,10 +125,12 @@ func TestHungSettlement(t *testing.T) {
 	cfg.Stream.Set("hold", "1ms")
 	cfg.Requests = 4000
 	r := s.run(t, cfg)
-	if r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) || r.Settlement == nil || r.Settlement.Errors != 1 || r.Issued == 0 {
+	if r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) || r.Settlement == nil || r.Settlement.Errors != 1 ||
+		r.Issued == 0 {
 		t.Errorf("%d did not return, %+v: %+v", r.DidNotReturn, r.Settlement, r.Audit)
 	}
-	if detail := r.Audit.Reasons[0].Detail; !strings.Contains(detail, "in a refund") || !strings.Contains(detail, "hung_test.go") || r.Audit.Has("count-mismatch") {
+	if detail := r.Audit.Reasons[0].Detail; !strings.Contains(detail, "in a refund") ||
+		!strings.Contains(detail, "hung_test.go") || r.Audit.Has("count-mismatch") {
 		t.Errorf("%+v", r.Audit.Reasons)
 	}
 }
@@ -142,7 +146,8 @@ func TestHungInAnOpenLoop(t *testing.T) {
 	cfg := s.config(t, "user-links", "hot-key", soonOverdue)
 	cfg.Load = harness.OpenAt(2000)
 	r := s.run(t, cfg)
-	if r.DidNotReturn != 1 || r.Errors != 1 || r.Audit.Has("sample-mismatch") || r.Audit.Has("count-mismatch") || r.Issued < 5 {
+	if r.DidNotReturn != 1 || r.Errors != 1 || r.Audit.Has("sample-mismatch") || r.Audit.Has("count-mismatch") ||
+		r.Issued < 5 {
 		t.Errorf("%d did not return, %d of %d errors: %+v", r.DidNotReturn, r.Errors, r.Issued, r.Audit)
 	}
 }
@@ -168,7 +173,8 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 	first := report.Runs[0]
 	second := report.Runs[1]
 	if first.Issued != 400 || first.Partial || !second.Partial || second.Issued < 200 || second.DidNotReturn == 0 {
-		t.Errorf("%d requests, then %d, of which %d did not return: %+v", first.Issued, second.Issued, second.DidNotReturn, second.Audit)
+		t.Errorf("%d requests, then %d, of which %d did not return: %+v", first.Issued, second.Issued, second.DidNotReturn,
+			second.Audit)
 	}
 }
 
@@ -178,9 +184,12 @@ func TestHungWhileBeingRead(t *testing.T) {
 	s := &slow{}
 	cfg := s.config(t, "user-links", "hot-key", soonOverdue)
 	cfg.Strategies[0].Counts = quota.CountsAdmitted
-	cfg.Strategies[0].Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return &unreadable{slow: s}, nil }
+	cfg.Strategies[0].Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {
+		return &unreadable{slow: s}, nil
+	}
 	r := s.run(t, cfg)
-	if r.Issued != 400 || r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) || !strings.Contains(r.Audit.Reasons[0].Detail, "being read") {
+	if r.Issued != 400 || r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) ||
+		!strings.Contains(r.Audit.Reasons[0].Detail, "being read") {
 		t.Errorf("%d issued, %d did not return: %+v", r.Issued, r.DidNotReturn, r.Audit)
 	}
 }

@@ -32,7 +32,8 @@ func TestInterruptedWhileSettingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Measure(ctx, Config{Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: p, Workload: w, Workers: 2, Duration: 20 * time.Millisecond}, Rounds: 2})
+	report, err := Measure(ctx, Config{Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: p, Workload: w,
+		Workers: 2, Duration: 20 * time.Millisecond}, Rounds: 2})
 	if err != nil || !report.Interrupted || len(report.Runs) != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

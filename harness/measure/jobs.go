@@ -52,7 +52,8 @@ func (r *jobRunner) add(jobs []*harness.Job) {
 		if r.times[j.Name] == nil {
 			r.times[j.Name] = &roundTimes{}
 		}
-		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1), timebase: r.timebase, times: r.times[j.Name]})
+		r.jobs = append(r.jobs, &runningJob{Job: j, wake: make(chan struct{}, 1), timebase: r.timebase,
+			times: r.times[j.Name]})
 	}
 }
 
@@ -104,10 +105,11 @@ func (r *jobRunner) stop(limit time.Duration) error {
 	r.cancel()
 	r.cancel = nil
 	defer r.cut()
-	_, err := guard.Within(context.Background(), limit, guard.Grace(limit), "a job", func(ctx context.Context) (any, error) {
-		defer context.AfterFunc(ctx, r.cut)()
-		r.wg.Wait()
-		return nil, nil
-	})
+	_, err := guard.Within(context.Background(), limit, guard.Grace(limit), "a job",
+		func(ctx context.Context) (any, error) {
+			defer context.AfterFunc(ctx, r.cut)()
+			r.wg.Wait()
+			return nil, nil
+		})
 	return err
 }

@@ -26,8 +26,8 @@ const catchUpLimit = 10 * settleLimit
 // readers is how many counters are read at a time.
 const readers = 8
 
-// catchUp has jobs do what the warm-up left to them. A round may take as long as those at rest together: what a queue of counts
-// holds is written one by one, and a busy machine takes its time for that.
+// catchUp has jobs do what the warm-up left to them. A round may take as long as those at rest together: what a queue
+// of counts holds is written one by one, and a busy machine takes its time for that.
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
 	for began, again := m.timebase.nano(), true; again; {
 		var err error
@@ -114,7 +114,8 @@ func (p *pass) facts() *harness.Facts {
 		Initial: func(s uint32) int64 { return drive.subjects.at(s).initial },
 		History: drive.history, Cells: p.cells(), Counts: drive.counts,
 		Partial: drive.stop.Load() && !drive.full.Load(), Instances: p.measurement.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.site.AchievedPeriod(), Tiers: format.Strings(*drive.rec.tiers.names.Load()), TiersFolded: drive.rec.tiers.folded.Load(),
+		SyncPeriod: p.site.AchievedPeriod(), Tiers: format.Strings(*drive.rec.tiers.names.Load()),
+		TiersFolded: drive.rec.tiers.folded.Load(),
 	}
 	facts.ClockAhead, facts.ClockWrong = p.measurement.bound()
 	facts.FailedRounds, facts.JobError = p.site.FailedRounds()
@@ -210,7 +211,9 @@ func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
 	for _, n := range p.measurement.cfg.Sample(touched, p.run.Repetition) {
 		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects.at(n).name})
 	}
-	how := harness.ReadConfig{Policy: p.d.limit.Load().policy, Now: func() int64 { return p.d.timebase.nano() - p.d.epoch }, Parallel: readers}
+	how := harness.ReadConfig{Policy: p.d.limit.Load().policy, Now: func() int64 {
+		return p.d.timebase.nano() - p.d.epoch
+	}, Parallel: readers}
 	list, err := p.readCounters(ctx, how, subjects)
 	if err != nil {
 		return err
@@ -247,9 +250,10 @@ func (p *pass) read(ctx context.Context, facts *harness.Facts) error {
 	return nil
 }
 
-// readCounters reads until all have answered. An outage leaves pools with dead connections, of which each is found when it is
-// used, and a client may look for its server once a second alone.
-func (p *pass) readCounters(ctx context.Context, how harness.ReadConfig, subjects []harness.Subject) (list []harness.Reading, err error) {
+// readCounters reads until all have answered. An outage leaves pools with dead connections, of which each is found when
+// it is used, and a client may look for its server once a second alone.
+func (p *pass) readCounters(ctx context.Context, how harness.ReadConfig,
+	subjects []harness.Subject) (list []harness.Reading, err error) {
 	const limit = 10 * time.Second
 	for began := p.d.timebase.nano(); ; {
 		list, err = p.site.Read(ctx, how, subjects)
@@ -273,7 +277,8 @@ func (p *pass) settlement() error {
 	}
 	n := &p.d.settled
 	p.run.Settlement = &results.Settlement{
-		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: latency,
+		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(),
+		Service:           latency,
 		ChargedForNothing: n.chargedForNothing.Load(),
 	}
 	return nil
@@ -311,7 +316,8 @@ func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram)
 	var parts []results.Part
 	for k, histogram := range r.merge(pick) {
 		if histogram != nil {
-			parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)), Histogram: histogram})
+			parts = append(parts, results.Part{Outcome: outcomes[k/maxTiers], Tier: r.tiers.name(uint8(k % maxTiers)),
+				Histogram: histogram})
 		}
 	}
 	return results.LatencyOf(parts)

@@ -76,7 +76,8 @@ func TestKilledCallers(t *testing.T) {
 	if r.Issued != 1000 || dead < 150 || left < 30 {
 		t.Fatalf("of %d callers %d are to be killed, %d of them with a new key", r.Issued, dead, left)
 	}
-	if r.ErrorKinds == nil || *r.ErrorKinds != (results.ErrorKinds{Killed: dead}) || r.Admitted != r.Issued-dead || !r.Audit.Valid {
+	if r.ErrorKinds == nil || *r.ErrorKinds != (results.ErrorKinds{Killed: dead}) || r.Admitted != r.Issued-dead ||
+		!r.Audit.Valid {
 		t.Errorf("%+v and %d admitted, want %d killed; audit %+v", r.ErrorKinds, r.Admitted, dead, r.Audit)
 	}
 	if keys != left || r.Cost.KeysWithoutTTL != left {
@@ -116,9 +117,9 @@ func (d *dying) Take(ctx context.Context, r quota.Request) (quota.Decision, erro
 	return d.planted.Take(ctx, r)
 }
 
-// TestKilledCallersUnwind: of a killed caller nothing runs but its deferred functions, which free its
-// locks, and no command of theirs reaches the store. If its command came from another goroutine, it goes on, and its answer
-// does not count.
+// TestKilledCallersUnwind: of a killed caller nothing runs but its deferred functions, which free its locks, and no
+// command of theirs reaches the store. If its command came from another goroutine, it goes on, and its answer does not
+// count.
 func TestKilledCallersUnwind(t *testing.T) {
 	server := storetest.Redis(t)
 	for _, aside := range []bool{false, true} {
@@ -145,7 +146,8 @@ func TestKilledCallersUnwind(t *testing.T) {
 				dead++
 			}
 		}
-		if dead < 100 || r.ErrorKinds == nil || *r.ErrorKinds != (results.ErrorKinds{Killed: dead}) || r.Admitted+r.Rejected != r.Issued-dead {
+		if dead < 100 || r.ErrorKinds == nil || *r.ErrorKinds != (results.ErrorKinds{Killed: dead}) ||
+			r.Admitted+r.Rejected != r.Issued-dead {
 			t.Errorf("%+v, %d answered, want %d killed of %d", r.ErrorKinds, r.Admitted+r.Rejected, dead, r.Issued)
 		}
 		if d.refuse != dead || d.before-d.after != dead {

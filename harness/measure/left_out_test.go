@@ -64,10 +64,12 @@ func TestStoreThatIsGone(t *testing.T) {
 	}{
 		{"beside a strategy that does without it", other, order(0),
 			map[string]int{other: 3, "incr-expire": 1, "incr-expire-atomic": 1}, map[string]int{},
-			[]string{"incr-expire: left out from round 2 of 3 on: redis does not answer any more: it was asked 3 times", "incr-expire-atomic: left out from round 2 of 3 on: "}},
+			[]string{"incr-expire: left out from round 2 of 3 on: redis does not answer any more: it was asked 3 times",
+				"incr-expire-atomic: left out from round 2 of 3 on: "}},
 		{"under a strategy that needs it", "incr-expire", order(1),
 			map[string]int{other: 3, "incr-expire": 1, "incr-expire-atomic": 1}, map[string]int{"incr-expire": 1},
-			[]string{"incr-expire: left out from round 2 of 3 on: redis", "incr-expire-atomic: left out from round 2 of 3 on: "}},
+			[]string{"incr-expire: left out from round 2 of 3 on: redis",
+				"incr-expire-atomic: left out from round 2 of 3 on: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server, err := redis.Open(t.Context(), "process", stores.Options{})
@@ -87,13 +89,15 @@ func TestStoreThatIsGone(t *testing.T) {
 			if other == "pg-conditional" {
 				plan.Stores = setOf(t, server, storetest.Postgres(t))
 			}
-			report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 3, ReferenceLength: 10 * time.Millisecond, Observer: onRun{running: func(strategy string, round int) {
-				if strategy == c.during && round == 1 {
-					if err := syscall.Kill(server.PID(), syscall.SIGKILL); err != nil {
-						t.Error(err)
-					}
-				}
-			}}})
+			report, err := Measure(t.Context(),
+				Config{Plan: plan, Rounds: 3, ReferenceLength: 10 * time.Millisecond,
+					Observer: onRun{running: func(strategy string, round int) {
+						if strategy == c.during && round == 1 {
+							if err := syscall.Kill(server.PID(), syscall.SIGKILL); err != nil {
+								t.Error(err)
+							}
+						}
+					}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,13 +108,16 @@ func TestStoreThatIsGone(t *testing.T) {
 				if !r.Audit.Valid {
 					invalid[r.Strategy]++
 				}
-				if r.Audit.Valid && (r.Issued == 0 || len(r.Guarantee) == 0 || r.Repetition == 1 && r.Cost.Probe == nil || hasReason(r, "reference-failed")) {
-					t.Errorf("%s in round %d is not complete: %d requests, %+v, %+v", r.Strategy, r.Repetition, r.Issued, r.Guarantee, r.Audit)
+				if r.Audit.Valid && (r.Issued == 0 || len(r.Guarantee) == 0 || r.Repetition == 1 && r.Cost.Probe == nil ||
+					hasReason(r, "reference-failed")) {
+					t.Errorf("%s in round %d is not complete: %d requests, %+v, %+v", r.Strategy, r.Repetition, r.Issued, r.Guarantee,
+						r.Audit)
 				}
 			}
 			for _, name := range list {
 				if runs[name] != c.runs[name] || invalid[name] != c.invalid[name] {
-					t.Errorf("%s has %d runs, %d of them invalid; want %d and %d", name, runs[name], invalid[name], c.runs[name], c.invalid[name])
+					t.Errorf("%s has %d runs, %d of them invalid; want %d and %d", name, runs[name], invalid[name], c.runs[name],
+						c.invalid[name])
 				}
 			}
 			slices.SortFunc(report.Skipped, func(a, b results.Skipped) int { return strings.Compare(a.Strategy, b.Strategy) })

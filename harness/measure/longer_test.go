@@ -24,7 +24,8 @@ func longer[N ~int64, T any](t *testing.T, d N, measure func(N) T, met func(T) b
 }
 
 // measureLonger is [measureReal] in runs that become longer until met holds for each.
-func measureLonger(t *testing.T, list, policy, workload string, change func(*Config), met func(results.Run) bool) map[string]results.Run {
+func measureLonger(t *testing.T, list, policy, workload string, change func(*Config),
+	met func(results.Run) bool) map[string]results.Run {
 	t.Helper()
 	return longer(t, 300*time.Millisecond, func(d time.Duration) map[string]results.Run {
 		return measureReal(t, list, policy, workload, func(c *Config) {

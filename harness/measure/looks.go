@@ -96,7 +96,9 @@ func (j *jobLatency) finish() results.JobLatency {
 
 func (j *jobLatency) take(event *oracle.Event) {
 	// Rounds are apart: if the first that ended after the call began too late, all others did.
-	k, _ := slices.BinarySearchFunc(j.rounds, event.Call, func(t roundTime, call int64) int { return cmp.Compare(t.to, call) })
+	k, _ := slices.BinarySearchFunc(j.rounds, event.Call, func(t roundTime, call int64) int {
+		return cmp.Compare(t.to, call)
+	})
 	switch {
 	case event.Outcome == oracle.Short:
 	case k < len(j.rounds) && j.rounds[k].from <= event.Reply:
@@ -157,7 +159,8 @@ func (p *pass) tails(service *slowest) {
 func (p *pass) look(latency *results.Latency, s *slowest, name string) {
 	latency.StallsP99, latency.StallsP999 = s.stalls(latency.P99), s.stalls(latency.P999)
 	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, latency.P50) }
-	latency.Waited = &results.Waited{P90: share(latency.P90), P99: share(latency.P99), P999: share(latency.P999), P9999: share(latency.P9999)}
+	latency.Waited = &results.Waited{P90: share(latency.P90), P99: share(latency.P99), P999: share(latency.P999),
+		P9999: share(latency.P9999)}
 	var waited []string
 	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
 		if latency.WaitedForCore(q) {

@@ -15,7 +15,8 @@ import (
 func TestPlantedJobLatency(t *testing.T) {
 	const epoch, length = 5_000_000, 1_000_000
 	rounds := &roundTimes{}
-	for _, r := range [][2]int64{{500_000, 500_100}, {1_000, 2_000}, {1_500, 3_000}, {-900, -800}, {length + 1, length + 9}} {
+	for _, r := range [][2]int64{{500_000, 500_100}, {1_000, 2_000}, {1_500, 3_000}, {-900, -800},
+		{length + 1, length + 9}} {
 		rounds.add(epoch+r[0], epoch+r[1])
 	}
 	j := newJobLatency("rebuild", rounds, epoch, length)

@@ -138,7 +138,8 @@ func between(run *results.Run, before, after loop, err error) {
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
 		run.Audit.Discard("redis-shared", results.Disturbs, fmt.Sprintf(
-			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
+			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone",
+			100*share))
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// watchCores begins to read how long threads of this program and of the servers that were started for it wait for a core.
+// watchCores begins to read how long threads of this program and of the servers that were started for it wait for a
+// core.
 func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 	if p.d.timebase != wallTime {
 		return monitor.NoCores()
@@ -32,8 +33,8 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 	return monitor.WatchCores(p.d.timebase.nano, servers...)
 }
 
-// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes away have
-// none, nor those that evict keys: the mark might be one.
+// mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes
+// away have none, nor those that evict keys: the mark might be one.
 func (p *pass) mark(ctx context.Context) error {
 	for name, store := range p.site.stores {
 		planned := slices.ContainsFunc(p.site.outages, func(o *outage) bool { return p.site.concerns(o.Where.Name, name) })
@@ -47,8 +48,8 @@ func (p *pass) mark(ctx context.Context) error {
 	return nil
 }
 
-// canCompare reports whether what a store said of itself before and after the pass can be compared, and was not told of as a
-// restart or a failover already.
+// canCompare reports whether what a store said of itself before and after the pass can be compared, and was not told of
+// as a restart or a failover already.
 func (p *pass) canCompare(store *siteStore) bool {
 	return store.before.Known && store.after.Known && !p.stores.Restarted(store.name) && !p.site.failedOver(store.name)
 }

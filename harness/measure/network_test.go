@@ -12,9 +12,10 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// overNetwork measures strategies once over a network, each with 4 workers in 2 instances, in runs that become longer until met holds
-// for each.
-func overNetwork(t *testing.T, names string, set func(c *Config), met func(results.Run) bool, texts ...string) map[string]results.Run {
+// overNetwork measures strategies once over a network, each with 4 workers in 2 instances, in runs that become longer
+// until met holds for each.
+func overNetwork(t *testing.T, names string, set func(c *Config), met func(results.Run) bool,
+	texts ...string) map[string]results.Run {
 	t.Helper()
 	plan, err := harness.NewPlan(names, "agent-api", "steady")
 	if err != nil {
@@ -49,8 +50,8 @@ func overNetwork(t *testing.T, names string, set func(c *Config), met func(resul
 	})
 }
 
-// TestLostReplies: with a client that repeats commands, each lost reply of an INCR is one attempt too many, and none of a
-// reservation that is known by its name. Counters are there from the start, so that nothing but INCR is sent.
+// TestLostReplies: with a client that repeats commands, each lost reply of an INCR is one attempt too many, and none of
+// a reservation that is known by its name. Counters are there from the start, so that nothing but INCR is sent.
 func TestLostReplies(t *testing.T) {
 	const retries = 3
 	runs := overNetwork(t, "incr-expire,incr-expire-atomic,lua-reserve-hardened", func(c *Config) {
@@ -60,14 +61,17 @@ func TestLostReplies(t *testing.T) {
 	for name, each := range map[string]int64{"incr-expire": 1, "incr-expire-atomic": 1, "lua-reserve-hardened": 0} {
 		r := runs[name]
 		if r.LostReplies < 1 || r.LostRequests != 0 || r.Errors != 0 || !r.Audit.Valid || !r.Audit.Has("network-lost") {
-			t.Fatalf("%s: %d requests and %d replies lost, %d errors, %+v", name, r.LostRequests, r.LostReplies, r.Errors, r.Audit)
+			t.Fatalf("%s: %d requests and %d replies lost, %d errors, %+v", name, r.LostRequests, r.LostReplies, r.Errors,
+				r.Audit)
 		}
 		if r.LostReplies < r.Degraded*(1+retries) {
-			t.Errorf("%s: %d requests without an answer, and only %d lost replies: the client repeats too little", name, r.Degraded, r.LostReplies)
+			t.Errorf("%s: %d requests without an answer, and only %d lost replies: the client repeats too little", name,
+				r.Degraded, r.LostReplies)
 		}
 		// If each try of a request lost its reply, nobody knows that it was admitted, and one attempt is none too many.
 		if got := r.Drift.Tiers[0].Total; got != each*(r.LostReplies-r.Degraded) {
-			t.Errorf("%s: the counters are %d too high for %d lost replies and %d requests without any", name, got, r.LostReplies, r.Degraded)
+			t.Errorf("%s: the counters are %d too high for %d lost replies and %d requests without any", name, got,
+				r.LostReplies, r.Degraded)
 		}
 	}
 }
@@ -87,8 +91,11 @@ func TestLostRequests(t *testing.T) {
 // TestNetworkOfPostgres: a lost reply of a statement is an error of its request, whose unit may be charged.
 func TestNetworkOfPostgres(t *testing.T) {
 	met := func(r results.Run) bool { return r.LostReplies > 0 }
-	r := overNetwork(t, "pg-conditional", func(c *Config) { c.Stores = setOf(t, storetest.Postgres(t)) }, met, "postgres:latency=2ms,reply-loss=0.1")["pg-conditional"]
-	if r.LostReplies < 1 || r.Errors != r.LostReplies || r.Drift.Units != 0 || !r.Audit.Valid || r.Service.P50 < int64(2*time.Millisecond) {
+	r := overNetwork(t, "pg-conditional", func(c *Config) {
+		c.Stores = setOf(t, storetest.Postgres(t))
+	}, met, "postgres:latency=2ms,reply-loss=0.1")["pg-conditional"]
+	if r.LostReplies < 1 || r.Errors != r.LostReplies || r.Drift.Units != 0 || !r.Audit.Valid ||
+		r.Service.P50 < int64(2*time.Millisecond) {
 		t.Errorf("%d replies lost, %d errors, %+v, %+v, %+v", r.LostReplies, r.Errors, r.Drift, r.Audit, r.Service)
 	}
 }
@@ -100,7 +107,8 @@ func TestNetworkLatency(t *testing.T) {
 	if r.Service.P50 < int64(7*time.Millisecond) || r.Issued > 4*200/7+4 || r.Issued == 0 {
 		t.Errorf("p50 %v, %d requests", time.Duration(r.Service.P50), r.Issued)
 	}
-	if len(r.Outages) > 0 || r.Errors > 0 || !r.Audit.Valid || !slices.Equal(r.Params.Trouble.Strings(), []string{"redis:latency=7ms"}) {
+	if len(r.Outages) > 0 || r.Errors > 0 || !r.Audit.Valid ||
+		!slices.Equal(r.Params.Trouble.Strings(), []string{"redis:latency=7ms"}) {
 		t.Errorf("%+v, %d errors, %+v, %v", r.Outages, r.Errors, r.Audit, r.Params.Trouble)
 	}
 	for _, c := range r.Guarantee {
@@ -110,13 +118,16 @@ func TestNetworkLatency(t *testing.T) {
 	}
 }
 
-// TestPartition: one instance of two is cut off for the second half. Its requests wait until the end, and the other one goes on.
+// TestPartition: one instance of two is cut off for the second half. Its requests wait until the end, and the other one
+// goes on.
 func TestPartition(t *testing.T) {
 	var length time.Duration
 	met := func(r results.Run) bool { // a request began soon after the cut, and most were not held up by it
 		return decided(r, 0.6, 1) > 0 && r.Service.Max >= int64(length)*19/40 && r.Service.P50 <= int64(length)/4
 	}
-	r := overNetwork(t, "incr-expire-atomic", func(c *Config) { length = c.Duration }, met, "redis/1:cut@0.5-1")["incr-expire-atomic"]
+	r := overNetwork(t, "incr-expire-atomic", func(c *Config) {
+		length = c.Duration
+	}, met, "redis/1:cut@0.5-1")["incr-expire-atomic"]
 	if !met(r) || len(r.Outages) != 1 {
 		t.Errorf("%d decided in %v, outages %+v, %+v", decided(r, 0.6, 1), length, r.Outages, r.Service)
 	}

@@ -125,7 +125,8 @@ func TestPacerIsEarlierThanSleep(t *testing.T) {
 			recordLateness(theirs, sleep, moments)
 		}
 		ratio := float64(ours.Quantile(0.5)) / float64(max(1, theirs.Quantile(0.5)))
-		t.Logf("median lateness: pacer %v, time.Sleep %v", time.Duration(ours.Quantile(0.5)), time.Duration(theirs.Quantile(0.5)))
+		t.Logf("median lateness: pacer %v, time.Sleep %v", time.Duration(ours.Quantile(0.5)),
+			time.Duration(theirs.Quantile(0.5)))
 		if ratio <= margin {
 			return
 		}

@@ -229,7 +229,8 @@ func (p *pass) losses() {
 	}
 }
 
-// goWrong begins what is wrong with the network, and plans the outages. Pauses are counted from now. What it returns ends them.
+// goWrong begins what is wrong with the network, and plans the outages. Pauses are counted from now. What it returns
+// ends them.
 func (s *site) goWrong() (over []func()) {
 	s.began.Store(s.timebase.nano())
 	for _, link := range s.links {

@@ -122,7 +122,8 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 // openReference measures what a bare client's INCR takes in an open loop: from the
 // intended start, at the rate of the plan. It is nil if there is no Redis, or
 // if that failed.
-func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
+func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream,
+	info workloads.Info) *results.Distribution {
 	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference ||
 		m.leftOut.needs(bareClient) != "" || ctx.Err() != nil {
 		return nil
@@ -160,7 +161,8 @@ type bareStrategy struct {
 
 func (b *bareStrategy) Take(ctx context.Context, request quota.Request) (quota.Decision, error) {
 	err := b.redis.Incr(ctx, b.key).Err()
-	return quota.Decision{Admitted: err == nil, Tier: quota.TierRedis, Remaining: -1, Reservation: quota.Reservation{Request: request}}, err
+	return quota.Decision{Admitted: err == nil, Tier: quota.TierRedis, Remaining: -1,
+		Reservation: quota.Reservation{Request: request}}, err
 }
 
 // Provision leaves its key alone, which stands for all subjects.

@@ -97,10 +97,13 @@ func TestAutoRate(t *testing.T) {
 		from                     string
 	}{
 		{1e6, 80_000, 2_468, 1_200, "half of what slow held in the first round"},
-		{900, 80_000, 2_468, 1_200, ""},                                                                       // one without a store decides nothing
-		{1e6, 80_000, 300, 500, "the lowest automatic rate, since slow held less than twice as much"},         // never less
-		{1e6, 800_000, 700_000, 10000, "the highest automatic rate, since slow held more than twice as much"}, // nor more than a pacer is precise at
-		{1e6, 80_000, 0, 10000, "the highest automatic rate, since fast held more than twice as much"},        // one that failed has no throughput
+		// one without a store decides nothing
+		{900, 80_000, 2_468, 1_200, ""},
+		{1e6, 80_000, 300, 500, "the lowest automatic rate, since slow held less than twice as much"}, // never less
+		// nor more than a pacer is precise at
+		{1e6, 800_000, 700_000, 10000, "the highest automatic rate, since slow held more than twice as much"},
+		// one that failed has no throughput
+		{1e6, 80_000, 0, 10000, "the highest automatic rate, since fast held more than twice as much"},
 		{1e6, 0, 0, 10000, ""},
 		{5000, 0, 0, 2500, "half of what memory held in the first round"},
 	} {
@@ -148,7 +151,9 @@ func TestPlantedTail(t *testing.T) {
 	latency := func(n int64) results.Distribution {
 		v := &virtual{}
 		r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
-			c.base, c.Strategies = v.timebase(), []strategies.Selection{tailed(n, func(d time.Duration) { v.advance(d + time.Microsecond) })}
+			c.base, c.Strategies = v.timebase(), []strategies.Selection{tailed(n, func(d time.Duration) {
+				v.advance(d + time.Microsecond)
+			})}
 		})
 		return r.Latency().Distribution
 	}
@@ -156,7 +161,8 @@ func TestPlantedTail(t *testing.T) {
 	many := latency(50)
 	few := latency(200)
 	if none.P9999 > tail/100 || many.P99 < tail || many.P99 > tail+tail/100 || few.P999 < tail || few.P99 > tail/100 {
-		t.Errorf("p99.99 is %d ns with nothing planted, p99 is %d ns with 1 ms in 2 %%, p99.9 and p99 are %d and %d ns with 1 ms in 0.5 %%", none.P9999, many.P99, few.P999, few.P99)
+		t.Errorf("p99.99 is %d ns with nothing planted, p99 is %d ns with 1 ms in 2 %%, p99.9 and p99 are %d and %d ns "+
+			"with 1 ms in 0.5 %%", none.P9999, many.P99, few.P999, few.P99)
 	}
 }
 
@@ -193,7 +199,8 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 				many := latency(50)
 				few := latency(200)
 				if many.P99 < tail || few.P999 < tail {
-					t.Fatalf("p99 is %v with 1 ms in 2 %%, p99.9 is %v with 1 ms in 0.5 %%", time.Duration(many.P99), time.Duration(few.P999))
+					t.Fatalf("p99 is %v with 1 ms in 2 %%, p99.9 is %v with 1 ms in 0.5 %%", time.Duration(many.P99),
+						time.Duration(few.P999))
 				}
 				if 2*none.P99 < many.P99 && 2*few.P99 < tail {
 					return

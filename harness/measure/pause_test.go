@@ -15,8 +15,8 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// TestPause has one of two instances stand still: its requests wait, between commands and before the first one, and those of
-// the other instance do not.
+// TestPause has one of two instances stand still: its requests wait, between commands and before the first one, and
+// those of the other instance do not.
 func TestPause(t *testing.T) {
 	testenv.Long(t)
 	plan, err := harness.NewPlan("incr-expire-atomic", "agent-api", "steady")
@@ -32,7 +32,8 @@ func TestPause(t *testing.T) {
 		plan.Duration = d
 		pause = min(d/4, 2*time.Second) // the client waits for 3 s
 		plan.Trouble = trouble.List{{
-			Where: trouble.Where{Name: trouble.Instances}, What: trouble.What{Word: trouble.Paused, For: pause}, When: trouble.When{From: 0.3, To: 0.3},
+			Where: trouble.Where{Name: trouble.Instances}, What: trouble.What{Word: trouble.Paused, For: pause},
+			When: trouble.When{From: 0.3, To: 0.3},
 		}}
 		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 		if err != nil {
@@ -43,10 +44,12 @@ func TestPause(t *testing.T) {
 		return report.Runs[0]
 	}, func(r results.Run) bool { return r.Service.Max >= int64(pause)*4/5 && meanwhile > 0 })
 	if !r.Audit.Valid || r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || !slices.Equal(r.Params.Trouble, plan.Trouble) {
-		t.Errorf("%d without a decision of Redis, drift %+v, trouble %q, %+v", r.Degraded+r.Errors, r.Drift, r.Params.Trouble, r.Audit)
+		t.Errorf("%d without a decision of Redis, drift %+v, trouble %q, %+v", r.Degraded+r.Errors, r.Drift, r.Params.Trouble,
+			r.Audit)
 	}
 	if r.Service.Max < int64(pause)*4/5 || meanwhile == 0 {
-		t.Errorf("the longest request took %v of a pause of %v, and %d were decided meanwhile", time.Duration(r.Service.Max), pause, meanwhile)
+		t.Errorf("the longest request took %v of a pause of %v, and %d were decided meanwhile", time.Duration(r.Service.Max),
+			pause, meanwhile)
 	}
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {
@@ -73,7 +76,8 @@ func TestStand(t *testing.T) {
 	pauses := trouble.MustParse("instance/1:paused=200ms@0.3", "instances:paused=100ms@0.6")
 	cfg := &Config{Plan: harness.Plan{Duration: time.Second}}
 	for _, x := range []struct{ instance, at, until, paused int64 }{
-		{1, 299, 299, 0}, {1, 300, 500, 200}, {1, 450, 500, 200}, {1, 500, 500, 0}, {0, 300, 300, 0}, {0, 650, 700, 100}, {1, 600, 700, 100},
+		{1, 299, 299, 0}, {1, 300, 500, 200}, {1, 450, 500, 200}, {1, 500, 500, 0}, {0, 300, 300, 0}, {0, 650, 700, 100},
+		{1, 600, 700, 100},
 	} {
 		c := &stood{now: ms(x.at)}
 		site := &site{timebase: &timebase{nano: func() int64 { return c.now }, clock: c}, cfg: cfg, pauses: pauses}
@@ -82,7 +86,8 @@ func TestStand(t *testing.T) {
 		}
 		site.began.Store(1000 * s)
 		if site.stand(int(x.instance)); c.now != ms(x.until) || site.paused.Load() != x.paused*int64(time.Millisecond) {
-			t.Errorf("instance %d at %d ms goes on at %d ns after a pause of %v", x.instance, x.at, c.now-1000*s, time.Duration(site.paused.Load()))
+			t.Errorf("instance %d at %d ms goes on at %d ns after a pause of %v", x.instance, x.at, c.now-1000*s,
+				time.Duration(site.paused.Load()))
 		}
 	}
 }

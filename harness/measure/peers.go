@@ -42,7 +42,8 @@ func (p *pass) begin(ctx context.Context) error {
 	if p.began.IsZero() {
 		return nil
 	}
-	return clock.Wall{}.Sleep(ctx, p.began.Add(p.measurement.ahead).Sub(p.measurement.timebase.time(p.measurement.timebase.nano())))
+	return clock.Wall{}.Sleep(ctx,
+		p.began.Add(p.measurement.ahead).Sub(p.measurement.timebase.time(p.measurement.timebase.nano())))
 }
 
 // lateAt is by how much later than its peers a process may begin without its timings

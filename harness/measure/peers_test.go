@@ -34,7 +34,8 @@ func TestPeersBeginTogether(t *testing.T) {
 	at := time.Unix(1000, 0)
 	for late, counts := range map[time.Duration]bool{0: true, 20 * time.Millisecond: true, 21 * time.Millisecond: false} {
 		tb := &timebase{time: func(ns int64) time.Time { return at.Add(time.Duration(ns)) }}
-		p := &pass{measurement: &measurement{timebase: tb, ahead: 5 * time.Second}, d: &drive{epoch: int64(5*time.Second + late)}, began: at, run: &results.Run{}}
+		p := &pass{measurement: &measurement{timebase: tb, ahead: 5 * time.Second},
+			d: &drive{epoch: int64(5*time.Second + late)}, began: at, run: &results.Run{}}
 		if p.auditBegin(); p.run.Audit.Planned() != counts || p.run.Audit.Has("began-late") == counts {
 			t.Errorf("%v late: %+v", late, p.run.Audit)
 		}
@@ -54,13 +55,14 @@ func TestPeersClockBounds(t *testing.T) {
 	m := measurement{cfg: &cfg, ahead: time.Minute}
 	cfg.Policy.Window = quota.Window{Kind: quota.Fixed, Length: time.Hour}
 	now := time.Unix(5000, 0)
-	if p := m.from(now); !p.Window.Timeline.Real.Equal(now.Add(time.Minute)) || !p.Window.Timeline.Policy.Equal(cfg.Policy.Window.At(now).Start) {
+	if p := m.from(now); !p.Window.Timeline.Real.Equal(now.Add(time.Minute)) ||
+		!p.Window.Timeline.Policy.Equal(cfg.Policy.Window.At(now).Start) {
 		t.Errorf("windows of %+v", p.Window.Timeline)
 	}
 }
 
-// TestPeersKnowWhatWasFilled: one fills subjects for all, and reads the counters for all. What the others keep says what was
-// there, too.
+// TestPeersKnowWhatWasFilled: one fills subjects for all, and reads the counters for all. What the others keep says
+// what was there, too.
 func TestPeersKnowWhatWasFilled(t *testing.T) {
 	for number := range 2 {
 		others := &plannedPeers{number: number, of: 2}
@@ -95,7 +97,8 @@ func TestPeersKnowWhatWasFilled(t *testing.T) {
 		}
 		read := len(others.judged) == 1 && len(others.judged[0].Readings) > 0
 		if first := number == 0; seen == 0 || r.Issued != 6 || (filled >= 20) != first || read != first || r.Drift != nil {
-			t.Errorf("process %d: %d subjects began with something, %d units in use after %d requests, read %t, drift %+v", number, seen, filled,
+			t.Errorf("process %d: %d subjects began with something, %d units in use after %d requests, read %t, drift %+v",
+				number, seen, filled,
 				r.Issued, read, r.Drift)
 		}
 	}

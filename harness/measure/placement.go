@@ -64,14 +64,16 @@ func (c Cores) place(g *ground) results.Placement {
 	case g.open:
 		return c.placeOpen(g, ours > 0)
 	case !g.known:
-		placement := g.shared(loops[false] + " where " + cores.ErrUnsupported.Error() + ": fewer threads of the harness leave room for the stores")
+		placement := g.shared(loops[false] + " where " + cores.ErrUnsupported.Error() +
+			": fewer threads of the harness leave room for the stores")
 		placement.Procs = min(g.procs, n-max(1, n/2))
 		if ours == 0 {
 			placement.Procs = min(g.procs, n-1)
 		}
 		return placement
 	case ours == 0:
-		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" next to a server that was running already: one core is left to it")
+		return g.split(n-1, 0, results.PlacedBeside, loops[false]+
+			" next to a server that was running already: one core is left to it")
 	case parallel == here && n < parallelCores && c.Mode != CoresApart:
 		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains",
 			loops[false], parallelCores))
@@ -113,9 +115,11 @@ func (c Cores) placeOpen(g *ground, ours bool) results.Placement {
 	case !ours:
 		return g.shared(loops[true] + " next to a server that was running already")
 	case n < openCores && c.Mode != CoresApart:
-		return g.shared(fmt.Sprintf("%s on fewer than %d cores: workers, pacer and stores need them all", loops[true], openCores))
+		return g.shared(fmt.Sprintf("%s on fewer than %d cores: workers, pacer and stores need them all", loops[true],
+			openCores))
 	}
-	return g.split(n-own, own, results.PlacedApart, loops[true]+" with stores started here: the harness keeps a core for its pacer")
+	return g.split(n-own, own, results.PlacedApart, loops[true]+
+		" with stores started here: the harness keeps a core for its pacer")
 }
 
 // shared leaves everything to the system.
@@ -141,7 +145,8 @@ func (g *ground) forPacer(n int) int {
 func (g *ground) split(harness, own int, mode, reason string) results.Placement {
 	n := len(g.cores)
 	placement := results.Placement{
-		Mode: mode, Harness: cores.Of(g.cores[:harness]...).String(), Stores: cores.Of(g.cores[n-own:]...).String(), Reason: reason,
+		Mode: mode, Harness: cores.Of(g.cores[:harness]...).String(), Stores: cores.Of(g.cores[n-own:]...).String(),
+		Reason: reason,
 	}
 	placement.Procs = g.procsOn(harness)
 	return placement
@@ -153,7 +158,8 @@ func (g *ground) procsOn(n int) int { return g.forPacer(min(g.procs, n)) }
 // given is the placement that the user listed.
 func (c Cores) given(g *ground) results.Placement {
 	placement := results.Placement{
-		Mode: results.PlacedGiven, Harness: cores.Of(c.Harness...).String(), Stores: cores.Of(c.Stores...).String(), Reason: "asked for",
+		Mode: results.PlacedGiven, Harness: cores.Of(c.Harness...).String(), Stores: cores.Of(c.Stores...).String(),
+		Reason: "asked for",
 	}
 	placement.Procs = g.procsOn(len(c.Harness))
 	if len(c.Harness) == 0 {
@@ -211,9 +217,11 @@ func newPlacer(cfg *Config) *placer {
 // is the rate of an open loop, or 0 if it is not known. lift ends it; it may be called
 // more than once. What cannot be placed stays where it is, with the reason. A nil
 // placer places nothing.
-func (p *placer) take(ctx context.Context, open bool, perSecond float64, names []string) (placement results.Placement, lift func()) {
+func (p *placer) take(ctx context.Context, open bool, perSecond float64,
+	names []string) (placement results.Placement, lift func()) {
 	if p == nil {
-		return results.Placement{Mode: results.PlacedShared, Procs: runtime.GOMAXPROCS(0), Reason: "nothing is placed"}, func() {}
+		return results.Placement{Mode: results.PlacedShared, Procs: runtime.GOMAXPROCS(0), Reason: "nothing is placed"},
+			func() {}
 	}
 	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
 	for _, name := range names {

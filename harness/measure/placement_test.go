@@ -45,14 +45,16 @@ func TestPlace(t *testing.T) {
 		{"in this process", auto, closed, 4, []standing{inside}, shared(4, "no server")},
 		{"remote", asApart, closed, 4, []standing{remote, inside}, shared(4, "no server")},
 		{"not ours", auto, closed, 4, []standing{beside}, want{results.PlacedBeside, "0-2", "", 3, "running already"}},
-		{"not ours, two cores", auto, closed, 2, []standing{beside, remote}, want{results.PlacedBeside, "0", "", 1, "running already"}},
+		{"not ours, two cores", auto, closed, 2, []standing{beside, remote},
+			want{results.PlacedBeside, "0", "", 1, "running already"}},
 		{"not ours, one core", auto, closed, 1, []standing{beside}, shared(1, "one core")},
 		{"PostgreSQL", auto, closed, 2, []standing{postgres}, shared(2, "PostgreSQL")},
 		{"PostgreSQL and Redis", auto, closed, 3, []standing{redis, postgres}, apart("0-1", "2", 2)},
 		{"PostgreSQL and a model", auto, closed, 3, []standing{inside, postgres}, shared(3, "PostgreSQL")},
 		{"PostgreSQL, four cores", auto, closed, 4, []standing{postgres}, apart("0-1", "2-3", 2)},
 		{"PostgreSQL apart", asApart, closed, 2, []standing{postgres}, apart("0", "1", 1)},
-		{"PostgreSQL not ours", auto, closed, 2, []standing{{place: stores.OnThisHost, sql: true}}, want{results.PlacedBeside, "0", "", 1, "running already"}},
+		{"PostgreSQL not ours", auto, closed, 2, []standing{{place: stores.OnThisHost, sql: true}},
+			want{results.PlacedBeside, "0", "", 1, "running already"}},
 
 		{"open, one core", auto, open, 1, []standing{redis}, shared(2, "one core")},
 		{"open, two cores", auto, open, 2, []standing{redis}, shared(2, "fewer than 4 cores")},
@@ -69,15 +71,21 @@ func TestPlace(t *testing.T) {
 		{"shared, open", Cores{Mode: CoresShared}, open, 8, []standing{redis}, shared(8, "asked for")},
 		{"given", given("0", "2-3"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0", "2-3", 1, "asked for"}},
 		{"given, open", given("0-1", "2"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "2", 2, "asked for"}},
-		{"given, three for an open loop", given("0-2", "3"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-2", "3", 3, "asked for"}},
-		{"given, overlapping", given("0-1", "1-2"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
-		{"given, the harness alone", given("1", ""), closed, 4, []standing{remote}, want{results.PlacedGiven, "1", "", 1, "asked for"}},
-		{"given, the stores alone", given("", "1"), closed, 4, []standing{redis}, want{results.PlacedGiven, "", "1", 4, "asked for"}},
-		{"given, no store of ours", given("0", "1"), closed, 4, []standing{beside}, want{results.PlacedGiven, "0", "", 1, "no store that was started here"}},
+		{"given, three for an open loop", given("0-2", "3"), open, 4, []standing{redis},
+			want{results.PlacedGiven, "0-2", "3", 3, "asked for"}},
+		{"given, overlapping", given("0-1", "1-2"), closed, 4, []standing{redis},
+			want{results.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
+		{"given, the harness alone", given("1", ""), closed, 4, []standing{remote},
+			want{results.PlacedGiven, "1", "", 1, "asked for"}},
+		{"given, the stores alone", given("", "1"), closed, 4, []standing{redis},
+			want{results.PlacedGiven, "", "1", 4, "asked for"}},
+		{"given, no store of ours", given("0", "1"), closed, 4, []standing{beside},
+			want{results.PlacedGiven, "0", "", 1, "no store that was started here"}},
 	} {
 		g := &ground{open: tc.open, cores: firstCores(tc.cores), known: true, procs: tc.cores, stores: tc.stores}
 		got := tc.asked.place(g)
-		if got.Mode != tc.want.mode || got.Harness != tc.want.harness || got.Stores != tc.want.stores || got.Procs != tc.want.procs || !strings.Contains(got.Reason, tc.want.reason) {
+		if got.Mode != tc.want.mode || got.Harness != tc.want.harness || got.Stores != tc.want.stores ||
+			got.Procs != tc.want.procs || !strings.Contains(got.Reason, tc.want.reason) {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 		// A program that was told to use fewer threads goes on to.
@@ -110,7 +118,8 @@ func TestPlaceByThreadsAlone(t *testing.T) {
 		{true, 8, stores.OnThisHost, 8},
 	} {
 		g := &ground{open: tc.open, cores: firstCores(tc.cores), procs: tc.cores, stores: []standing{{place: tc.place}}}
-		if got := (Cores{}).place(g); got.Mode != results.PlacedShared || got.Harness+got.Stores != "" || got.Procs != tc.procs {
+		if got := (Cores{}).place(g); got.Mode != results.PlacedShared || got.Harness+got.Stores != "" ||
+			got.Procs != tc.procs {
 			t.Errorf("%+v: %+v", tc, got)
 		}
 	}

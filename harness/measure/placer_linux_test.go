@@ -63,7 +63,8 @@ func coresOf(s stores.Placed) (all cores.Set) {
 }
 
 // spied measures a spy on the given store and returns what it saw and its last run.
-func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, rate float64, after func()) (*seen, *results.Run) {
+func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, rate float64,
+	after func()) (*seen, *results.Run) {
 	t.Helper()
 	s := &spy{found: &seen{}, after: after}
 	s.store, _ = store.(stores.Placed)
@@ -121,9 +122,11 @@ func TestPassesArePlaced(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			found, run := spied(t.Context(), t, redis, tc.asked, tc.rate, nil)
 			if !slices.Equal(found.harness, tc.harness) || !slices.Equal(found.stores, tc.stores) || found.procs != tc.procs {
-				t.Errorf("harness on %s, Redis on %s, GOMAXPROCS %d; want %s, %s, %d", found.harness, found.stores, found.procs, tc.harness, tc.stores, tc.procs)
+				t.Errorf("harness on %s, Redis on %s, GOMAXPROCS %d; want %s, %s, %d", found.harness, found.stores, found.procs,
+					tc.harness, tc.stores, tc.procs)
 			}
-			if p := run.Placement; p.Procs != tc.procs || p.Harness != "" && p.Harness != tc.harness.String() || p.Stores != "" && p.Stores != tc.stores.String() {
+			if p := run.Placement; p.Procs != tc.procs || p.Harness != "" && p.Harness != tc.harness.String() ||
+				p.Stores != "" && p.Stores != tc.stores.String() {
 				t.Errorf("recorded as %+v", p)
 			}
 			free(t, all, procs, redis)
@@ -161,7 +164,9 @@ func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	free(t, all, procs, redis)
 
 	var inner *results.Run
-	found, run := spied(t.Context(), t, redis, Cores{}, 0, func() { _, inner = spied(t.Context(), t, redis, Cores{}, 0, nil) })
+	found, run := spied(t.Context(), t, redis, Cores{}, 0, func() {
+		_, inner = spied(t.Context(), t, redis, Cores{}, 0, nil)
+	})
 	if run.Placement.Mode != results.PlacedApart || len(found.harness) == len(all) {
 		t.Errorf("the outer one: %+v", run.Placement)
 	}
@@ -185,7 +190,8 @@ func TestRefusedPlacement(t *testing.T) {
 		t.Skip("needs two cores")
 	}
 	found, run := spied(t.Context(), t, stubborn{storetest.EmbeddedRedis(t)}, Cores{Mode: CoresApart}, 0, nil)
-	if p := run.Placement; p.Mode != results.PlacedShared || !strings.Contains(p.Reason, "apart was refused: redis: not permitted") || !run.Audit.Valid {
+	if p := run.Placement; p.Mode != results.PlacedShared ||
+		!strings.Contains(p.Reason, "apart was refused: redis: not permitted") || !run.Audit.Valid {
 		t.Errorf("%+v, %+v", p, run.Audit)
 	}
 	if !slices.Equal(found.harness, all) {

@@ -70,7 +70,8 @@ func (p *planted) selection() strategies.Selection {
 	p.seen = map[quota.Subject]int64{}
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted,
-		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Rolling},
+		Kinds: []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+			quota.Rolling},
 		Guarantee: []quota.Clause{quota.Exactly()},
 		Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return p, nil },
 	}}
@@ -173,7 +174,8 @@ func TestPlantedLeakOfSeven(t *testing.T) {
 	r := measureOne(t, &planted{leak: 7}, "hot-key", nil)
 	requireValid(t, r)
 	l := r.Leak
-	if l.Units != 700 || l.Possible != 700 || l.WorstUnits != 7 || l.MedianUnits != 7 || l.Subjects != 100 || l.LeakedTrials != 100 || l.Trials != 100 {
+	if l.Units != 700 || l.Possible != 700 || l.WorstUnits != 7 || l.MedianUnits != 7 || l.Subjects != 100 ||
+		l.LeakedTrials != 100 || l.Trials != 100 {
 		t.Errorf("leak %+v, want 7 units in each of 100 crossings", l)
 	}
 	if l.PctOfLimit != 35 || l.PctOfOverQuota != 35 { // 7 of 20, and of the 20 asked over the limit
@@ -201,7 +203,8 @@ func TestPlantedDrift(t *testing.T) {
 	if d.Units != -3 || d.PctOfLimit != -15 || d.PctOfUsage != -15 {
 		t.Errorf("drift %+v, want -3 of 20", d)
 	}
-	if x := d.Tiers[0]; x.Tier != "process" || x.At != "rest" || x.Units != -3 || x.Total != 300 || x.Drifting != 100 || x.Width != 0 {
+	if x := d.Tiers[0]; x.Tier != "process" || x.At != "rest" || x.Units != -3 || x.Total != 300 || x.Drifting != 100 ||
+		x.Width != 0 {
 		t.Errorf("drift of the tier %+v", x)
 	}
 }

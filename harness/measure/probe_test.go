@@ -195,7 +195,8 @@ func (u *unsteady) measure(t *testing.T) results.Run {
 func TestDisturbedProbe(t *testing.T) {
 	for extra := range 2 {
 		want := float64(1 + extra)
-		for _, u := range []*unsteady{{}, {opens: 1}, {opens: probeAttempts - 1}, {late: 2, opens: 2}, {opens: probeAttempts}} {
+		for _, u := range []*unsteady{{}, {opens: 1}, {opens: probeAttempts - 1}, {late: 2, opens: 2},
+			{opens: probeAttempts}} {
 			u.extra = extra
 			r := u.measure(t)
 			if !r.Audit.Valid {

@@ -111,7 +111,8 @@ func (r *recorder) release() {
 	defer spare.Unlock()
 	for i := range r.stripes {
 		stripe := &r.stripes[i]
-		for _, histogram := range slices.Concat(stripe.latency[:], stripe.service[:], []*results.Histogram{stripe.wait, stripe.settle}) {
+		for _, histogram := range slices.Concat(stripe.latency[:], stripe.service[:],
+			[]*results.Histogram{stripe.wait, stripe.settle}) {
 			if histogram != nil {
 				spare.list = append(spare.list, histogram)
 			}

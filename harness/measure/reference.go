@@ -36,7 +36,8 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 // referenceFor measures a bare client's INCR loop on a Redis: as many goroutines
 // and connections as the strategies get, one key, nothing else, for the given
 // nanoseconds.
-func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *timebase, name string, length int64) (loop, error) {
+func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *timebase, name string,
+	length int64) (loop, error) {
 	var meter stores.Meter
 	scope := stores.Scope(name)
 	if err := stores.Lease(ctx, server, scope); err != nil {
@@ -44,7 +45,8 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	}
 	// The run's own wipe reports a store that is gone.
 	defer server.Wipe(context.WithoutCancel(ctx), scope) //nolint:errcheck // as said
-	conn, err := server.Connect(ctx, scope, stores.ConnOptions{Pool: cfg.poolOf(server.Driver()), Retries: cfg.ClientRetries, Meter: &meter})
+	conn, err := server.Connect(ctx, scope,
+		stores.ConnOptions{Pool: cfg.poolOf(server.Driver()), Retries: cfg.ClientRetries, Meter: &meter})
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)
 	}
@@ -53,7 +55,8 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	if !ok {
 		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
 	}
-	r := incrLoop{client: client, key: scope.Prefix() + "reference", timebase: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
+	r := incrLoop{client: client, key: scope.Prefix() +
+		"reference", timebase: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
 	r.run(ctx, length/5) // connections
 	r.n.Store(0)
 	rec := r.rec.warmed(false)
@@ -80,7 +83,8 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	if after, err := server.Stats(ctx); err == nil && before.Known {
 		ours := meter.Snapshot().Sub(sent)
 		// One of the two questions about statistics is among them.
-		out.foreign = float64(after.Commands-before.Commands-1-ours.Commands-ours.SetupCommands) / float64(max(ours.Commands, 1))
+		out.foreign = float64(after.Commands-before.Commands-1-ours.Commands-ours.SetupCommands) / float64(max(ours.Commands,
+			1))
 	}
 	return out, nil
 }

@@ -47,7 +47,8 @@ func TestSlotMovesInARun(t *testing.T) {
 	if r.Degraded+r.Errors > 0 || r.Drift.Units != 0 || len(r.Guarantee) == 0 {
 		t.Errorf("%d without it (%s), drift %+v, guarantee %+v", r.Degraded+r.Errors, r.FirstError, r.Drift, r.Guarantee)
 	}
-	if ranges, err := c.ClusterSlots(t.Context()).Result(); err != nil || len(ranges) < 4 { //nolint:staticcheck // as stores/redis asks
+	if ranges, err := c.ClusterSlots(t.Context()).Result(); err != nil ||
+		len(ranges) < 4 { //nolint:staticcheck // as stores/redis asks
 		t.Errorf("%d ranges of slots (%v): none has moved", len(ranges), err)
 	}
 }
@@ -105,7 +106,8 @@ func (l *losing) Break(ctx context.Context, fault string, scope stores.Scope) (f
 	for n := 0; n < 3; { // the cluster tells of each replica once it has been told something
 		err := l.client.ForEachSlave(ctx, func(ctx context.Context, r *goredis.Client) error {
 			cut.Store(r.Options().Addr, true)
-			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(), r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
+			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(),
+				r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
 		})
 		err = errors.Join(err, clock.Wall{}.Sleep(ctx, 100*time.Millisecond))
 		if err != nil {
@@ -147,7 +149,8 @@ func TestNodeKilledInARun(t *testing.T) {
 	}
 	r := report.Runs[0]
 	lost, _ := r.Drift.Lost()
-	// On a busy machine clients find broken connections later than an outage excuses. That costs the run its validity, and no count.
+	// On a busy machine clients find broken connections later than an outage excuses. That costs the run its validity, and
+	// no count.
 	wrong := slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
 		return x.Discards == results.DiscardsCorrectness && x.Code != "errors"
 	})

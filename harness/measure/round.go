@@ -199,7 +199,8 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 		timebase: m.timebase, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
 		requests: requests, place: int64(number), peers: int64(of),
 		duration: int64(config.Duration), online: true, longCrossings: per >= 4*int64(config.Workers),
-		history: config.NewHistory(config.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: config.Life, lowest: config.LowestLimit(),
+		history: config.NewHistory(config.Workers, 0), subjects: newSubjects(stream, subjects, ready), life: config.Life,
+		lowest:   config.LowestLimit(),
 		deadline: m.deadline(), plan: &config.Plan, stand: s.stand,
 	}
 }
@@ -366,7 +367,8 @@ func (p *pass) drive(ctx context.Context) error {
 	p.machine, p.own, p.accompanied = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own), others()
 	p.traffic = site.traffic(heapAllocs()).sub(before)
 	_, lost := p.measurement.meet(ctx, "rest")
-	if !slices.ContainsFunc(site.outages, (*outage).moves) { // after which a client forgets what it counted of a server that is gone
+	// after which a client forgets what it counted of a server that is gone
+	if !slices.ContainsFunc(site.outages, (*outage).moves) {
 		p.run.PoolWait = poolWaits(pools, site.poolUse())
 	}
 	for name, store := range site.stores {
@@ -392,7 +394,9 @@ func (p *pass) plan(ctx context.Context) (over []func()) {
 	p.limits = operator{drive: drive, session: p.site.Session}
 	over = append(over, p.limits.schedule(ctx, config.Trouble.Of(trouble.Change), config.Duration), p.overwrite(ctx))
 	if config.Duration > 0 && !p.measurement.latencyOnly && drive.place == 0 {
-		over = append(over, p.keys.Schedule(drive.timebase.nano, config.Duration, func() map[string]results.StoredAt { return p.countKeys(ctx) }))
+		over = append(over, p.keys.Schedule(drive.timebase.nano, config.Duration, func() map[string]results.StoredAt {
+			return p.countKeys(ctx)
+		}))
 	}
 	return over
 }

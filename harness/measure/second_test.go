@@ -37,8 +37,10 @@ func TestPlantedSecondQuota(t *testing.T) {
 		m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return oneAfterTheOther{p}, nil }
 	})
 	requireValid(t, r)
-	if r.Admitted != 307 || r.Rejected != 693 || r.Leak.Units != 7 || r.Leak.Trials != 1 || r.FalseRejects.Possible != 0 || r.Drift.Units != 693 {
-		t.Errorf("admitted %d, rejected %d, leak %+v, false rejects %+v, drift %+v", r.Admitted, r.Rejected, r.Leak, r.FalseRejects, r.Drift)
+	if r.Admitted != 307 || r.Rejected != 693 || r.Leak.Units != 7 || r.Leak.Trials != 1 || r.FalseRejects.Possible != 0 ||
+		r.Drift.Units != 693 {
+		t.Errorf("admitted %d, rejected %d, leak %+v, false rejects %+v, drift %+v", r.Admitted, r.Rejected, r.Leak,
+			r.FalseRejects, r.Drift)
 	}
 	if r.Params.Second != "1 route: 300 links per calendar month" {
 		t.Error(r.Params.Second)

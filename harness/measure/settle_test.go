@@ -53,20 +53,25 @@ func TestCatchUp(t *testing.T) {
 		takes time.Duration
 		want  string
 	}{
-		{time.Second, 40, 40 * time.Second, ""}, {time.Second, 1000, catchUpLimit + time.Second, "still have work 5m0s after the warm-up"},
+		{time.Second, 40, 40 * time.Second, ""},
+		{time.Second, 1000, catchUpLimit + time.Second, "still have work 5m0s after the warm-up"},
 		{time.Hour, 1, settleLimit, "job queue: context canceled"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			now := clock.Wall{}.Now
 			began := now()
-			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}}, timebase: &timebase{nano: func() int64 { return int64(now().Sub(began)) }}}
+			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}},
+				timebase: &timebase{nano: func() int64 {
+					return int64(now().Sub(began))
+				}}}
 			err := m.catchUp(t.Context(), &site{Session: &harness.Session{Jobs: []*harness.Job{{Job: strategies.Job{
 				Name: "queue", Pending: func() bool { return c.left > 0 }, Run: func(ctx context.Context) (bool, error) {
 					c.left--
 					return true, clock.Wall{}.Sleep(ctx, c.step)
 				},
 			}}}}})
-			if took := now().Sub(began); took != c.takes || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			if took := now().Sub(began); took != c.takes || (err == nil) != (c.want == "") || err != nil &&
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%d rounds of %v left after %v: %v, want %q after %v", c.left, c.step, took, err, c.want, c.takes)
 			}
 		})
@@ -85,13 +90,15 @@ func TestJobsSettle(t *testing.T) {
 	}
 	for _, rounds := range testenv.Pick([]int{3}, []int{3, 1_000_000}) {
 		meta := &strategies.Meta{
-			Name: "settling", Doc: "has work left", Form: strategies.Baseline, Kinds: quota.Kinds(), Counts: quota.CountsAdmitted,
+			Name: "settling", Doc: "has work left", Form: strategies.Baseline, Kinds: quota.Kinds(),
+			Counts: quota.CountsAdmitted,
 			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 				return &settling{rounds: rounds}, nil
 			},
 		}
 		report, err := Measure(t.Context(), Config{Rounds: 1, Plan: harness.Plan{
-			Strategies: []strategies.Selection{{Meta: meta}}, Policy: policy, Workload: w, Workers: 2, Instances: 1, Load: harness.Closed(), Duration: 20 * time.Millisecond,
+			Strategies: []strategies.Selection{{Meta: meta}}, Policy: policy, Workload: w, Workers: 2, Instances: 1,
+			Load: harness.Closed(), Duration: 20 * time.Millisecond,
 		}})
 		if err != nil {
 			t.Fatal(err)

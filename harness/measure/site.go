@@ -68,9 +68,11 @@ type siteStore struct {
 
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
-func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
-	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg, timebase: tb,
-		scope: stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
+func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string,
+	round int) (*site, error) {
+	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg,
+		timebase: tb,
+		scope:    stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
 	s.round = uint64(round)
 	s.network = cfg.Trouble.Of(trouble.Network)
 	s.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
@@ -149,7 +151,8 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		store := s.stores[name]
 		options := stores.ConnOptions{
 			Pool: s.cfg.poolFor(s.Selection, name, store.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries,
-			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &store.meter, Wrap: s.dialWrap(name, env.Instance),
+			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &store.meter,
+			Wrap: s.dialWrap(name, env.Instance),
 		}
 		if s.Selection.Client == strategies.AutoPipeline && stores.ClassOf(store.Driver()) == stores.ClassRedis {
 			options.AutoPipeline = true
@@ -181,7 +184,8 @@ func (s *site) Provision(ctx context.Context, policy *quota.Policy, grants []str
 		of, _ := stores.PrimaryOf(name)
 		primary, ok := s.cfg.Stores.Get(of)
 		if !ok {
-			return fmt.Errorf("%s is a replica, and this run has no primary of it: give it as NAME.replica in addition to NAME", name)
+			return fmt.Errorf("%s is a replica, and this run has no primary of it: give it as NAME.replica in addition to NAME",
+				name)
 		}
 		if err := replica.CatchUp(ctx, primary); err != nil {
 			return err
@@ -196,8 +200,8 @@ func (s *site) Adopt(_ int, jobs []*harness.Job) error {
 	return nil
 }
 
-// dialWrap puts the planned outages of a store, the network to it, and pauses, into the connections of an instance; nil if
-// there are none.
+// dialWrap puts the planned outages of a store, the network to it, and pauses, into the connections of an instance; nil
+// if there are none.
 func (s *site) dialWrap(store string, instance int) func(net.Conn) net.Conn {
 	wrap := s.link(store, instance)
 	if link := wrap; len(s.pauses) > 0 {
@@ -234,9 +238,10 @@ func (s *site) close(ctx context.Context) error {
 	}
 	ended(s.Close(ctx))
 	for _, conn := range s.conns { // a pool waits for connections that are in use
-		_, err := guard.Within(ctx, s.Deadline, guard.Grace(s.Deadline), "its connections being closed", func(context.Context) (any, error) {
-			return nil, conn.Close()
-		})
+		_, err := guard.Within(ctx, s.Deadline, guard.Grace(s.Deadline), "its connections being closed",
+			func(context.Context) (any, error) {
+				return nil, conn.Close()
+			})
 		ended(err)
 	}
 	for _, store := range s.stores {
@@ -276,15 +281,18 @@ func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats)
 	}
 }
 
-// traffic is what all connections carried: statements of SQL, and commands of all others. Allocations are the program's.
+// traffic is what all connections carried: statements of SQL, and commands of all others. Allocations are the
+// program's.
 type traffic struct{ commands, sql, model, trips, bytes, allocs int64 }
 
 func (t traffic) sub(o traffic) traffic {
-	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes, t.allocs - o.allocs}
+	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes,
+		t.allocs - o.allocs}
 }
 
 func (t traffic) add(o traffic) traffic {
-	return traffic{t.commands + o.commands, t.sql + o.sql, t.model + o.model, t.trips + o.trips, t.bytes + o.bytes, t.allocs + o.allocs}
+	return traffic{t.commands + o.commands, t.sql + o.sql, t.model + o.model, t.trips + o.trips, t.bytes + o.bytes,
+		t.allocs + o.allocs}
 }
 
 // cost is what each of n decisions cost that made this traffic.
@@ -385,7 +393,8 @@ func (s *site) poolUse() map[string]stores.PoolUse {
 func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		poolUse := after[name].Sub(before[name])
-		out = append(out, results.PoolWait{Store: name, Taken: poolUse.Taken, Waited: poolUse.Waited, WaitNS: int64(poolUse.Wait)})
+		out = append(out, results.PoolWait{Store: name, Taken: poolUse.Taken, Waited: poolUse.Waited,
+			WaitNS: int64(poolUse.Wait)})
 	}
 	return out
 }

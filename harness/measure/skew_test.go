@@ -51,7 +51,8 @@ func (s turned) Take(ctx context.Context, r quota.Request) (quota.Decision, erro
 func (s turned) Close(context.Context) error { return nil }
 
 // turning is a strategy that counts so, by a clock that an instance finds in its surroundings.
-func turning(name string, needs []strategies.Need, now func(env strategies.Env) func(context.Context) (time.Time, error)) strategies.Selection {
+func turning(name string, needs []strategies.Need,
+	now func(env strategies.Env) func(context.Context) (time.Time, error)) strategies.Selection {
 	sel := (&planted{}).selection()
 	sel.Name = name
 	sel.Needs = needs
@@ -79,8 +80,8 @@ type virtualWall struct {
 
 func (c virtualWall) Now() time.Time { return c.timebase.time(c.timebase.nano()) }
 
-// TestWrongClock plants a leak of a whole limit: a clock that is 300 µs ahead begins the next window 300 requests early. By its
-// own clock nothing leaks, and by a right one neither.
+// TestWrongClock plants a leak of a whole limit: a clock that is 300 µs ahead begins the next window 300 requests
+// early. By its own clock nothing leaks, and by a right one neither.
 func TestWrongClock(t *testing.T) {
 	for _, wrong := range []bool{true, false} {
 		v := &virtual{}
@@ -92,23 +93,26 @@ func TestWrongClock(t *testing.T) {
 			c.Requests = 0
 			c.Duration = 4 * time.Millisecond
 			c.Trouble = trouble.List{trouble.ClockAhead(0, 300*time.Microsecond)}
-			c.Strategies = []strategies.Selection{turning("planted", nil, func(env strategies.Env) func(context.Context) (time.Time, error) {
-				return func(context.Context) (time.Time, error) {
-					v.advance(time.Microsecond)
-					if wrong {
-						return env.Clock.Now(), nil
+			c.Strategies = []strategies.Selection{turning("planted", nil,
+				func(env strategies.Env) func(context.Context) (time.Time, error) {
+					return func(context.Context) (time.Time, error) {
+						v.advance(time.Microsecond)
+						if wrong {
+							return env.Clock.Now(), nil
+						}
+						return env.TrueClock.Now(), nil
 					}
-					return env.TrueClock.Now(), nil
-				}
-			})}
+				})}
 		})
 		requireValid(t, r)
 		want := int64(0)
 		if wrong {
 			want = 100
 		}
-		if r.Leak.Units != want || r.Leak.Possible > want+1 || r.Admitted != 200 || !slices.Equal(r.Params.Trouble.Strings(), []string{"instance/0:clock=300us"}) {
-			t.Errorf("wrong %t: a leak of %d to %d, %d admitted, want a leak of %d; clocks %q", wrong, r.Leak.Units, r.Leak.Possible, r.Admitted,
+		if r.Leak.Units != want || r.Leak.Possible > want+1 || r.Admitted != 200 ||
+			!slices.Equal(r.Params.Trouble.Strings(), []string{"instance/0:clock=300us"}) {
+			t.Errorf("wrong %t: a leak of %d to %d, %d admitted, want a leak of %d; clocks %q", wrong, r.Leak.Units,
+				r.Leak.Possible, r.Admitted,
 				want, r.Params.Trouble)
 		}
 		if wrong && (len(r.Guarantee) != 1 || r.Guarantee[0].Certain != 0 || r.Guarantee[0].Possible > 1) {
@@ -117,7 +121,8 @@ func TestWrongClock(t *testing.T) {
 	}
 }
 
-// TestClocksOfStores: an instance whose clock is ahead admits the limit once more, and one that asks Redis for the time does not.
+// TestClocksOfStores: an instance whose clock is ahead admits the limit once more, and one that asks Redis for the time
+// does not.
 func TestClocksOfStores(t *testing.T) {
 	plan, err := harness.NewPlan("incr-expire", "user-links", "boundary")
 	if err != nil {
@@ -125,27 +130,31 @@ func TestClocksOfStores(t *testing.T) {
 	}
 	var ahead time.Duration // the clock of the first instance
 	by := func(name string, choose func(own, stored time.Time) time.Time) strategies.Selection {
-		return turning(name, []strategies.Need{strategies.NeedRedis}, func(env strategies.Env) func(context.Context) (time.Time, error) {
-			want := ahead
-			if env.Instance > 0 {
-				want = 0
-			}
-			return func(ctx context.Context) (time.Time, error) {
-				stored, err := strategies.Redis(env).Time(ctx).Result()
-				before := env.TrueClock.Now()
-				own := env.Clock.Now()
-				if after := env.TrueClock.Now(); own.Sub(before) < want || own.Sub(after) > want {
-					t.Errorf("the clock of instance %d is ahead by %v to %v, want %v", env.Instance, own.Sub(after), own.Sub(before), want)
+		return turning(name, []strategies.Need{strategies.NeedRedis},
+			func(env strategies.Env) func(context.Context) (time.Time, error) {
+				want := ahead
+				if env.Instance > 0 {
+					want = 0
 				}
-				return choose(own, stored), err
-			}
-		})
+				return func(ctx context.Context) (time.Time, error) {
+					stored, err := strategies.Redis(env).Time(ctx).Result()
+					before := env.TrueClock.Now()
+					own := env.Clock.Now()
+					if after := env.TrueClock.Now(); own.Sub(before) < want || own.Sub(after) > want {
+						t.Errorf("the clock of instance %d is ahead by %v to %v, want %v", env.Instance, own.Sub(after), own.Sub(before),
+							want)
+					}
+					return choose(own, stored), err
+				}
+			})
 	}
 	plan.Workers, plan.Instances, plan.Seed, plan.Stores = 4, 2, 3, setOf(t, storetest.EmbeddedRedis(t))
 	report := longer(t, 200*time.Millisecond, func(d time.Duration) *Report {
 		ahead = d / 4
 		plan.Strategies = []strategies.Selection{
-			by("by-caller", func(own, _ time.Time) time.Time { return own }), by("by-store", func(_, stored time.Time) time.Time { return stored }),
+			by("by-caller", func(own, _ time.Time) time.Time {
+				return own
+			}), by("by-store", func(_, stored time.Time) time.Time { return stored }),
 		}
 		plan.Trouble = trouble.List{trouble.ClockAhead(0, ahead)}
 		cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
@@ -158,11 +167,14 @@ func TestClocksOfStores(t *testing.T) {
 		}
 		return report
 	}, func(report *Report) bool {
-		return !slices.ContainsFunc(report.Runs, func(r results.Run) bool { return r.Admitted != 100 }) && report.Runs[0].Leak.Units == 50
+		return !slices.ContainsFunc(report.Runs, func(r results.Run) bool {
+			return r.Admitted != 100
+		}) && report.Runs[0].Leak.Units == 50
 	})
 	for i, want := range []int64{50, 0} {
 		if r := report.Runs[i]; !r.Audit.Valid || r.Leak.Units != want || r.Admitted != 100 {
-			t.Errorf("%s: a leak of %d, %d admitted, want a leak of %d; %+v", r.Strategy, r.Leak.Units, r.Admitted, want, r.Audit)
+			t.Errorf("%s: a leak of %d, %d admitted, want a leak of %d; %+v", r.Strategy, r.Leak.Units, r.Admitted, want,
+				r.Audit)
 		}
 	}
 }
@@ -174,7 +186,8 @@ func TestClockSteps(t *testing.T) {
 	tb := &timebase{nano: func() int64 { return c.now }}
 	tb.time = func(nano int64) time.Time { return time.Unix(0, nano).UTC() }
 	tb.clock = virtualWall{timebase: tb}
-	at := &site{timebase: tb, clocks: []trouble.Clock{{Ahead: 2 * time.Second}, {Ahead: -2 * time.Second, From: time.Second / 2}}}
+	at := &site{timebase: tb, clocks: []trouble.Clock{{Ahead: 2 * time.Second},
+		{Ahead: -2 * time.Second, From: time.Second / 2}}}
 	ahead := func(instance int, now int64) int64 {
 		c.now = now
 		return (skewed{Clock: at.clocks[instance], site: at}.Now().UnixNano() - now) / s
@@ -197,8 +210,10 @@ func TestClockSteps(t *testing.T) {
 
 // TestChangeBeforeThePass: a limit that changes before the first request is in force from the start.
 func TestChangeBeforeThePass(t *testing.T) {
-	o := &operator{made: []oracle.LimitChange{{From: 80, To: 90, Limit: 1}, {From: 95, To: 120, Limit: 2}, {From: 130, To: 140, Limit: 3}}}
-	if got := o.changes(100); !slices.Equal(got, []oracle.LimitChange{{Limit: 1}, {To: 20, Limit: 2}, {From: 30, To: 40, Limit: 3}}) {
+	o := &operator{made: []oracle.LimitChange{{From: 80, To: 90, Limit: 1}, {From: 95, To: 120, Limit: 2},
+		{From: 130, To: 140, Limit: 3}}}
+	if got := o.changes(100); !slices.Equal(got,
+		[]oracle.LimitChange{{Limit: 1}, {To: 20, Limit: 2}, {From: 30, To: 40, Limit: 3}}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -211,7 +226,8 @@ func TestNoSkew(t *testing.T) {
 	}
 	plan.Instances = 2
 	plan.Requests = 100
-	for text, part := range map[string]string{"instance/2:clock=1s": "give instance/1:clock=1s", "instances:clock=1s@0.5": "needs a duration"} {
+	for text, part := range map[string]string{"instance/2:clock=1s": "give instance/1:clock=1s",
+		"instances:clock=1s@0.5": "needs a duration"} {
 		plan.Trouble = trouble.MustParse(text)
 		if err := (&Config{Plan: plan}).Complete(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", text, err)

@@ -35,9 +35,9 @@ func (s *slowest) record(due, response int64) {
 	s.most[i].Most(response)
 }
 
-// explained is the share of the moments with a latency of at least that length in which a thread waited for a core for long
-// enough to be the reason; -1 if that is not known. The reason for a latency is what explains at least half of its distance
-// from the median.
+// explained is the share of the moments with a latency of at least that length in which a thread waited for a core for
+// long enough to be the reason; -1 if that is not known. The reason for a latency is what explains at least half of its
+// distance from the median.
 func (s *slowest) explained(cores coreWaits, epoch, least, median int64) float64 {
 	if least <= 0 {
 		return -1

@@ -71,7 +71,8 @@ func TestPlantedKeys(t *testing.T) {
 		t.Errorf("kept %+v, want three keys for each of %d subjects or more", k, r.Leak.Trials)
 	}
 	if k.Bytes < 1000*k.Entries || k.Bytes > 2000*k.Entries || k.BytesPerSubject != float64(k.Bytes)/float64(k.Subjects) {
-		t.Errorf("%d keys of 1000 bytes are %d bytes, %g for each of %d subjects", k.Entries, k.Bytes, k.BytesPerSubject, k.Subjects)
+		t.Errorf("%d keys of 1000 bytes are %d bytes, %g for each of %d subjects", k.Entries, k.Bytes, k.BytesPerSubject,
+			k.Subjects)
 	}
 	const own = 64 << 10 // what Redis may have freed of its own since the run began
 	for _, at := range k.OverTime {
@@ -84,7 +85,9 @@ func TestPlantedKeys(t *testing.T) {
 	}
 	first := k.OverTime[0].Entries
 	last := k.OverTime[2].Entries
-	if !slices.IsSortedFunc(k.OverTime, func(a, b results.StoredAt) int { return int(a.Entries - b.Entries) }) || first == 0 || last == first || last > k.Entries {
+	if !slices.IsSortedFunc(k.OverTime, func(a, b results.StoredAt) int {
+		return int(a.Entries - b.Entries)
+	}) || first == 0 || last == first || last > k.Entries {
 		t.Errorf("over time %+v, %d at the end", k.OverTime, k.Entries)
 	}
 }

@@ -69,7 +69,8 @@ func TestPlantedCost(t *testing.T) {
 		t.Errorf("%d keys, %d of them without a time to live", r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL)
 	}
 	p := r.Cost.Probe
-	if p == nil || p.Admitted == nil || p.Rejected == nil || p.First.Commands != 5 || p.Admitted.Commands != 5 || p.Rejected.RoundTrips != 3 {
+	if p == nil || p.Admitted == nil || p.Rejected == nil || p.First.Commands != 5 || p.Admitted.Commands != 5 ||
+		p.Rejected.RoundTrips != 3 {
 		t.Errorf("probe %+v", p)
 	}
 	if left, err := redis.Admin().Keys(t.Context(), c.prefix+"*").Result(); err != nil || len(left) != 0 {
@@ -160,7 +161,8 @@ func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
 }
 
 func TestUploadsAreSettled(t *testing.T) {
-	r := measureLonger(t, "exact", "tenant-uploads", "uploads", func(*Config) {}, func(r results.Run) bool { // with sessions of each fate
+	// with sessions of each fate
+	r := measureLonger(t, "exact", "tenant-uploads", "uploads", func(*Config) {}, func(r results.Run) bool {
 		s := r.Settlement
 		return s == nil || s.Commits > 0 && s.Refunds > 0 && s.Abandoned > 0
 	})["exact"]
@@ -187,7 +189,8 @@ func TestFailedWorkStaysCharged(t *testing.T) {
 	p.Policy.Limit = 1 << 40
 	p.Requests = 400
 	p.Workers = 3
-	for option, value := range map[string]any{"fail-share": 1, "abandon-share": 0, "hold": time.Duration(0), "settle": time.Duration(0)} {
+	for option, value := range map[string]any{"fail-share": 1, "abandon-share": 0, "hold": time.Duration(0),
+		"settle": time.Duration(0)} {
 		p.Stream.Set(option, value)
 	}
 	report, err := Measure(t.Context(), Config{Plan: p, Rounds: 1, NoReference: true})
@@ -195,7 +198,8 @@ func TestFailedWorkStaysCharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := report.Runs[0]
-	if s := r.Settlement; r.Admitted != 400 || s.ChargedForNothing < 400-3 || s.ChargedForNothing > 400 || s.Refunds+s.Commits+s.Errors != 0 {
+	if s := r.Settlement; r.Admitted != 400 || s.ChargedForNothing < 400-3 || s.ChargedForNothing > 400 ||
+		s.Refunds+s.Commits+s.Errors != 0 {
 		t.Errorf("%d admitted, %+v", r.Admitted, s)
 	}
 }

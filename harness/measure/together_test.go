@@ -12,8 +12,8 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// TestMeasuredTogether: two measurements that are under way at the same time have verdicts, and no timings that count. One
-// before them and one after them have both.
+// TestMeasuredTogether: two measurements that are under way at the same time have verdicts, and no timings that count.
+// One before them and one after them have both.
 func TestMeasuredTogether(t *testing.T) {
 	policy, err := quota.LookupPolicy("user-links")
 	if err != nil {
@@ -31,7 +31,8 @@ func TestMeasuredTogether(t *testing.T) {
 			}
 		}
 		r, err := Measure(t.Context(), Config{
-			Plan:   harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1, Requests: 4000},
+			Plan: harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1,
+				Requests: 4000},
 			Rounds: 1,
 		})
 		if err != nil || len(r.Runs) != 1 {
@@ -42,7 +43,8 @@ func TestMeasuredTogether(t *testing.T) {
 	}
 	require := func(r *results.Run, leak bool, others bool) {
 		t.Helper()
-		if (r.Leak.Units > 0) != leak || !r.Audit.Valid || r.Audit.Has("other-measurements") != others || others && !r.Audit.Disturbed() {
+		if (r.Leak.Units > 0) != leak || !r.Audit.Valid || r.Audit.Has("other-measurements") != others || others &&
+			!r.Audit.Disturbed() {
 			t.Errorf("a leak: %v, others: %v; it has %+v and %+v", leak, others, r.Leak, r.Audit)
 		}
 	}

@@ -161,7 +161,8 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		}, granted, i)
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: cell, takeCall: call - drive.epoch, takeReply: reply - drive.epoch})
+		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: cell, takeCall: call - drive.epoch,
+			takeReply: reply - drive.epoch})
 	}
 	return call, reply, out, tier
 }
@@ -184,10 +185,11 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 			runtime.Goexit()
 		}
 	})
-	dec, err := guard.Within(ctx, 0, guard.Grace(k.drive.deadline), "a decision", func(ctx context.Context) (quota.Decision, error) {
-		own = stacks.Current()
-		return k.strategy.Take(ctx, req)
-	})
+	dec, err := guard.Within(ctx, 0, guard.Grace(k.drive.deadline), "a decision",
+		func(ctx context.Context) (quota.Decision, error) {
+			own = stacks.Current()
+			return k.strategy.Take(ctx, req)
+		})
 	var panicError *guard.PanicError
 	switch {
 	case dead():

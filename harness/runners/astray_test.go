@@ -46,7 +46,8 @@ func (a *astray) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 		a.n++
 	}
 	bad := a.n >= a.at
-	d := quota.Decision{Admitted: a.used[r.Subject]+r.Units <= r.Policy.Limit, Tier: quota.TierProcess, Remaining: -1, Reservation: quota.Reservation{Request: r}}
+	d := quota.Decision{Admitted: a.used[r.Subject]+r.Units <= r.Policy.Limit, Tier: quota.TierProcess, Remaining: -1,
+		Reservation: quota.Reservation{Request: r}}
 	if d.Admitted && !bad {
 		a.used[r.Subject] += r.Units
 	}
@@ -100,7 +101,8 @@ func grantsTooMuch(context.Context, *astray, quota.Request) (quota.Decision, err
 
 func nonsense(_ context.Context, _ *astray, r quota.Request) (quota.Decision, error) {
 	r.Subject = "somebody-else"
-	return quota.Decision{Admitted: true, Tier: "\x1b[31mnowhere", Remaining: -7, Reservation: quota.Reservation{Request: r}}, nil
+	return quota.Decision{Admitted: true, Tier: "\x1b[31mnowhere", Remaining: -7,
+		Reservation: quota.Reservation{Request: r}}, nil
 }
 
 // theirs are the strategies next to the exact control, and the finding that each
@@ -115,7 +117,8 @@ var theirs = []struct {
 	{"blocks", blocks, 700, nil, "did-not-return", "did-not-return", "does not return"},
 	{"blocks-at-once", blocks, 0, nil, "did-not-return", "did-not-return", "does not return"},
 	// On real stores the others wait for the mutex no longer than the store takes.
-	{"holds-mutex", holdsMutex, 0, []strategies.Need{strategies.NeedRedis}, "", "did-not-return", "nothing is said of the limiter"},
+	{"holds-mutex", holdsMutex, 0, []strategies.Need{strategies.NeedRedis}, "", "did-not-return",
+		"nothing is said of the limiter"},
 	{"panics", panics, 700, nil, "strategy-panicked", "strategy-panicked", "panics"},
 	{"panics-at-once", panics, 0, nil, "strategy-panicked", "strategy-panicked", "panics"},
 	{"grants-too-much", grantsTooMuch, 0, nil, "run-failed", "errors", "nothing may be claimed"},
@@ -135,7 +138,8 @@ func withDeadline(run func(deadline time.Duration) (early bool)) {
 // early reports whether a call was given up that does not block.
 func early(runs []results.Run, blocked *atomic.Int64) bool {
 	return slices.ContainsFunc(runs, func(r results.Run) bool {
-		return r.Strategy == "exact" && r.Audit.Has(harness.CodeHung) || r.Strategy != "exact" && r.DidNotReturn > blocked.Load()
+		return r.Strategy == "exact" && r.Audit.Has(harness.CodeHung) || r.Strategy != "exact" &&
+			r.DidNotReturn > blocked.Load()
 	})
 }
 
@@ -174,7 +178,8 @@ func counted(t *testing.T, r results.Run) any {
 		t.Errorf("exact is discarded: %+v", r.Audit.Reasons)
 	}
 	clauses := r.Guarantee
-	return []any{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.Leak.Trials, r.FalseRejects.Count, r.Drift.Units, clauses[0].Verdict, r.Partial, r.Trace}
+	return []any{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.Leak.Trials, r.FalseRejects.Count,
+		r.Drift.Units, clauses[0].Verdict, r.Partial, r.Trace}
 }
 
 // found is the run of a strategy, which must have the finding with the strategy's stack.
@@ -268,10 +273,12 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 				n++
 			}
 			// What was decided before is counted, and what was under way is not lost.
-			if r.Strategy == s.name && s.at == 700 && (r.Issued != 699+r.Errors || r.Errors < 1 || r.Errors > 4 || !r.Partial || r.Leak.Units != 0) {
+			if r.Strategy == s.name && s.at == 700 &&
+				(r.Issued != 699+r.Errors || r.Errors < 1 || r.Errors > 4 || !r.Partial || r.Leak.Units != 0) {
 				t.Errorf("%s: %d issued, %d errors", s.name, r.Issued, r.Errors)
 			}
-			if r.Strategy == s.name && r.Audit.Has("count-mismatch") || r.Audit.Has("oracles-disagree") || r.Audit.Has("sample-mismatch") {
+			if r.Strategy == s.name && r.Audit.Has("count-mismatch") || r.Audit.Has("oracles-disagree") ||
+				r.Audit.Has("sample-mismatch") {
 				t.Errorf("%s: %+v", s.name, r.Audit.Reasons)
 			}
 		}
@@ -338,7 +345,8 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 		} else {
 			_, err = search(sel, longDeadline)
 		}
-		if s.explore != "" && (err == nil || !strings.Contains(err.Error(), s.explore) || strings.Contains(err.Error(), "\n")) {
+		if s.explore != "" && (err == nil || !strings.Contains(err.Error(), s.explore) ||
+			strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: error %v", s.name, err)
 		}
 		if stack := guard.Stack(err); hangs && !strings.Contains(stack, "astray_test.go") {

@@ -54,7 +54,8 @@ func TestGrid(t *testing.T) {
 const gridLength = 50 * time.Millisecond
 
 func gridPolicy(kind quota.Kind) quota.Policy {
-	p := quota.Policy{Name: "grid", Limit: 12, Unit: "units", Window: quota.Window{Kind: kind}, Costs: []int64{1, 2, 3}, Hold: time.Minute}
+	p := quota.Policy{Name: "grid", Limit: 12, Unit: "units", Window: quota.Window{Kind: kind}, Costs: []int64{1, 2, 3},
+		Hold: time.Minute}
 	if kind.HasLength() {
 		p.Window.Length = gridLength
 	}
@@ -194,7 +195,8 @@ func (sessionStream) Name(n uint32) string { return fmt.Sprintf("subject-%d", n)
 
 func (sessionStream) At(i int64, op *workloads.Op) {
 	n := uint64(i) * 0x9E3779B97F4A7C15 >> 32
-	*op = workloads.Op{Subject: uint32(n % 3), Units: 1 + int64(n/3%3), Settle: time.Duration(n/9%4_000) * time.Microsecond}
+	*op = workloads.Op{Subject: uint32(n % 3), Units: 1 + int64(n/3%3),
+		Settle: time.Duration(n/9%4_000) * time.Microsecond}
 	switch n / 7 % 10 {
 	case 0:
 		op.Fate = workloads.FateAbandon
@@ -318,8 +320,9 @@ func TestFailedCommitHidesNoLeak(t *testing.T) {
 	for _, mode := range []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate} {
 		plan := harness.Plan{
 			Strategies: []strategies.Selection{{Meta: &strategies.Meta{
-				Name: "failing", Doc: "admits all", Form: strategies.Baseline, Counts: quota.CountsNothing, Kinds: quota.Kinds(), GivesBack: true,
-				Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return failing{}, nil },
+				Name: "failing", Doc: "admits all", Form: strategies.Baseline, Counts: quota.CountsNothing, Kinds: quota.Kinds(),
+				GivesBack: true,
+				Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return failing{}, nil },
 			}}},
 			Policy: quota.Policy{Name: "grid", Limit: 2, Unit: "units"}, Workload: overruns, Workers: 1, Instances: 1, Seed: 5,
 			Load: harness.OpenAt(20), Arrivals: "constant", Requests: 5, Life: 10 * time.Millisecond,

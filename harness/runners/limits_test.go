@@ -42,7 +42,9 @@ func (b baked) Take(ctx context.Context, req quota.Request) (quota.Decision, err
 
 func bakedSelection(t *testing.T, old *atomic.Int64) strategies.Selection {
 	t.Helper()
-	sel := overExact(t, "baked", func(s strategies.Strategy) strategies.Strategy { return baked{s, new(atomic.Int64), old} })
+	sel := overExact(t, "baked", func(s strategies.Strategy) strategies.Strategy {
+		return baked{s, new(atomic.Int64), old}
+	})
 	sel.Guarantee = []quota.Clause{quota.Exactly()}
 	return sel
 }
@@ -75,9 +77,11 @@ func TestLimitChanges(t *testing.T) {
 		{"raised", 4, []string{high}, strategies.Selection{Meta: exact}, 0, 0},
 		{"lowered, baked", plenty, []string{low}, bakedSelection(t, &old), 10, 0},
 		{"raised, baked", 4, []string{high}, bakedSelection(t, &old), 0, 10},
-		{"lowered and raised, baked", plenty, []string{low, fmt.Sprintf("limit:is=%d@0.725", int64(plenty))}, bakedSelection(t, &old), 5, 0},
+		{"lowered and raised, baked", plenty, []string{low, fmt.Sprintf("limit:is=%d@0.725", int64(plenty))},
+			bakedSelection(t, &old), 5, 0},
 	} {
-		policy := quota.Policy{Name: "changing", Limit: c.limit, Unit: "units", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
+		policy := quota.Policy{Name: "changing", Limit: c.limit, Unit: "units",
+			Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
 		plan := harness.Plan{
 			Strategies: []strategies.Selection{c.of}, Policy: policy, Workload: steady, Workers: 1, Seed: 3,
 			Stream:  workloads.Params{Options: quota.Options{"subjects": "1", "over-quota": "0"}},
@@ -141,7 +145,8 @@ func TestLimitChanges(t *testing.T) {
 			// With two changes, a single request that is held up may have gone by the higher limit
 			// all the time.
 			if len(c.changes) == 1 && (r.Leak.Units == 0 && c.leak > 0 || r.FalseRejects.Units == 0 && c.rejects > 0) {
-				t.Errorf("%d of %d requests went by the old limit: leak %+v, false rejects %+v", old.Load(), r.Issued, r.Leak, r.FalseRejects)
+				t.Errorf("%d of %d requests went by the old limit: leak %+v, false rejects %+v", old.Load(), r.Issued, r.Leak,
+					r.FalseRejects)
 			}
 		})
 	}

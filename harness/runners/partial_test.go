@@ -75,7 +75,8 @@ func grantingSelection(t *testing.T, planted int64) strategies.Selection {
 // than there is rejects wrongly.
 func TestPartialGrantsInEveryMode(t *testing.T) {
 	// Requests of 3 units meet a limit of 11 with 2 left.
-	policy := quota.Policy{Name: "parts", Limit: 11, Unit: "units", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}, Costs: []int64{3}}
+	policy := quota.Policy{Name: "parts", Limit: 11, Unit: "units",
+		Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}, Costs: []int64{3}}
 	for _, c := range []struct {
 		name         string
 		planted      int64

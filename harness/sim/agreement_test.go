@@ -38,10 +38,12 @@ func fitted(alone, loaded *results.Run) *sim.Network {
 	service := time.Duration(perCommand)
 	leg := func(ns int64) time.Duration { return max(0, (time.Duration(ns)-service)/2) }
 	l := &alone.Service
-	legs := sim.Table{{PPM: 0, At: leg(l.P50) / 2}, {PPM: 500_000, At: leg(l.P50)}, {PPM: 900_000, At: leg(l.P90)}, {PPM: 990_000, At: leg(l.P99)}, {PPM: 1_000_000, At: leg(l.Max)}}
+	legs := sim.Table{{PPM: 0, At: leg(l.P50) / 2}, {PPM: 500_000, At: leg(l.P50)}, {PPM: 900_000, At: leg(l.P90)},
+		{PPM: 990_000, At: leg(l.P99)}, {PPM: 1_000_000, At: leg(l.Max)}}
 	// Queueing theory's usual server: the shape matters less than the mean.
 	return &sim.Network{Servers: 1, Request: legs, Reply: legs, Service: sim.Table{
-		{PPM: 0, At: 0}, {PPM: 393_469, At: service / 2}, {PPM: 632_121, At: service}, {PPM: 864_665, At: 2 * service}, {PPM: 981_684, At: 4 * service}, {PPM: 1_000_000, At: 6 * service},
+		{PPM: 0, At: 0}, {PPM: 393_469, At: service / 2}, {PPM: 632_121, At: service}, {PPM: 864_665, At: 2 * service},
+		{PPM: 981_684, At: 4 * service}, {PPM: 1_000_000, At: 6 * service},
 	}}
 }
 
@@ -112,7 +114,8 @@ func TestAgreement(t *testing.T) {
 			}
 			row(workers, name, leak[1], leak[0], fmt.Sprintf("%.2f", float64(leak[0])/float64(max(1, leak[1]))))
 			if i > 0 && workers == 64 && (leak[0] > before[0] || leak[1] > before[1]) {
-				t.Errorf("%d callers: %s leaks %d simulated and %d measured, more than %s: %d and %d", workers, name, leak[0], leak[1], racy[i-1], before[0], before[1])
+				t.Errorf("%d callers: %s leaks %d simulated and %d measured, more than %s: %d and %d", workers, name, leak[0],
+					leak[1], racy[i-1], before[0], before[1])
 			}
 			before = leak
 		}

@@ -39,9 +39,10 @@ func TestAuditOfASimulation(t *testing.T) {
 		"no answer":      {waiting{takes: 100 * 24 * time.Hour}, 1_000, "unfinished"},
 		"lists":          {waiting{lists: true}, 1_000, "miniredis"},
 	} {
-		m := strategies.FromFunc("waiting", []quota.Kind{quota.CalendarHour}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
-			return waiting{env, c.takes, c.lists}, nil
-		})
+		m := strategies.FromFunc("waiting", []quota.Kind{quota.CalendarHour},
+			func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
+				return waiting{env, c.takes, c.lists}, nil
+			})
 		if !c.lists {
 			m.Needs = nil
 		}

@@ -32,7 +32,8 @@ func TestMonthEnds(t *testing.T) {
 	most := map[string]int64{"incr-expire": 2, "incr-expire-atomic": 1}
 	ends := []time.Time{
 		time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
-		time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC),
 	}
 	for _, end := range testenv.Pick(ends[:2], ends) {
 		for _, skew := range []time.Duration{0, 2 * time.Second} {
@@ -59,18 +60,21 @@ func TestMonthEnds(t *testing.T) {
 	}
 }
 
-// TestClockSteps plants leaks: 3 s after a month's end a clock steps back to before that, where the old month has units left, and
-// forward into a month that nobody has asked in yet. By its own clock nothing leaks.
+// TestClockSteps plants leaks: 3 s after a month's end a clock steps back to before that, where the old month has units
+// left, and forward into a month that nobody has asked in yet. By its own clock nothing leaks.
 func TestClockSteps(t *testing.T) {
 	var before int64 // the month's end
 	for _, c := range []struct {
 		step time.Duration
 		leak func() int64
 	}{
-		{0, func() int64 { return 0 }}, {-10 * time.Second, func() int64 { return 50 - before }}, {31 * 24 * time.Hour, func() int64 { return 50 }},
+		{0, func() int64 {
+			return 0
+		}}, {-10 * time.Second, func() int64 { return 50 - before }}, {31 * 24 * time.Hour, func() int64 { return 50 }},
 	} {
 		cfg := config(t, "incr-expire-atomic", "user-links", "steady")
-		cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 59, 8e8, time.UTC), 30*time.Second, harness.OpenAt(100), -1
+		cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 59, 8e8, time.UTC), 30*time.Second,
+			harness.OpenAt(100), -1
 		cfg.Policy.Limit = 5
 		cfg.Stream.Set("subjects", 10)
 		cfg.Stream.Set("over-quota", 0)
@@ -82,7 +86,8 @@ func TestClockSteps(t *testing.T) {
 		}
 		want := c.leak()
 		if r.Leak.Units != want || r.Leak.Possible != want || r.Admitted != before+50+want || before < 10 || before > 30 {
-			t.Errorf("a step of %v: a leak of %d to %d and %d admitted, %d before the end, want a leak of %d", c.step, r.Leak.Units,
+			t.Errorf("a step of %v: a leak of %d to %d and %d admitted, %d before the end, want a leak of %d", c.step,
+				r.Leak.Units,
 				r.Leak.Possible, r.Admitted, before, want)
 		}
 		for _, g := range r.Guarantee {
@@ -103,7 +108,8 @@ func TestExactHasOneClock(t *testing.T) {
 func exactHasOneClock(t *testing.T, wrong int) {
 	t.Helper()
 	cfg := config(t, "exact", "user-links", "steady")
-	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 45, 0, time.UTC), 30*time.Second, harness.OpenAt(100), -1
+	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 2, 28, 23, 59, 45, 0, time.UTC), 30*time.Second,
+		harness.OpenAt(100), -1
 	cfg.Stream.Set("subjects", 10)
 	cfg.Instances, cfg.Trouble = 2, trouble.List{trouble.ClockAhead(wrong, 2*time.Second)}
 	r := &run(t, cfg).Runs[0]
@@ -187,7 +193,8 @@ func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 	cfg.Duration = 40 * time.Second
 	cfg.Tracked = 20
 	cfg.Stream.Set("subjects", 20)
-	cfg.PostgresNet = &sim.Network{Servers: 16, Service: sim.Table{{PPM: 0, At: 400 * time.Millisecond}, {PPM: 1e6, At: 400 * time.Millisecond}}}
+	cfg.PostgresNet = &sim.Network{Servers: 16,
+		Service: sim.Table{{PPM: 0, At: 400 * time.Millisecond}, {PPM: 1e6, At: 400 * time.Millisecond}}}
 	r := run(t, cfg)
 	valid(t, &r.Runs[0])
 	if r.Runs[0].Drift == nil || len(r.Series[0].Counters) != 2 {
@@ -204,7 +211,8 @@ func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 		}
 	}
 	if time.Duration(worst[1]) < 400*time.Millisecond || worst[0] > worst[1] {
-		t.Errorf("staleness of redis %v, of the model behind a slow queue %v", time.Duration(worst[0]), time.Duration(worst[1]))
+		t.Errorf("staleness of redis %v, of the model behind a slow queue %v", time.Duration(worst[0]),
+			time.Duration(worst[1]))
 	}
 }
 
@@ -216,7 +224,8 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 		cfg.Policy.Limit = 50
 		cfg.Requests = testenv.Pick[int64](6_000, 20_000)
 		cfg.Load = harness.OpenAt(20_000)
-		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}}, Reply: sim.Table{{0, leg}, {1e6, leg}}}
+		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}},
+			Reply: sim.Table{{0, leg}, {1e6, leg}}}
 		r := run(t, cfg)
 		valid(t, &r.Runs[0])
 		return r.Runs[0].Leak.Units
@@ -277,7 +286,8 @@ func TestCompleteRefuses(t *testing.T) {
 func TestDriftIsOfItsWindow(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "three-tier", "agent-api", "steady")
-	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 1, 1, 0, 59, 50, 0, time.UTC), 9*time.Second, harness.OpenAt(1000), -1
+	cfg.Start, cfg.Duration, cfg.Load, cfg.Every = time.Date(2026, 1, 1, 0, 59, 50, 0, time.UTC), 9*time.Second,
+		harness.OpenAt(1000), -1
 	cfg.Stream.Set("subjects", 5)
 	r := &run(t, cfg).Runs[0]
 	valid(t, r)

@@ -26,16 +26,22 @@ func TestSimulationsAreBounded(t *testing.T) {
 			c.Load = harness.OpenAt(0.1)
 			c.Tracked = 100
 		},
-		"a duration of 87840h0m0.000000001s: give at":                        func(c *Config) { c.Duration = MaxDuration + 1 },
-		"virtual time starts at 9999-12-31T00:00:00Z: give a moment from 19": func(c *Config) { c.Start = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
-		"virtual time starts at 1969-12-31T23:59:59Z":                        func(c *Config) { c.Start = time.Unix(-1, 0) },
-		"a sample every 1ns for 1m0s makes 60,000,000,000 samples":           func(c *Config) { c.Every = 1 },
+		"a duration of 87840h0m0.000000001s: give at": func(c *Config) {
+			c.Duration = MaxDuration + 1
+		},
+		"virtual time starts at 9999-12-31T00:00:00Z: give a moment from 19": func(c *Config) {
+			c.Start = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+		},
+		"virtual time starts at 1969-12-31T23:59:59Z":              func(c *Config) { c.Start = time.Unix(-1, 0) },
+		"a sample every 1ns for 1m0s makes 60,000,000,000 samples": func(c *Config) { c.Every = 1 },
 		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read": func(c *Config) {
 			c.Every = time.Minute / MaxSamples
 			c.Tracked = 10_000
 		},
-		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples": func(c *Config) { c.Requests, c.Load, c.Every = 6000, harness.OpenAt(1), time.Microsecond },
-		"1000001 tracked subjects":                                   func(c *Config) { c.Tracked = MaxTracked + 1 },
+		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples": func(c *Config) {
+			c.Requests, c.Load, c.Every = 6000, harness.OpenAt(1), time.Microsecond
+		},
+		"1000001 tracked subjects": func(c *Config) { c.Tracked = MaxTracked + 1 },
 		"1e+09 requests per second for 1s are 1,000,000,000 requests": func(c *Config) {
 			c.Load = harness.OpenAt(1e9)
 			c.Duration = time.Second
@@ -48,12 +54,21 @@ func TestSimulationsAreBounded(t *testing.T) {
 			c.Requests = 5
 			c.Rushes = []Rush{{Rate: 1, From: c.Start.AddDate(100, 0, 0), For: 1}}
 		},
-		"256 regions: give at most 255":                           func(c *Config) { c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",") },
-		"the region us is given twice":                            func(c *Config) { c.Topology.Regions = []string{"us", "us"} },
-		"the name \"a\\x1b[31m\" of a region":                     func(c *Config) { c.Topology.Regions = []string{"a\x1b[31m"} },
-		"\"instance/0:clock=8785h\": give another value of clock": func(c *Config) { c.Trouble = trouble.List{trouble.ClockAhead(0, 8785*time.Hour)} },
+		"256 regions: give at most 255": func(c *Config) {
+			c.Topology.Regions = strings.Split(strings.Repeat("x,", 255)+"x", ",")
+		},
+		"the region us is given twice": func(c *Config) {
+			c.Topology.Regions = []string{"us", "us"}
+		},
+		"the name \"a\\x1b[31m\" of a region": func(c *Config) {
+			c.Topology.Regions = []string{"a\x1b[31m"}
+		},
+		"\"instance/0:clock=8785h\": give another value of clock": func(c *Config) {
+			c.Trouble = trouble.List{trouble.ClockAhead(0, 8785*time.Hour)}
+		},
 	} {
-		c := Config{Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: &strategies.Meta{Name: "a"}}}, Workload: steady}}
+		c := Config{Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: &strategies.Meta{Name: "a"}}},
+			Workload: steady}}
 		c.Policy.Limit = 1
 		c.Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		change(&c)
@@ -69,7 +84,8 @@ func TestCheckStream(t *testing.T) {
 	info := workloads.Info{Trace: &workloads.TraceInfo{Span: time.Hour}}
 	c := Config{Every: time.Microsecond}
 	c.Stream.Set("speed", 1)
-	if err := c.CheckStream(info); err == nil || !strings.HasPrefix(err.Error(), "a sample every 1µs for 1h0m0s makes 3,600,000,000 samples") {
+	if err := c.CheckStream(info); err == nil ||
+		!strings.HasPrefix(err.Error(), "a sample every 1µs for 1h0m0s makes 3,600,000,000 samples") {
 		t.Error(err)
 	}
 	c.Every = time.Second
@@ -78,7 +94,9 @@ func TestCheckStream(t *testing.T) {
 	}
 	c.Stream.Set("speed", harness.MinSpeed)
 	info.Trace.Span = 200 * time.Hour
-	if err := c.CheckStream(info); err == nil || !strings.HasPrefix(err.Error(), "the trace spans 200h0m0s, which at 0.001 times the recorded speed takes 200000 hours") {
+	if err := c.CheckStream(info); err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"the trace spans 200h0m0s, which at 0.001 times the recorded speed takes 200000 hours") {
 		t.Error(err)
 	}
 }

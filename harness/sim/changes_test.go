@@ -29,8 +29,9 @@ func TestLimitThatIsLoweredSlowly(t *testing.T) {
 	}
 }
 
-// TestPlantedOverwrite: somebody adds 500 to each count in Redis at 303 s, in which nothing else is ever wrong. Every reading is off by exactly
-// that until the next round of reconcile, by 305 s, and by nothing after it; without reconcile it stays so.
+// TestPlantedOverwrite: somebody adds 500 to each count in Redis at 303 s, in which nothing else is ever wrong. Every
+// reading is off by exactly that until the next round of reconcile, by 305 s, and by nothing after it; without
+// reconcile it stays so.
 func TestPlantedOverwrite(t *testing.T) {
 	cfg := asking(t, "three-tier:write=through,reconcile=5s", "agent-api")
 	cfg.Load = harness.OpenAt(1)
@@ -61,7 +62,8 @@ func TestPlantedOverwrite(t *testing.T) {
 		t.Error("no reading shows what was added")
 	}
 
-	// A counter that nobody corrects is off by what was added, at rest and for good, in whatever order the changes are given.
+	// A counter that nobody corrects is off by what was added, at rest and for good, in whatever order the changes are
+	// given.
 	cfg = asking(t, "incr-expire", "user-links")
 	cfg.Policy.Limit = 100_000
 	cfg.Trouble = trouble.MustParse("keys/*:add=-3@0.75", "keys/*:add=10@0.5")

@@ -20,7 +20,8 @@ func TestColdConnections(t *testing.T) {
 		cfg.Cold = cold
 		cfg.Every = -1
 		const leg = 100 * time.Microsecond
-		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}}, Reply: sim.Table{{0, leg}, {1e6, leg}}}
+		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}},
+			Reply: sim.Table{{0, leg}, {1e6, leg}}}
 		out := map[string]time.Duration{}
 		report := run(t, cfg)
 		for i := range report.Runs {

@@ -42,8 +42,12 @@ func BenchmarkCommands(b *testing.B) {
 			hash := newTraceHash()
 			w := newNetwork(&cfg, hash, nil, nil)
 			s := w.scheduler
-			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
-			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (fakeredis.Redis, error) { return fakeredis.New(), nil })
+			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
+				return nil, nil
+			}}
+			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (fakeredis.Redis, error) {
+				return fakeredis.New(), nil
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

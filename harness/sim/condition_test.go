@@ -11,8 +11,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// TestNetwork: what is planted comes back: latency in every decision, requests without an answer, and counters that are too
-// high by what callers were not told.
+// TestNetwork: what is planted comes back: latency in every decision, requests without an answer, and counters that are
+// too high by what callers were not told.
 func TestNetwork(t *testing.T) {
 	cfg := config(t, "incr-expire-atomic", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Load, cfg.Duration, cfg.Instances = 1_000_000, harness.OpenAt(500), 4*time.Second, 2
@@ -22,7 +22,8 @@ func TestNetwork(t *testing.T) {
 	cfg.Trouble = trouble.MustParse("redis:latency=20ms,jitter=5ms")
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)
-	if added := r.Service.P50 - bare.Service.P50; added < int64(19*time.Millisecond) || added > int64(21*time.Millisecond) ||
+	if added := r.Service.P50 - bare.Service.P50; added < int64(19*time.Millisecond) ||
+		added > int64(21*time.Millisecond) ||
 		r.Service.Max-r.Service.P50 < int64(4*time.Millisecond) {
 		t.Errorf("p50 is %v more, of %+v", time.Duration(added), r.Service)
 	}
@@ -56,8 +57,9 @@ func TestTroubleRefused(t *testing.T) {
 	cfg := config(t, "incr-expire", "agent-api", "steady")
 	cfg.Instances = 2
 	for text, part := range map[string]string{
-		"redis/2:loss=1": "instances are 0 to 1", "etcd:loss=1": "stores redis and postgres", "redis:cut": "loss=1", "redis:bandwidth=1kB": "no bytes",
-		"etcd:away": "stores redis and postgres", "redis:stopped@0.1-0.2": "no server that can be stopped",
+		"redis/2:loss=1": "instances are 0 to 1", "etcd:loss=1": "stores redis and postgres", "redis:cut": "loss=1",
+		"redis:bandwidth=1kB": "no bytes",
+		"etcd:away":           "stores redis and postgres", "redis:stopped@0.1-0.2": "no server that can be stopped",
 		"postgres:empty@0.1-0.2": "give postgres:away@0.1-0.2", "postgres:failover@0.1-0.2": "give postgres:away@0.1-0.2",
 		"instance/2:clock=1s": "instances are 0 to 1", "instances:paused=2h@0.5": "give instances:paused=30s@0.5",
 	} {
@@ -69,8 +71,8 @@ func TestTroubleRefused(t *testing.T) {
 	}
 }
 
-// TestLeakByLatency: the longer a racy limiter's round trip, the more requests decide by the same reading; an atomic one leaks
-// nothing at any.
+// TestLeakByLatency: the longer a racy limiter's round trip, the more requests decide by the same reading; an atomic
+// one leaks nothing at any.
 func TestLeakByLatency(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := config(t, "check-then-set,incr-expire-atomic", "agent-api", "hot-key")
@@ -78,7 +80,8 @@ func TestLeakByLatency(t *testing.T) {
 	cfg.Load = harness.OpenAt(400)
 	cfg.Duration = 5 * time.Second
 	before := 0.0
-	for _, latency := range []string{"0s", "1ms", "5ms"} { // with which all of the twice as much that is asked for gets through
+	// with which all of the twice as much that is asked for gets through
+	for _, latency := range []string{"0s", "1ms", "5ms"} {
 		cfg.Trouble = trouble.MustParse("redis:latency=" + latency)
 		runs := run(t, cfg).Runs
 		leak := runs[0].Leak.PctOfLimit

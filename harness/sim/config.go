@@ -103,7 +103,8 @@ func (c *Config) Complete() error {
 	if c.Duration == 0 && c.Requests == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = time.Minute
 	}
-	open := c.Workload != nil && (c.Open(workloads.Info{Loop: c.Workload.Loop}) || c.Stream.Speed() > 0 && c.Load.Loop != workloads.Closed)
+	open := c.Workload != nil && (c.Open(workloads.Info{Loop: c.Workload.Loop}) || c.Stream.Speed() > 0 &&
+		c.Load.Loop != workloads.Closed)
 	if c.Workers == 0 {
 		c.Workers = 50
 		if open {
@@ -126,8 +127,8 @@ func (c *Config) Complete() error {
 	case c.Duration > MaxDuration:
 		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, MaxDuration)
 	case c.Start.Before(firstStart) || c.Start.After(lastStart):
-		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies before 2262, "+
-			"where nanoseconds since 1970 end",
+		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies "+
+			"before 2262, where nanoseconds since 1970 end",
 			c.Start.UTC().Format(time.RFC3339), firstStart.Format(time.RFC3339), lastStart.Format(time.RFC3339))
 	case len(c.Rushes) > 0 && (!open || c.Stream.Speed() > 0):
 		return errors.New("a rush adds to the arrivals of an open loop: give a rate")
@@ -136,7 +137,8 @@ func (c *Config) Complete() error {
 	}
 	for _, rush := range c.Rushes {
 		if rush.From.Before(c.Start) || !rush.From.Before(c.Start.Add(cmp.Or(c.Duration, MaxDuration))) {
-			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", rush, c.Start.UTC().Format(time.RFC3339))
+			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", rush,
+				c.Start.UTC().Format(time.RFC3339))
 		}
 	}
 	if err := c.checkSizes(open); err != nil {
@@ -155,7 +157,8 @@ func (c *Config) checkTrouble() error {
 	}
 	c.Topology.clocks = c.Trouble.Clocks(c.Topology.total(), c.Duration)
 	if len(c.Trouble.Of(trouble.Change)) > 0 && c.Topology.skewed() {
-		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the change of the limit")
+		return errors.New("a limit that changes is judged by one clock: leave out the clocks that are wrong, or the " +
+			"change of the limit")
 	}
 	for _, event := range c.Trouble.Of(trouble.Outage, trouble.Network) {
 		isRedis := event.Where.Name == string(strategies.NeedRedis)
@@ -164,11 +167,14 @@ func (c *Config) checkTrouble() error {
 		case !isRedis && event.Where.Name != string(strategies.NeedPostgres):
 			return fmt.Errorf("%s: a simulation has the stores redis and postgres", event)
 		case event.Breaks():
-			return fmt.Errorf("%s: a simulation has no server that can be %s: leave that out, or measure it", event, event.What.Word)
+			return fmt.Errorf("%s: a simulation has no server that can be %s: leave that out, or measure it", event,
+				event.What.Word)
 		case replaced && !isRedis:
-			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", event, event.Where.Name, event.Away())
+			return fmt.Errorf("%s: %s keeps what it holds on a disk, and a simulation has no replica of it: give %s", event,
+				event.Where.Name, event.Away())
 		case replaced && real:
-			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s", event, event.Away())
+			return fmt.Errorf("%s: only the Redis in this process can come back without its data in virtual time: give %s",
+				event, event.Away())
 		case event.What.Cut:
 			return fmt.Errorf("%s: a simulation has no time-outs of clients, so nothing would end a cut: give loss=1", event)
 		case event.What.Bandwidth > 0:
@@ -280,7 +286,8 @@ func (c *Config) Notes() []string {
 		where = "one Redis, in the first"
 	}
 	notes := []string{fmt.Sprintf("virtual time from %s; regions %s with %s each, %s; PostgreSQL in the first",
-		c.Start.UTC().Format(time.RFC3339), strings.Join(topology.Regions, ", "), format.Number(c.Instances, "instance"), where)}
+		c.Start.UTC().Format(time.RFC3339), strings.Join(topology.Regions, ", "), format.Number(c.Instances, "instance"),
+		where)}
 	for _, rush := range c.Rushes {
 		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", rush.Rate,
 			rush.From.UTC().Format(time.RFC3339), rush.For))

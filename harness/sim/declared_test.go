@@ -46,7 +46,9 @@ func TestDeclaredUnderOutages(t *testing.T) {
 			report := run(t, cfg)
 			r := &report.Runs[0]
 			want := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
-				return c.Applies(p.Window.Kind) && !slices.ContainsFunc(cfg.Trouble[0].Faults(), func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) })
+				return c.Applies(p.Window.Kind) && !slices.ContainsFunc(cfg.Trouble[0].Faults(), func(f quota.Fault) bool {
+					return !slices.Contains(c.Tolerates, f)
+				})
 			})
 			if (len(r.Guarantee) > 0) != want {
 				t.Errorf("%s, %s: it is held to %+v, want any: %t", m.Name, name, r.Guarantee, want)

@@ -109,7 +109,8 @@ func (d *drive) begin() {
 // ended reports whether requests are no longer to be issued.
 func (d *drive) ended() bool {
 	d.tell()
-	return d.over || d.next >= d.requests || d.cfg.Duration > 0 && d.now()-d.epoch >= int64(d.cfg.Duration) || d.stop != nil && d.stop()
+	return d.over || d.next >= d.requests || d.cfg.Duration > 0 && d.now()-d.epoch >= int64(d.cfg.Duration) ||
+		d.stop != nil && d.stop()
 }
 
 // ownTime is what a caller needs for a decision in its own memory.

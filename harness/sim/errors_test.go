@@ -58,7 +58,8 @@ func TestPlantedKindsOfErrors(t *testing.T) {
 	}
 	simulated := func(two, one error) results.Run {
 		meta := &strategies.Meta{
-			Name: "failing", Doc: "has known errors", Form: strategies.Baseline, Counts: quota.CountsAdmitted, Kinds: []quota.Kind{quota.CalendarHour},
+			Name: "failing", Doc: "has known errors", Form: strategies.Baseline, Counts: quota.CountsAdmitted,
+			Kinds: []quota.Kind{quota.CalendarHour},
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return &failing{clock: env.Clock, used: map[counted]int64{}, errorNo: func(n int64) error {
 					switch n % 100 {
@@ -83,15 +84,18 @@ func TestPlantedKindsOfErrors(t *testing.T) {
 	}
 	r := simulated(strategies.ErrContention, context.DeadlineExceeded)
 	valid(t, &r)
-	if want := (results.ErrorKinds{Contention: 80, TimeOuts: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want || r.Errors != 120 {
+	if want := (results.ErrorKinds{Contention: 80, TimeOuts: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want ||
+		r.Errors != 120 {
 		t.Errorf("%d errors, %+v, want %+v", r.Errors, r.ErrorKinds, want)
 	}
 	r = simulated(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, strategies.ErrContention)
-	if want := (results.ErrorKinds{Store: 80, Contention: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want || r.Audit.Valid {
+	if want := (results.ErrorKinds{Store: 80, Contention: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want ||
+		r.Audit.Valid {
 		t.Errorf("%+v, want %+v; audit %+v", r.ErrorKinds, want, r.Audit)
 	}
 	if !slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
-		return x.Code == "errors" && x.Detail == "2.00 % of requests ended in an error, the first: planted: dial tcp: connection refused"
+		return x.Code == "errors" && x.Detail == "2.00 % of requests ended in an error, the first: planted: dial tcp: "+
+			"connection refused"
 	}) {
 		t.Errorf("audit %+v", r.Audit)
 	}

@@ -23,7 +23,8 @@ func (n *naive) Take(ctx context.Context, r quota.Request) (quota.Decision, erro
 	if used+r.Units > r.Policy.Limit {
 		return quota.Decision{Tier: quota.TierRedis}, nil
 	}
-	return quota.Decision{Admitted: true, Tier: quota.TierRedis}, strategies.Redis(n.env).Set(ctx, key, used+r.Units, time.Hour).Err()
+	return quota.Decision{Admitted: true, Tier: quota.TierRedis},
+		strategies.Redis(n.env).Set(ctx, key, used+r.Units, time.Hour).Err()
 }
 
 func (n *naive) Close(context.Context) error { return nil }

@@ -26,7 +26,8 @@ func (c *Config) outOfBubbles(sel strategies.Selection) error {
 	_, real := c.Stores.Get(string(strategies.NeedRedis))
 	switch {
 	case real && needsRedis(sel):
-		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the embedded store")
+		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the " +
+			"embedded store")
 	case c.Topology.skewed():
 		return errors.New("it goes by the clock of package time, of which all instances have the same: leave wrong clocks out")
 	case sel.NeedsStore(strategies.NeedPostgres), sel.NeedsStore(strategies.NeedSource):
@@ -73,8 +74,9 @@ func (p *pass) liveThrough(w *network) {
 		synctest.Wait()
 		now := clock.Runtime{}.Now()
 		if w.watching && now.After(w.scheduler.Now()) {
-			w.witness.Note(witness.WaitsInCall, "a call waits for package time to pass, e.g. by time.Sleep: no other caller can go "+
-				"on meanwhile in a simulation")
+			w.witness.Note(witness.WaitsInCall,
+				"a call waits for package time to pass, e.g. by time.Sleep: no other caller can go "+
+					"on meanwhile in a simulation")
 		}
 		if left := w.scheduler.Now().Add(duration).Sub(now); left > 0 {
 			time.Sleep(left)

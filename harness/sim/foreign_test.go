@@ -25,11 +25,13 @@ const (
 )
 
 // simulateForeign has one subject ask some 60 times an hour, of which 10 are allowed.
-func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances int, open func(env strategies.Env, p *quota.Policy) strategies.Allower) *sim.Report {
+func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances int,
+	open func(env strategies.Env, p *quota.Policy) strategies.Allower) *sim.Report {
 	t.Helper()
-	m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return open(env, p), nil
-	})
+	m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return open(env, p), nil
+		})
 	m.Needs = needs
 	m.Foreign = true
 	p, err := quota.ParsePolicy("10 requests per fixed 1h")
@@ -42,7 +44,8 @@ func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances
 	}
 	cfg := sim.Config{Plan: harness.Plan{
 		Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1,
-		Load: harness.OpenAt(60. / 3600), Duration: time.Duration(hours) * time.Hour, Instances: instances, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		Load: harness.OpenAt(60. / 3600), Duration: time.Duration(hours) * time.Hour, Instances: instances,
+		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 	}}
 	r, err := sim.Run(t.Context(), cfg)
 	if r == nil {
@@ -87,7 +90,8 @@ func (h *hourly) forget() {
 func (h *hourly) Allow(context.Context, string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := time.Now().Truncate(h.every); h.stop == nil && !now.Equal(h.window) { //nolint:forbidigo // what is tested is code that does this
+	if now := time.Now().Truncate(h.every); h.stop == nil &&
+		!now.Equal(h.window) { //nolint:forbidigo // what is tested is code that does this
 		h.window = now
 		h.used = 0
 	}
@@ -115,7 +119,8 @@ func leaks(t *testing.T, what string, r *sim.Report, hours int, each, late bool)
 	if each {
 		want = int64(hours) * perHour
 	}
-	if got := run.Leak.Units; got > want || got < want*99/100 || run.FalseRejects.Count > 0 != late || run.Admitted-got < int64(hours)*perHour {
+	if got := run.Leak.Units; got > want || got < want*99/100 || run.FalseRejects.Count > 0 != late ||
+		run.Admitted-got < int64(hours)*perHour {
 		t.Errorf("%s: leak %d, want %d; %d false rejects, %d admitted", what, got, want, run.FalseRejects.Count, run.Admitted)
 	}
 }
@@ -127,7 +132,9 @@ func TestForeignMonth(t *testing.T) {
 	hours := testenv.Pick(10*24, month)
 	for _, background := range []bool{false, true} {
 		for _, every := range []time.Duration{time.Hour, 30 * time.Minute} {
-			r := simulateForeign(t, hours, nil, 1, func(strategies.Env, *quota.Policy) strategies.Allower { return newHourly(every, background) })
+			r := simulateForeign(t, hours, nil, 1, func(strategies.Env, *quota.Policy) strategies.Allower {
+				return newHourly(every, background)
+			})
 			leaks(t, every.String(), r, hours, every < time.Hour, background)
 		}
 	}
@@ -184,9 +191,10 @@ func TestForeignStore(t *testing.T) {
 	for keep, how := range map[time.Duration]string{time.Hour: "publish", 30 * time.Minute: ""} {
 		var traces []string
 		for range 2 {
-			r := simulateForeign(t, days, []strategies.Need{strategies.NeedRedis}, 3, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
-				return inStore{rdb: strategies.Redis(env), how: how, keep: keep}
-			})
+			r := simulateForeign(t, days, []strategies.Need{strategies.NeedRedis}, 3,
+				func(env strategies.Env, _ *quota.Policy) strategies.Allower {
+					return inStore{rdb: strategies.Redis(env), how: how, keep: keep}
+				})
 			leaks(t, keep.String(), r, days, keep < time.Hour, false)
 			traces = append(traces, r.Runs[0].Trace)
 		}
@@ -198,10 +206,12 @@ func TestForeignStore(t *testing.T) {
 
 // What a simulation cannot drive is named, and the run does not count.
 func TestForeignNamed(t *testing.T) {
-	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "own-goroutine", "blpop": "run-failed", "turn": harness.CodeHung} {
-		r := simulateForeign(t, 24, []strategies.Need{strategies.NeedRedis}, 2, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
-			return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour, turn: make(chan struct{}, 1)}
-		})
+	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "own-goroutine", "blpop": "run-failed",
+		"turn": harness.CodeHung} {
+		r := simulateForeign(t, 24, []strategies.Need{strategies.NeedRedis}, 2,
+			func(env strategies.Env, _ *quota.Policy) strategies.Allower {
+				return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour, turn: make(chan struct{}, 1)}
+			})
 		a := &r.Runs[0].Audit
 		named := slices.ContainsFunc(a.Reasons, func(x results.Reason) bool {
 			return x.Code == code && (how != "turn" || strings.Contains(x.Detail, "inStore.Allow (foreign_test.go"))
@@ -238,17 +248,19 @@ func (l *locking) Allow(ctx context.Context, key string) (bool, error) {
 // A lock that is held across a store call cannot be simulated. It is named, and the limiter not accused.
 func TestLockAcrossTheStore(t *testing.T) {
 	for what, state := range map[string]string{
-		"mutex": "[sync.Mutex.Lock]", "channel": "[chan send]", "foreign mutex": "[sync.Mutex.Lock]", "foreign channel": "[chan send (durable)]",
+		"mutex": "[sync.Mutex.Lock]", "channel": "[chan send]", "foreign mutex": "[sync.Mutex.Lock]",
+		"foreign channel": "[chan send (durable)]",
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel() // each waits for as long as a decision may take
-			m := strategies.FromFunc("locking", []quota.Kind{quota.FirstRequest}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-				l := &locking{rdb: strategies.Redis(env), limit: p.Limit}
-				if strings.HasSuffix(what, "channel") {
-					l.turn = make(chan struct{}, 1)
-				}
-				return l, nil
-			})
+			m := strategies.FromFunc("locking", []quota.Kind{quota.FirstRequest},
+				func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+					l := &locking{rdb: strategies.Redis(env), limit: p.Limit}
+					if strings.HasSuffix(what, "channel") {
+						l.turn = make(chan struct{}, 1)
+					}
+					return l, nil
+				})
 			m.Foreign = strings.HasPrefix(what, "foreign")
 			p, err := quota.ParsePolicy("10 requests per first-request 1s")
 			if err != nil {
@@ -259,8 +271,10 @@ func TestLockAcrossTheStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
-				Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: 1, DecisionTimeout: 5 * time.Second,
-				Load: harness.OpenAt(1000), Duration: 10 * time.Second, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+				Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: 1,
+				DecisionTimeout: 5 * time.Second,
+				Load:            harness.OpenAt(1000), Duration: 10 * time.Second,
+				Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 			}})
 			for _, text := range []string{"(*locking).Allow (foreign_test.go", state, "nothing is said of the limiter"} {
 				if err == nil || !strings.Contains(err.Error(), text) {

@@ -97,9 +97,11 @@ func (f *fragile) Close() error {
 // fragiles are registered in the processes of simulations alone, and chosen here.
 func fragiles() (out []strategies.Meta) {
 	for _, how := range []string{"robust", "cleaning", "called", "opened", "closed", "slow"} {
-		m := strategies.FromFunc("fragile-"+how, []quota.Kind{quota.Fixed, quota.CalendarDay}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
-			return newFragile(how), nil
-		})
+		m := strategies.FromFunc("fragile-"+
+			how, []quota.Kind{quota.Fixed, quota.CalendarDay},
+			func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+				return newFragile(how), nil
+			})
 		m.Foreign = true
 		m.Needs = nil
 		out = append(out, m)
@@ -121,7 +123,8 @@ func TestIsolated(t *testing.T) {
 	}
 	var progress sim.Progress
 	cfg := sim.Config{Progress: &progress, Live: new(sim.Live), Parallel: 2, Plan: harness.Plan{
-		Policy: p, Workload: workload, Seed: 1, Load: harness.OpenAt(60. / 3600), Duration: 10 * time.Hour, HistoryDir: t.TempDir(), Archive: t.TempDir(),
+		Policy: p, Workload: workload, Seed: 1, Load: harness.OpenAt(60. / 3600), Duration: 10 * time.Hour,
+		HistoryDir: t.TempDir(), Archive: t.TempDir(),
 		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 	}}
 	for _, m := range fragiles() {
@@ -172,7 +175,10 @@ func TestIsolated(t *testing.T) {
 	if left, err := os.ReadDir(cfg.HistoryDir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if figures := cfg.Live.Figures(); len(figures) != len(cfg.Strategies) || slices.ContainsFunc(figures, func(f sim.LiveFigures) bool { return f.Running }) {
+	if figures := cfg.Live.Figures(); len(figures) != len(cfg.Strategies) ||
+		slices.ContainsFunc(figures, func(f sim.LiveFigures) bool {
+			return f.Running
+		}) {
 		t.Errorf("live: %+v", figures)
 	}
 	cfg.Strategies = cfg.Strategies[:1]

@@ -136,18 +136,22 @@ func (p *pass) audit(v *oracle.Verdict) {
 		p.run.Audit.Discard(code, discards, fmt.Sprintf(format, args...))
 	}
 	if drive.inFlight > 0 {
-		discard("unfinished", results.DiscardsCorrectness, "%d requests were not answered within %v of virtual time", drive.inFlight, drain)
+		discard("unfinished", results.DiscardsCorrectness, "%d requests were not answered within %v of virtual time",
+			drive.inFlight, drain)
 	}
 	if drive.maxBack > 0 {
-		discard("backlog", results.DiscardsNothing, "up to %d requests waited because %d callers were busy", drive.maxBack, p.cfg.Workers)
+		discard("backlog", results.DiscardsNothing, "up to %d requests waited because %d callers were busy", drive.maxBack,
+			p.cfg.Workers)
 	}
 	if drive.history.Full() {
-		discard("ended-early", results.DiscardsNothing, "the run ended after %d requests, when its history was nearly full", p.run.Issued)
+		discard("ended-early", results.DiscardsNothing, "the run ended after %d requests, when its history was nearly full",
+			p.run.Issued)
 	}
 	// The series is counted as the run goes on, the verdict from the history.
 	simple := p.policy.Window.Kind.Tumbling() && !v.Touched.Crossed
 	if u := drive.truth.leak; u > v.LeakUnits && simple {
-		discard("oracles-disagree", results.DiscardsCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
+		discard("oracles-disagree", results.DiscardsCorrectness, "%d units leaked by the series, %d by the verdict", u,
+			v.LeakUnits)
 	}
 }
 
@@ -161,7 +165,8 @@ func (p *pass) latencies() error {
 	for out := range drive.parts {
 		for tier, histogram := range drive.parts[out] {
 			if histogram != nil {
-				parts = append(parts, results.Part{Outcome: outcomeNames[out], Tier: string(drive.tiers[tier]), Histogram: histogram})
+				parts = append(parts, results.Part{Outcome: outcomeNames[out], Tier: string(drive.tiers[tier]),
+					Histogram: histogram})
 			}
 		}
 	}
@@ -223,7 +228,8 @@ func (p *pass) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), usage.Keys, usage.Bytes, p.overTime())}
+	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), usage.Keys, usage.Bytes,
+		p.overTime())}
 	if extended := int64(0); len(p.site.tables) > 0 {
 		for _, redis := range p.site.tables {
 			table, ok := redis.(*fakeredis.Table)
@@ -253,7 +259,9 @@ func (p *pass) subjects() (n int64) {
 func (p *pass) overTime() (out []results.StoredAt) {
 	length := cmp.Or(int64(p.cfg.Duration), p.drive.lastEnd-p.drive.epoch)
 	samples := p.series.Samples
-	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(sample results.Sample) bool { return sample.Keys > 0 }) {
+	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(sample results.Sample) bool {
+		return sample.Keys > 0
+	}) {
 		return nil
 	}
 	for q := range int64(results.Quarters - 1) {
@@ -264,7 +272,8 @@ func (p *pass) overTime() (out []results.StoredAt) {
 			}
 		}
 		sample := &samples[at]
-		out = append(out, results.StoredAt{AtNS: sample.AtNS, Entries: sample.Keys, WithoutTTL: sample.KeysWithoutTTL, Bytes: sample.Bytes})
+		out = append(out, results.StoredAt{AtNS: sample.AtNS, Entries: sample.Keys, WithoutTTL: sample.KeysWithoutTTL,
+			Bytes: sample.Bytes})
 	}
 	return out
 }
@@ -304,7 +313,8 @@ const maxProbeRounds = 10_000
 func (p *pass) probe(ctx context.Context) error {
 	drive := p.drive
 	window := p.policy.Window
-	if drive.rejectedLast == "" || drive.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || window.Kind == quota.Standing ||
+	if drive.rejectedLast == "" || drive.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow ||
+		window.Kind == quota.Standing ||
 		ctx.Err() != nil {
 		return nil
 	}
@@ -322,7 +332,8 @@ func (p *pass) probe(ctx context.Context) error {
 		if drive.clock.Sleep(ctx, wait) != nil {
 			return
 		}
-		req := quota.Request{ID: harness.ProbeID, Subject: drive.rejectedLast, Policy: &p.policy, Units: harness.LeastCost(&p.policy)}
+		req := quota.Request{ID: harness.ProbeID, Subject: drive.rejectedLast, Policy: &p.policy,
+			Units: harness.LeastCost(&p.policy)}
 		dec, err := p.site.Instances[0].Take(ctx, req)
 		admitted = dec.Admitted
 		answered = err == nil
@@ -331,8 +342,9 @@ func (p *pass) probe(ctx context.Context) error {
 		return err
 	}
 	if answered && !admitted {
-		drive.witness.Note(witness.NeverAgain, "a subject that was rejected is still rejected after several windows have passed: the "+
-			"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
+		drive.witness.Note(witness.NeverAgain,
+			"a subject that was rejected is still rejected after several windows have passed: the "+
+				"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
 	}
 	return nil
 }

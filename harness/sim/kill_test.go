@@ -52,7 +52,8 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 	for _, c := range []struct {
 		list, kills string
 		leaves      bool
-	}{{"incr-expire", "0.2", true}, {"incr-expire", "", false}, {"incr-expire", "0.2,after=2", false}, {"incr-expire-atomic", "0.2", false}} {
+	}{{"incr-expire", "0.2", true}, {"incr-expire", "", false}, {"incr-expire", "0.2,after=2", false},
+		{"incr-expire-atomic", "0.2", false}} {
 		cfg := asking(t, c.list, "user-links")
 		cfg.Policy.Limit = 100_000
 		cfg.Every = 0
@@ -81,7 +82,8 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 			errors = *r.ErrorKinds
 		}
 		if errors != (results.ErrorKinds{Killed: killed}) || r.Errors != killed || r.Admitted+r.Rejected != r.Issued-killed {
-			t.Errorf("%s, %s killed: %+v, %d answered of %d; want %d killed", c.list, c.kills, errors, r.Admitted+r.Rejected, r.Issued, killed)
+			t.Errorf("%s, %s killed: %+v, %d answered of %d; want %d killed", c.list, c.kills, errors, r.Admitted+r.Rejected,
+				r.Issued, killed)
 		}
 		if r.Cost.KeysWithoutTTL != keys || c.leaves && (keys < 100 || keys > 300) {
 			t.Errorf("%s, %s killed: %d keys without an end, want %d", c.list, c.kills, r.Cost.KeysWithoutTTL, keys)
@@ -90,7 +92,8 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		for _, at := range r.Stored[0].OverTime {
 			over = append(over, at.WithoutTTL)
 		}
-		if len(over) != results.Quarters-1 || !slices.IsSorted(over) || over[2] > keys || c.leaves && (over[0] == 0 || over[0] == over[2]) {
+		if len(over) != results.Quarters-1 || !slices.IsSorted(over) || over[2] > keys || c.leaves &&
+			(over[0] == 0 || over[0] == over[2]) {
 			t.Errorf("%s, %s killed: keys without an end over time %d", c.list, c.kills, over)
 		}
 		if got := r.Params.Trouble.Strings(); c.kills != "" && !slices.Equal(got, []string{"callers:killed=" + c.kills}) {
@@ -111,7 +114,8 @@ func TestKilledReservationsStrand(t *testing.T) {
 	}
 	cfg.Policy.Limit = 10_000_000
 	cfg.Stream = workloads.Params{}
-	for name, value := range map[string]any{"subjects": 20, "hold": 0, "settle": time.Second, "fail-share": 0, "abandon-share": 0} {
+	for name, value := range map[string]any{"subjects": 20, "hold": 0, "settle": time.Second, "fail-share": 0,
+		"abandon-share": 0} {
 		cfg.Stream.Set(name, value)
 	}
 	r, _, dead := killing(t, cfg, "0.2")
@@ -130,7 +134,8 @@ func TestKilledReservationsStrand(t *testing.T) {
 		stranded[tier.At] += tier.Stranded
 	}
 	if len(dead) < 900 || stranded[harness.AtRest] != units || stranded[harness.AfterJobs] != 0 {
-		t.Errorf("%d killed callers had reserved %d, and %v are stranded, want as many, and 0 after a sync", len(dead), units, stranded)
+		t.Errorf("%d killed callers had reserved %d, and %v are stranded, want as many, and 0 after a sync", len(dead), units,
+			stranded)
 	}
 	if r.Settlement.Commits != r.Admitted || r.Settlement.Abandoned != 0 {
 		t.Errorf("%+v of %d admitted", r.Settlement, r.Admitted)

@@ -141,7 +141,8 @@ type server struct {
 }
 
 func newServer(n Network) *server {
-	return &server{request: n.Request.lines(), service: n.Service.lines(), reply: n.Reply.lines(), free: make([]int64, max(1, n.Servers))}
+	return &server{request: n.Request.lines(), service: n.Service.lines(), reply: n.Reply.lines(),
+		free: make([]int64, max(1, n.Servers))}
 }
 
 // serve takes a command that arrives at now and returns how long it takes until

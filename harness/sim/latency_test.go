@@ -15,7 +15,8 @@ func TestDivideIsExact(t *testing.T) {
 	for _, width := range []uint64{1, 2, 3, 1000, 90_000_000, 400_000_000, 1_000_000_000} {
 		s := line{width: width, inverse: math.MaxUint64 / width}
 		for range 10_000 {
-			for _, n := range []uint64{rng.Uint64(), rng.Uint64() >> rng.IntN(64), rng.Uint64N(1_000_000) * width, rng.Uint64N(1_000_000)*width + width - 1} {
+			for _, n := range []uint64{rng.Uint64(), rng.Uint64() >> rng.IntN(64), rng.Uint64N(1_000_000) * width,
+				rng.Uint64N(1_000_000)*width + width - 1} {
 				if got := s.divide(0, n); got != n/width {
 					t.Fatalf("%d / %d is %d, want %d", n, width, got, n/width)
 				}

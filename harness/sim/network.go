@@ -223,7 +223,8 @@ type wrong struct {
 }
 
 func newWrong(cfg *Config, rng *rand.PCG) wrong {
-	return wrong{all: cfg.Trouble.Of(trouble.Network), start: cfg.Start.UnixNano(), length: cfg.Duration, rng: rand.New(rng)}
+	return wrong{all: cfg.Trouble.Of(trouble.Network), start: cfg.Start.UnixNano(), length: cfg.Duration,
+		rng: rand.New(rng)}
 }
 
 // between are the events of the network between an instance and a store.
@@ -250,8 +251,8 @@ func (w *network) delay(to *route) (duration time.Duration) {
 // errLost is what a client sees of a request or a reply that is lost: a connection that was reset.
 var errLost = conditions.Reset("planned loss")
 
-// loses draws whether a request that is sent while requests are issued is lost, which is an error after its way there, or
-// its reply will be.
+// loses draws whether a request that is sent while requests are issued is lost, which is an error after its way there,
+// or its reply will be.
 func (w *network) loses(ctx context.Context, to *route) (reply bool, lost error) {
 	for i := range to.wrong {
 		event := &to.wrong[i]

@@ -23,14 +23,16 @@ import (
 func (c *Config) outages() (all []results.Span, turns []turn) {
 	for _, event := range c.Trouble.Of(trouble.Outage) {
 		from, duration := event.When.Within(c.Duration)
-		span := results.Span{Store: event.Where.Name, FromNS: c.Start.Add(from).UnixNano(), ToNS: c.Start.Add(duration).UnixNano()}
+		span := results.Span{Store: event.Where.Name, FromNS: c.Start.Add(from).UnixNano(),
+			ToNS: c.Start.Add(duration).UnixNano()}
 		all = append(all, span)
 		switch event.What.Word {
 		case trouble.Empty:
 			turns = append(turns, turn{at: span.ToNS, what: (*server).empty})
 		case trouble.Failover:
 			// The replica has what was written up to that moment.
-			turns = append(turns, turn{at: span.FromNS - int64(event.What.For) + 1, what: (*server).follow}, turn{at: span.ToNS, what: (*server).failOver})
+			turns = append(turns, turn{at: span.FromNS - int64(event.What.For) + 1, what: (*server).follow},
+				turn{at: span.ToNS, what: (*server).failOver})
 		}
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
@@ -66,7 +68,8 @@ func (s *server) failOver(fakeredis.Redis) {
 }
 
 // errNoReplica is why a failover cannot be simulated on miniredis.
-var errNoReplica = errors.New("a failover cannot be simulated for commands that only miniredis has: its contents cannot be copied")
+var errNoReplica = errors.New("a failover cannot be simulated for commands that only miniredis has: its contents " +
+	"cannot be copied")
 
 // errDown is what a client sees of an outage, in virtual time as in a measured
 // run: a connection that was reset.

@@ -40,7 +40,8 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%s: the record says %q", r.Params.Label, got)
 		}
 		tier, ok := want[r.Params.Label]
-		if o := r.Outages; len(o) != 1 || o[0].Admitted > 0 != ok || 10*(o[0].Admitted+o[0].Rejected+o[0].Errors) < 9*(r.Degraded+r.Errors) {
+		if o := r.Outages; len(o) != 1 || o[0].Admitted > 0 != ok ||
+			10*(o[0].Admitted+o[0].Rejected+o[0].Errors) < 9*(r.Degraded+r.Errors) {
 			t.Errorf("%s: in the outage %+v, and %d without Redis", r.Params.Label, o, r.Degraded+r.Errors)
 		}
 		for k, name := range s.Tiers {
@@ -89,7 +90,8 @@ func TestRush(t *testing.T) {
 	if again, err := sim.ParseRush(r.String()); err != nil || again != r {
 		t.Errorf("%v reads back as %v, %v", r, again, err)
 	}
-	for _, bad := range []string{"", "x", "5@now+1s", "-1@2026-01-01T00:00:04Z+2s", "5@2026-01-01T00:00:04Z", "5@2026-01-01T00:00:04Z+0s", "NaN@2026-01-01T00:00:04Z+2s"} {
+	for _, bad := range []string{"", "x", "5@now+1s", "-1@2026-01-01T00:00:04Z+2s", "5@2026-01-01T00:00:04Z",
+		"5@2026-01-01T00:00:04Z+0s", "NaN@2026-01-01T00:00:04Z+2s"} {
 		if r, err := sim.ParseRush(bad); err == nil {
 			t.Errorf("%q is %v", bad, r)
 		}
@@ -164,7 +166,8 @@ func TestFailover(t *testing.T) {
 				want = 0
 			}
 			if r.Leak.Units != want || r.Leak.Trials != 1 && r.Strategy != "redis-wait" {
-				t.Errorf("%s leaks %d of %d admitted behind a replica of %v before, want %d", r.Strategy, r.Leak.Units, r.Admitted, behind, want)
+				t.Errorf("%s leaks %d of %d admitted behind a replica of %v before, want %d", r.Strategy, r.Leak.Units, r.Admitted,
+					behind, want)
 			}
 			if (len(r.Guarantee) > 0) != (r.Strategy == "exact" || r.Strategy == "redis-wait") {
 				t.Errorf("%s is held to %+v", r.Strategy, r.Guarantee)

@@ -153,8 +153,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 // heap is how much memory a simulation takes before garbage is collected all the same.
 const heap = 2 << 30
 
-// metered measures the processor time of all requests, if it is wanted. What a collection would cost depends on what the
-// simulation keeps, so there is none.
+// metered measures the processor time of all requests, if it is wanted. What a collection would cost depends on what
+// the simulation keeps, so there is none.
 func (p *pass) metered(issue func() error) error {
 	if !p.cfg.CPU {
 		return issue()
@@ -182,7 +182,9 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	}
 	if changes := config.Trouble.Of(trouble.Change); len(changes) > 0 {
 		scheduler.Go("operator", func(ctx context.Context) {
-			onTime(ctx, drive, changes, func(event *trouble.Event) error { return drive.change(ctx, event.What.Units, p.site.through()) })
+			onTime(ctx, drive, changes, func(event *trouble.Event) error {
+				return drive.change(ctx, event.What.Units, p.site.through())
+			})
 		})
 	}
 	if tampered := config.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
@@ -250,9 +252,11 @@ const historyEvents = 1 << 20
 func (p *pass) newDrive(ctx context.Context, scheduler *sched.Scheduler) error {
 	config := p.cfg
 	d := &drive{
-		cfg: config, scheduler: scheduler, site: p.site, number: p.number, clock: scheduler.Clock(0), policy: &p.policy, stream: p.stream, epoch: config.Start.UnixNano(),
-		requests: math.MaxInt64, history: config.NewHistory(1, historyEvents), placement: seed.Stream(config.Seed, seed.Placement),
-		tiers: []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
+		cfg: config, scheduler: scheduler, site: p.site, number: p.number, clock: scheduler.Clock(0), policy: &p.policy,
+		stream: p.stream, epoch: config.Start.UnixNano(),
+		requests: math.MaxInt64, history: config.NewHistory(1, historyEvents),
+		placement: seed.Stream(config.Seed, seed.Placement),
+		tiers:     []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
 	p.drive = d
 	d.live, d.liveParts = config.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
@@ -265,7 +269,8 @@ func (p *pass) newDrive(ctx context.Context, scheduler *sched.Scheduler) error {
 	if err != nil {
 		return err
 	}
-	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: config.Tracked, epoch: d.epoch}
+	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: config.Tracked,
+		epoch: d.epoch}
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
 	d.truth.lowest = config.LowestLimit()
@@ -295,7 +300,8 @@ func (p *pass) provision(ctx context.Context) error {
 	}
 	for i, grant := range grants {
 		s := &drive.truth.subjects[i]
-		*s = subject{name: grant.Subject, initial: grant.Used, inWindow: inWindow{window: drive.truth.first, used: grant.Used}}
+		*s = subject{name: grant.Subject, initial: grant.Used,
+			inWindow: inWindow{window: drive.truth.first, used: grant.Used}}
 		s.cell.Fill(grant.Used)
 		drive.truth.fillOwn(s, drive.epoch)
 		drive.truth.usage += grant.Used
@@ -315,7 +321,8 @@ var errRestarted = conditions.Reset("planned restart")
 func (p *pass) stopping(ctx context.Context, until time.Time) error {
 	for _, event := range p.cfg.Trouble.Of(trouble.Pause, trouble.Restart).InTime() {
 		at, _ := event.When.Within(p.cfg.Duration)
-		if err := p.through(p.cfg.Start.Add(at)); err != nil || p.cut || p.site.scheduler.Since() < at { // then nothing is left to do
+		// then nothing is left to do
+		if err := p.through(p.cfg.Start.Add(at)); err != nil || p.cut || p.site.scheduler.Since() < at {
 			return err
 		}
 		if err := p.stop(ctx, &event, at); err != nil {

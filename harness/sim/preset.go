@@ -37,13 +37,15 @@ func Presets() []Preset {
 		},
 		{
 			Name: "adr-008-month",
-			Doc:  "31 days of ADR-008 across the end of a February with a rush at midnight, four instances whose clocks differ by 2 s",
+			Doc: "31 days of ADR-008 across the end of a February with a rush at midnight, four instances whose clocks " +
+				"differ by 2 s",
 			Set: func(config *Config) error {
 				config.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 				config.Duration, config.Load = 31*24*time.Hour, harness.OpenAt(0.2)
 				config.Stream.Set("subjects", 20)
 				// At one request in five seconds no request would come in the 2 s that matter.
-				config.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
+				config.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC),
+					For: time.Minute}}
 				return config.fourClocks()
 			},
 		},

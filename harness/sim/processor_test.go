@@ -15,11 +15,13 @@ func TestLeastOf(t *testing.T) {
 		again *pass
 		want  float64
 	}{
-		{made("1", 80, true), 80}, {made("1", 120, true), 100}, {made("2", 80, true), 100}, {made("1", 80, false), 100}, {made("1", 0, true), 100},
+		{made("1", 80, true), 80}, {made("1", 120, true), 100}, {made("2", 80, true), 100}, {made("1", 80, false), 100},
+		{made("1", 0, true), 100},
 	} {
 		p := made("1", 100, true)
 		if p.leastOf(c.again); p.run.Cost.ClientCPU != c.want {
-			t.Errorf("%g ns after 100, valid %t: %g, want %g", c.again.run.Cost.ClientCPU, c.again.run.Audit.Valid, p.run.Cost.ClientCPU, c.want)
+			t.Errorf("%g ns after 100, valid %t: %g, want %g", c.again.run.Cost.ClientCPU, c.again.run.Audit.Valid,
+				p.run.Cost.ClientCPU, c.want)
 		}
 	}
 }

@@ -58,7 +58,8 @@ func (d *drive) do(ctx context.Context, w due) {
 
 // calm calls rest, once, when no further request will be issued and nothing is in flight.
 func (d *drive) calm() {
-	if rest := d.rest; rest != nil && d.inFlight == 0 && d.settling == 0 && (d.over || d.next >= d.requests) && d.issued == d.next {
+	if rest := d.rest; rest != nil && d.inFlight == 0 && d.settling == 0 && (d.over || d.next >= d.requests) &&
+		d.issued == d.next {
 		d.rest = nil
 		rest()
 	}
@@ -180,8 +181,8 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 	d.service.Record(service)
 }
 
-// holding is what a caller holds by a take: when that was called and answered, since the epoch, the window in force when it
-// was called, and the instance that was asked.
+// holding is what a caller holds by a take: when that was called and answered, since the epoch, the window in force
+// when it was called, and the instance that was asked.
 type holding struct {
 	call, reply, window int64
 	instance            int

@@ -35,10 +35,12 @@ func byLabel(t *testing.T, cfg sim.Config) map[string]*results.Run {
 		valid(t, r)
 		// What has expired may be in the store still, so a rejection for it is not certainly wrong.
 		if last := report.Series[i].Samples[len(report.Series[i].Samples)-1]; last.FalseRejects > r.FalseRejects.Count {
-			t.Errorf("%s: %d false rejects in the series, %d in the verdict", r.Params.Label, last.FalseRejects, r.FalseRejects.Count)
+			t.Errorf("%s: %d false rejects in the series, %d in the verdict", r.Params.Label, last.FalseRejects,
+				r.FalseRejects.Count)
 		}
 		runs[r.Params.Label] = r
-		t.Logf("%s: admitted %d, leak %d, drift %d, abandoned %d", r.Params.Label, r.Admitted, r.Leak.Units, r.Drift.Units, r.Settlement.Abandoned)
+		t.Logf("%s: admitted %d, leak %d, drift %d, abandoned %d", r.Params.Label, r.Admitted, r.Leak.Units, r.Drift.Units,
+			r.Settlement.Abandoned)
 	}
 	return runs
 }
@@ -61,7 +63,8 @@ func TestSyncHeals(t *testing.T) {
 			nightly.Drift.Units, never.Drift.Units, hardened.Drift.Units)
 	}
 	if nightly.Admitted <= never.Admitted || hardened.Admitted <= nightly.Admitted {
-		t.Errorf("admitted are %d with a nightly sync, %d without one, %d in the hardened form; want the more the sooner it is healed",
+		t.Errorf("admitted are %d with a nightly sync, %d without one, %d in the hardened form; want the more the sooner "+
+			"it is healed",
 			nightly.Admitted, never.Admitted, hardened.Admitted)
 	}
 }
@@ -70,7 +73,8 @@ func TestSyncHeals(t *testing.T) {
 // The job forgets what is under way when it runs, and others get its units.
 func TestSyncErases(t *testing.T) {
 	testenv.Sequential(t)
-	list := testenv.Pick("lua-reserve,lua-reserve-hardened", "lua-reserve,lua-reserve:sync=0s,lua-reserve-hardened,lua-reserve-hardened:sync=10m")
+	list := testenv.Pick("lua-reserve,lua-reserve-hardened",
+		"lua-reserve,lua-reserve:sync=0s,lua-reserve-hardened,lua-reserve-hardened:sync=10m")
 	runs := nights(t, list, 20*time.Minute, 12*time.Hour, 0)
 	for label, r := range runs {
 		if leaks := label == "lua-reserve"; (r.Leak.Units > 0) != leaks || !leaks && r.Drift.Units != 0 {
@@ -87,7 +91,8 @@ func TestLateSettlements(t *testing.T) {
 	for label, r := range nights(t, "lua-reserve:sync=0s,lua-reserve-hardened", 20*time.Minute, 20*time.Minute, 0) {
 		s := r.Settlement
 		if share := float64(s.Abandoned) / float64(r.Admitted); share < 0.2 || share > 0.6 || s.Errors != 0 {
-			t.Errorf("%s: %d of %d sessions were abandoned and %d settlements failed, want 1/e and none", label, s.Abandoned, r.Admitted, s.Errors)
+			t.Errorf("%s: %d of %d sessions were abandoned and %d settlements failed, want 1/e and none", label, s.Abandoned,
+				r.Admitted, s.Errors)
 		}
 		if r.Leak.Units != 0 || r.Drift.Units < 0 {
 			t.Errorf("%s: %d MB leak and %d MB drift", label, r.Leak.Units, r.Drift.Units)

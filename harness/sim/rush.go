@@ -22,7 +22,8 @@ type Rush struct {
 
 // ParseRush reads "200@2026-02-28T23:59:30Z+1m".
 func ParseRush(text string) (Rush, error) {
-	bad := fmt.Errorf("%q is not of the form 200@2026-02-28T23:59:30Z+1m: requests per second, from when and for how long", text)
+	bad := fmt.Errorf("%q is not of the form 200@2026-02-28T23:59:30Z+1m: requests per second, from when and for how long",
+		text)
 	rate, rest, ok := strings.Cut(text, "@")
 	at := strings.LastIndex(rest, "+")
 	if !ok || at < 0 {
@@ -33,7 +34,8 @@ func ParseRush(text string) (Rush, error) {
 	rush.Rate, errs[0] = strconv.ParseFloat(rate, 64)
 	rush.From, errs[1] = time.Parse(time.RFC3339, rest[:at])
 	rush.For, errs[2] = time.ParseDuration(rest[at+1:])
-	if errors.Join(errs[:]...) != nil || !(rush.Rate > 0 && rush.Rate <= harness.MaxRate) || rush.For <= 0 || rush.For > MaxDuration {
+	if errors.Join(errs[:]...) != nil || !(rush.Rate > 0 && rush.Rate <= harness.MaxRate) || rush.For <= 0 ||
+		rush.For > MaxDuration {
 		return Rush{}, bad
 	}
 	return rush, nil

@@ -40,7 +40,8 @@ func TestTwoQuotas(t *testing.T) {
 	for i, want := range []int64{60, 0, 60, 0} {
 		r := run(t, cfg).Runs[i]
 		valid(t, &r)
-		if r.Admitted != 30 || r.Rejected != 60 || r.Leak.Units != 0 || r.FalseRejects.Possible != 0 || r.Drift.Units != want {
+		if r.Admitted != 30 || r.Rejected != 60 || r.Leak.Units != 0 || r.FalseRejects.Possible != 0 ||
+			r.Drift.Units != want {
 			t.Errorf("%s: %d admitted, %d rejected, leak %d, %d false rejects, charged for nothing %d, want 30, 60, 0, 0 and %d",
 				r.Params.Label, r.Admitted, r.Rejected, r.Leak.Units, r.FalseRejects.Possible, r.Drift.Units, want)
 		}
@@ -60,7 +61,8 @@ func TestChargedForNothingIsRejectedLater(t *testing.T) {
 		r := run(t, cfg).Runs[i]
 		valid(t, &r)
 		if r.Admitted != 30 || r.FalseRejects.Count != want || r.Leak.Units != 0 {
-			t.Errorf("%s: %d admitted, %d false rejects, leak %d, want 30, %d and 0", r.Params.Label, r.Admitted, r.FalseRejects.Count, r.Leak.Units, want)
+			t.Errorf("%s: %d admitted, %d false rejects, leak %d, want 30, %d and 0", r.Params.Label, r.Admitted,
+				r.FalseRejects.Count, r.Leak.Units, want)
 		}
 	}
 }
@@ -100,7 +102,8 @@ func TestLeakOfTheSecondQuota(t *testing.T) {
 	}
 	for _, reason := range r.Audit.Reasons {
 		if reason.Code == "second-quota" {
-			if !strings.Contains(reason.Detail, "of the routes, of 30-requests-per-fixed-2h, the leak is 60 requests, and false rejects are 0") {
+			if !strings.Contains(reason.Detail,
+				"of the routes, of 30-requests-per-fixed-2h, the leak is 60 requests, and false rejects are 0") {
 				t.Error(reason.Detail)
 			}
 			return

@@ -79,7 +79,8 @@ func (s *sampler) take() {
 // state is a sample of the moment, without what is in use and what stores hold.
 func (d *drive) state(now int64) results.Sample {
 	return results.Sample{
-		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors.Total(),
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected,
+		Errors:   d.counts.Errors.Total(),
 		InFlight: d.inFlight, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}
@@ -96,7 +97,8 @@ func (s *sampler) read(sample *results.Sample, now int64) error {
 			continue // which window it was charged to is not known
 		}
 		want := s.drive.truth.expected(sub, now)
-		readings, err := s.drive.site.Read(context.Background(), how, []harness.Subject{{Number: track.number, Name: sub.name}})
+		readings, err := s.drive.site.Read(context.Background(), how,
+			[]harness.Subject{{Number: track.number, Name: sub.name}})
 		if err != nil {
 			return fmt.Errorf("at %v: %w", time.Duration(sample.AtNS), err)
 		}

@@ -20,7 +20,9 @@ func TestSeriesContradictsTheVerdict(t *testing.T) {
 		p := &pass{drive: &drive{history: oracle.NewHistory(oracle.HistoryOptions{})}, policy: policy}
 		p.drive.truth.leak = series
 		p.audit(&oracle.Verdict{LeakUnits: 3})
-		if got := slices.ContainsFunc(p.run.Audit.Reasons, func(r results.Reason) bool { return r.Code == "oracles-disagree" }); got != want {
+		if got := slices.ContainsFunc(p.run.Audit.Reasons, func(r results.Reason) bool {
+			return r.Code == "oracles-disagree"
+		}); got != want {
 			t.Errorf("%d units in the series, 3 in the verdict: found %t", series, got)
 		}
 	}

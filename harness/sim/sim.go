@@ -32,15 +32,14 @@ type Report struct {
 // nil.
 func (r *Report) Err() error { return results.Invalid(r.Runs) }
 
-// Run simulates every strategy of cfg that can take part, each from the same seed. A strategy that fails, or whose run is invalid, is
-// reported with an audit that says so, and the others go on.
+// Run simulates every strategy of cfg that can take part, each from the same seed. A strategy that fails, or whose run
+// is invalid, is reported with an audit that says so, and the others go on.
 //
 // When ctx ends, the runs under way are judged as far as they came and marked partial.
 //
-// An error without a report means that nothing could be simulated. A report with
-// an error, a [*results.InvalidError], means that the figures of at least one run
-// do not count: a test that only looks at its leak would pass for a limiter that
-// never ran.
+// An error without a report means that nothing could be simulated. A report with an error, a [*results.InvalidError],
+// means that the figures of at least one run do not count: a test that only looks at its leak would pass for a limiter
+// that never ran.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
@@ -146,8 +145,9 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 		last.number = p.number
 		last.real = clock.Wall{}.Now()
 		if lacked {
-			last.run.Audit.Discard("miniredis", results.DiscardsNothing, "its commands are answered by miniredis in this process, since "+
-				"the faster table of keys does not have all of them")
+			last.run.Audit.Discard("miniredis", results.DiscardsNothing,
+				"its commands are answered by miniredis in this process, since "+
+					"the faster table of keys does not have all of them")
 		}
 		if p.sel.Foreign {
 			return struct{}{}, last.inBubble(ctx, watchdog)

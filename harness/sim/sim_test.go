@@ -55,7 +55,8 @@ func TestHotKey(t *testing.T) {
 		r := &report.Runs[i]
 		m, _ := strategies.Lookup(r.Strategy)
 		valid(t, r)
-		t.Logf("%-20s admitted %d leak %d crossings %d drift %v trace %s", r.Params.Label, r.Admitted, r.Leak.Units, r.Leak.Trials, r.Drift, r.Trace)
+		t.Logf("%-20s admitted %d leak %d crossings %d drift %v trace %s", r.Params.Label, r.Admitted, r.Leak.Units,
+			r.Leak.Trials, r.Drift, r.Trace)
 		if m.Control == strategies.ControlRacy {
 			racy = racy || r.Leak.Units > 0
 		}

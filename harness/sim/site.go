@@ -44,8 +44,10 @@ type site struct {
 // scope of all keys. It is the same in every run, so traces are.
 const scope = stores.Scope("sim")
 
-func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (fakeredis.Redis, error)) (*site, error) {
-	st := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg: cfg, scheduler: w.scheduler, network: w, open: open,
+func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network,
+	open func() (fakeredis.Redis, error)) (*site, error) {
+	st := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg: cfg, scheduler: w.scheduler, network: w,
+		open:     open,
 		postgres: newServer(*cfg.PostgresNet), process: make([]*sched.Process, cfg.Topology.total())}
 	err := st.prepare(ctx)
 	if err == nil {
@@ -123,7 +125,8 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	if topology.SharedRedis {
 		toRedis.far = topology.distance(r) / 2
 	}
-	toSQL := &route{server: st.postgres, far: topology.distance(r) / 2, wrong: st.network.wrong.between(env.Instance, strategies.NeedPostgres)}
+	toSQL := &route{server: st.postgres, far: topology.distance(r) / 2,
+		wrong: st.network.wrong.between(env.Instance, strategies.NeedPostgres)}
 	st.jobs = st.scheduler.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs.Process = st.scheduler.NewProcess()
 	own := topology.clock(env.Instance)

@@ -56,9 +56,11 @@ func TestPausedLease(t *testing.T) {
 		r := &run(t, cfg).Runs[0]
 		valid(t, r)
 		if r.Leak.Units != want || spent < 50 || r.Admitted != 1000+want {
-			t.Errorf("%s: a leak of %d and %d admitted, want a leak of %d; %d were spent", c.pause, r.Leak.Units, r.Admitted, want, spent)
+			t.Errorf("%s: a leak of %d and %d admitted, want a leak of %d; %d were spent", c.pause, r.Leak.Units, r.Admitted,
+				want, spent)
 		}
-		// Of the two bounds on the leak, the one of blocks that are free is any; the other is the limit while no pause is as long as the margin.
+		// Of the two bounds on the leak, the one of blocks that are free is any; the other is the limit while no pause is as
+		// long as the margin.
 		var bounds []int64
 		for _, g := range r.Guarantee {
 			if g.Property == results.LeakProperty {
@@ -68,7 +70,8 @@ func TestPausedLease(t *testing.T) {
 				t.Errorf("%s: %+v", c.pause, g)
 			}
 		}
-		if whole := []int64{quota.Unbounded, quota.Unbounded}; c.leaks != slices.Equal(bounds, whole) || len(bounds) != 2 || bounds[1] != 0 && !c.leaks {
+		if whole := []int64{quota.Unbounded, quota.Unbounded}; c.leaks != slices.Equal(bounds, whole) || len(bounds) != 2 ||
+			bounds[1] != 0 && !c.leaks {
 			t.Errorf("%s: bounds %d", c.pause, bounds)
 		}
 		if got := r.Params.Trouble.Strings(); !slices.Equal(got, []string{c.pause}) {
@@ -187,9 +190,10 @@ func TestStoppedJobs(t *testing.T) {
 
 // Foreign code that counts in its memory begins anew, with the goroutine that it has.
 func TestForeignRestarts(t *testing.T) {
-	m := strategies.FromFunc("foreign", []quota.Kind{quota.CalendarHour}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
-		return newHourly(time.Hour, true), nil
-	})
+	m := strategies.FromFunc("foreign", []quota.Kind{quota.CalendarHour},
+		func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+			return newHourly(time.Hour, true), nil
+		})
 	m.Needs = nil
 	m.Foreign = true
 	cfg := asking(t, "exact", "agent-api")

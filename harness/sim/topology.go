@@ -49,8 +49,11 @@ func (t *Topology) complete(instances int) error {
 		return fmt.Errorf("%d regions: give at most %d", n, harness.MaxInstances)
 	}
 	for i, name := range t.Regions {
-		if len(name) > maxRegionName || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(name) {
-			return fmt.Errorf("the name %q of a region has more than %d bytes, or characters that cannot be printed", name, maxRegionName)
+		if len(name) > maxRegionName || strings.ContainsFunc(name, func(r rune) bool {
+			return !unicode.IsPrint(r)
+		}) || !utf8.ValidString(name) {
+			return fmt.Errorf("the name %q of a region has more than %d bytes, or characters that cannot be printed", name,
+				maxRegionName)
 		}
 		if slices.Contains(t.Regions[:i], name) {
 			return fmt.Errorf("the region %s is given twice", name)

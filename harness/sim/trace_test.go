@@ -22,7 +22,8 @@ func TestTrace(t *testing.T) {
 	for _, r := range run(t, cfg).Runs {
 		valid(t, &r)
 		if r.Issued != 7 || r.Admitted != 5 || r.Rejected != 2 || r.Leak.Units != 0 || r.FalseRejects.Count != 0 {
-			t.Errorf("%s: issued %d, admitted %d, rejected %d, leak %d, false rejects %d", r.Strategy, r.Issued, r.Admitted, r.Rejected, r.Leak.Units, r.FalseRejects.Count)
+			t.Errorf("%s: issued %d, admitted %d, rejected %d, leak %d, false rejects %d", r.Strategy, r.Issued, r.Admitted,
+				r.Rejected, r.Leak.Units, r.FalseRejects.Count)
 		}
 		if took := time.Duration(r.ElapsedNS); took < 48*time.Hour || took > 48*time.Hour+3*time.Second {
 			t.Errorf("%s: the trace took %v", r.Strategy, took)
@@ -32,7 +33,8 @@ func TestTrace(t *testing.T) {
 
 // The project's real traces pass in a second or two.
 func TestRealTraces(t *testing.T) {
-	for name, policy := range map[string]string{"apache-access.log": "contact-form", "azure-llm-2023-conversation.csv": "agent-tokens"} {
+	for name, policy := range map[string]string{"apache-access.log": "contact-form",
+		"azure-llm-2023-conversation.csv": "agent-tokens"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "..", "shared", "traces", name)
 			if _, err := os.Stat(path); err != nil {

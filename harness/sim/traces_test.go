@@ -30,10 +30,9 @@ var shortened = map[string]func(*sim.Config){
 	},
 }
 
-// TestTracesStay: a change that is to make a simulation faster, and nothing else, leaves
-// the hash of all that happens as it was, for every preset and every strategy that can be
-// simulated; and for further workloads, policies and an outage. If a strategy, a model or the trace itself is meant to change, the file
-// is written anew:
+// TestTracesStay: a change that is to make a simulation faster, and nothing else, leaves the hash of all that happens
+// as it was, for every preset and every strategy that can be simulated; and for further workloads, policies and an
+// outage. If a strategy, a model or the trace itself is meant to change, the file is written anew:
 //
 //	go test ./harness/sim -run TestTracesStay -update
 func TestTracesStay(t *testing.T) {

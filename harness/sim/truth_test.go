@@ -16,7 +16,8 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		counts := []quota.Counting{quota.CountsAdmitted, quota.CountsAttempts}[seed%2]
 		policy := quota.Policy{Limit: 20, Window: quota.Window{Kind: quota.Standing}}
-		tr := truth{policy: &policy, counts: counts, subjects: make([]subject, 1), span: window{end: 1 << 62}, most: policy.Limit}
+		tr := truth{policy: &policy, counts: counts, subjects: make([]subject, 1), span: window{end: 1 << 62},
+			most: policy.Limit}
 		var events []oracle.Event
 		type open struct {
 			subject *subject
@@ -32,8 +33,10 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 				o := inFlight[i]
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				o.event.Reply = now
-				o.event.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Rejected, oracle.Failed, oracle.RejectedDegraded}[r.IntN(4)]
-				tr.end(asking{subject: o.subject, call: o.event.Call, began: o.asked}, o.event.Units, o.event.Units, now, o.event.Outcome)
+				o.event.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Rejected, oracle.Failed,
+					oracle.RejectedDegraded}[r.IntN(4)]
+				tr.end(asking{subject: o.subject, call: o.event.Call, began: o.asked}, o.event.Units, o.event.Units, now,
+					o.event.Outcome)
 				events = append(events, o.event)
 			} else {
 				units := 1 + r.Int64N(4)

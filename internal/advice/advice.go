@@ -1,4 +1,5 @@
-// Package advice reads the commands that a strategy sends to Redis, and gives advice on what of them fails in production.
+// Package advice reads the commands that a strategy sends to Redis, and gives advice on what of them fails in
+// production.
 package advice
 
 import (
@@ -62,8 +63,9 @@ type key struct {
 // most is how long one strategy may take. It takes milliseconds.
 const most = 30 * time.Second
 
-// Run drives a strategy against a Redis in memory, under the policy, or under one of each kind of window that it serves if
-// that is the zero value. There is no advice on strategies with other stores. An error means that the strategy failed there.
+// Run drives a strategy against a Redis in memory, under the policy, or under one of each kind of window that it serves
+// if that is the zero value. There is no advice on strategies with other stores. An error means that the strategy
+// failed there.
 func Run(ctx context.Context, sel strategies.Selection, asked quota.Policy) ([]results.Advice, error) {
 	if !reads(sel) {
 		return nil, nil
@@ -131,9 +133,9 @@ func driven(ctx context.Context, sel strategies.Selection, asked quota.Policy) (
 	return found, nil
 }
 
-// served is the policy that was asked for, with a small limit, if the strategy serves it so. If none was, there is one for each
-// kind of window that the strategy serves. One that knows no windows is driven with a standing quota if it can be: its counters
-// must not expire.
+// served is the policy that was asked for, with a small limit, if the strategy serves it so. If none was, there is one
+// for each kind of window that the strategy serves. One that knows no windows is driven with a standing quota if it can
+// be: its counters must not expire.
 func served(sel strategies.Selection, asked quota.Policy) (out []quota.Policy) {
 	if asked.Limit > 0 {
 		asked.Limit = limit

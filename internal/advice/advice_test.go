@@ -40,7 +40,8 @@ func (planted) Close(context.Context) error { return nil }
 // TestPlanted: each fault is found with the command that shows it, and nothing is found in right code.
 func TestPlanted(t *testing.T) {
 	const day = 24 * time.Hour
-	expiring := redis.NewScript("local n = redis.call('INCR', KEYS[1]) redis.call('SET', KEYS[2], n, 'EX', 60) redis.call('EXPIRE', KEYS[1], 60) return n")
+	expiring := redis.NewScript("local n = redis.call('INCR', KEYS[1]) redis.call('SET', KEYS[2], n, 'EX', 60) " +
+		"redis.call('EXPIRE', KEYS[1], 60) return n")
 	byTime := redis.NewScript("local t = redis.call('TIME') redis.call('SET', KEYS[1], t[1], 'EX', 60) return ARGV[1]")
 	byCaller := redis.NewScript("redis.call('SET', KEYS[1], ARGV[1], 'EX', 60) return 1")
 	pushes := 0 // of the row at hand
@@ -55,7 +56,8 @@ func TestPlanted(t *testing.T) {
 			return err
 		}
 	}
-	sends := func(by time.Duration, in time.Duration) func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+	sends := func(by time.Duration, in time.Duration) func(ctx context.Context, c redis.UniversalClient, key string,
+		now time.Time) error {
 		return func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 			return c.Set(ctx, key, strconv.AppendInt(nil, now.Add(by).UnixNano()/int64(in), 10), day).Err()
 		}
@@ -68,86 +70,117 @@ func TestPlanted(t *testing.T) {
 		{"right", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 			return expiring.Run(ctx, c, []string{"{" + key + "}a", "{" + key + "}b"}).Err()
 		}},
-		{"two slots", "slots", "EVAL local n", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			return expiring.Run(ctx, c, []string{key + "a", key + "b"}).Err()
-		}},
-		{"two slots in a transaction", "slots", "MULTI; SET", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Set(ctx, key+"a", 1, day); p.Set(ctx, key+"b", 1, day); return nil })
-			return err
-		}},
-		{"two slots in a pipeline", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.Set(ctx, key+"a", 1, day); p.Set(ctx, key+"b", 1, day); return nil })
-			return err
-		}},
-		{"the caller's clock", "caller-clock", "EVAL redis.call('SET', ", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
-			return byCaller.Run(ctx, c, []string{key}, now.UnixMilli()).Err()
-		}},
-		{"the caller's clock in a sorted set", "caller-clock", "ZADD", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
-			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-				p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMicro()), Member: "one"})
-				p.ExpireAt(ctx, key, now)
-				return nil
-			})
-			return err
-		}},
-		{"the time of Redis", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
-			return byTime.Run(ctx, c, []string{key}, now.UnixMilli()).Err()
-		}},
-		{"no time to live", "no-ttl", "INCR", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			return c.Incr(ctx, key).Err()
-		}},
-		{"of a standing quota", "", "", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			return c.Incr(ctx, key).Err()
-		}},
-		{"a time to live later", "ttl-gap", "INCR", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			c.Incr(ctx, key)
-			return c.Expire(ctx, key, day).Err()
-		}},
-		{"a list that is never trimmed", "unbounded", "LPUSH", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			return c.LPush(ctx, key, "x").Err()
-		}},
+		{"two slots", "slots", "EVAL local n", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return expiring.Run(ctx, c, []string{key + "a", key + "b"}).Err()
+			}},
+		{"two slots in a transaction", "slots", "MULTI; SET", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
+					p.Set(ctx, key+"a", 1, day)
+					p.Set(ctx, key+"b", 1, day)
+					return nil
+				})
+				return err
+			}},
+		{"two slots in a pipeline", "", "", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+					p.Set(ctx, key+"a", 1, day)
+					p.Set(ctx, key+"b", 1, day)
+					return nil
+				})
+				return err
+			}},
+		{"the caller's clock", "caller-clock", "EVAL redis.call('SET', ", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+				return byCaller.Run(ctx, c, []string{key}, now.UnixMilli()).Err()
+			}},
+		{"the caller's clock in a sorted set", "caller-clock", "ZADD", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+				_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+					p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMicro()), Member: "one"})
+					p.ExpireAt(ctx, key, now)
+					return nil
+				})
+				return err
+			}},
+		{"the time of Redis", "", "", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+				return byTime.Run(ctx, c, []string{key}, now.UnixMilli()).Err()
+			}},
+		{"no time to live", "no-ttl", "INCR", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return c.Incr(ctx, key).Err()
+			}},
+		{"of a standing quota", "", "", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return c.Incr(ctx, key).Err()
+			}},
+		{"a time to live later", "ttl-gap", "INCR", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				c.Incr(ctx, key)
+				return c.Expire(ctx, key, day).Err()
+			}},
+		{"a list that is never trimmed", "unbounded", "LPUSH", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return c.LPush(ctx, key, "x").Err()
+			}},
 		{"a list that is", "", "", quota.Standing, list(9, 9, 9, 9)},
 		{"a list that grows later", "", "", quota.Standing, list(10, 10, 20, 30)},
 		{"a list that stops to grow", "", "", quota.Standing, list(10, 20, 20, 30)},
 		{"a list that grew", "", "", quota.Standing, list(10, 20, 30, 30)},
-		{"a list that expires", "", "", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.LPush(ctx, key, "x"); p.Expire(ctx, key, time.Minute); return nil })
-			return err
-		}},
-		{"a sorted set that grows", "unbounded", "ZADD", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			pushes++
-			return c.ZAdd(ctx, key, redis.Z{Score: 1, Member: pushes}).Err()
-		}},
-		{"a set that grows", "unbounded", "SADD", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			pushes++
-			return c.SAdd(ctx, key, pushes).Err()
-		}},
-		{"a hash that grows", "unbounded", "HSET", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			pushes++
-			return c.HSet(ctx, key, strconv.Itoa(pushes), 1).Err()
-		}},
-		{"a stream that grows", "unbounded", "XADD", quota.Standing, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			return c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"a", "b"}}).Err()
-		}},
+		{"a list that expires", "", "", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+					p.LPush(ctx, key, "x")
+					p.Expire(ctx, key, time.Minute)
+					return nil
+				})
+				return err
+			}},
+		{"a sorted set that grows", "unbounded", "ZADD", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				pushes++
+				return c.ZAdd(ctx, key, redis.Z{Score: 1, Member: pushes}).Err()
+			}},
+		{"a set that grows", "unbounded", "SADD", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				pushes++
+				return c.SAdd(ctx, key, pushes).Err()
+			}},
+		{"a hash that grows", "unbounded", "HSET", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				pushes++
+				return c.HSet(ctx, key, strconv.Itoa(pushes), 1).Err()
+			}},
+		{"a stream that grows", "unbounded", "XADD", quota.Standing,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				return c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"a", "b"}}).Err()
+			}},
 		{"the caller's seconds", "caller-clock", "SET", quota.Fixed, sends(-near+time.Second, time.Second)},
 		{"the caller's nanoseconds", "caller-clock", "SET", quota.Fixed, sends(near-time.Second, 1)},
 		{"another time", "", "", quota.Fixed, sends(near+time.Second, time.Second)},
 		{"the time of Redis by the caller", "", "", quota.Fixed, sends(-ahead, time.Millisecond)},
-		{"a loaded script", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
-			byTime.Load(ctx, c)
-			return byTime.EvalSha(ctx, c, []string{key}, now.UnixMilli()).Err()
-		}},
-		{"no time to live of two commands", "no-ttl", "SET ", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			c.SetNX(ctx, key, 0, 0)
-			return c.Incr(ctx, key).Err()
-		}},
-		{"two things", "caller-clock no-ttl", "SET", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
-			return c.Set(ctx, key, now.Unix(), 0).Err()
-		}},
-		{"many keys and then one", "", "", quota.Fixed, func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
-			c.Del(ctx, "{"+key+"}a", "{"+key+"}b", "{"+key+"}c")
-			return c.Set(ctx, key, 1, day).Err()
-		}},
+		{"a loaded script", "", "", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+				byTime.Load(ctx, c)
+				return byTime.EvalSha(ctx, c, []string{key}, now.UnixMilli()).Err()
+			}},
+		{"no time to live of two commands", "no-ttl", "SET ", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				c.SetNX(ctx, key, 0, 0)
+				return c.Incr(ctx, key).Err()
+			}},
+		{"two things", "caller-clock no-ttl", "SET", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
+				return c.Set(ctx, key, now.Unix(), 0).Err()
+			}},
+		{"many keys and then one", "", "", quota.Fixed,
+			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
+				c.Del(ctx, "{"+key+"}a", "{"+key+"}b", "{"+key+"}c")
+				return c.Set(ctx, key, 1, day).Err()
+			}},
 	} {
 		pushes = 0
 		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{c.kind},
@@ -205,13 +238,15 @@ func TestCounted(t *testing.T) {
 			},
 		},
 		"keys": {
-			results.Advice{Code: results.AdviseNoTTL, Names: "INCR", Count: windows * subjects, Keys: []string{"advice:subject-a537727"}},
+			results.Advice{Code: results.AdviseNoTTL, Names: "INCR", Count: windows * subjects,
+				Keys: []string{"advice:subject-a537727"}},
 			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 				return c.Incr(ctx, key).Err()
 			},
 		},
 	} {
-		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed},
+		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis},
+			Kinds: []quota.Kind{quota.Fixed},
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return planted{env, c.take}, nil
 			}}
@@ -260,17 +295,20 @@ func (s settling) Commit(_ context.Context, _ quota.Reservation, units int64) er
 
 func (settling) Close(context.Context) error { return nil }
 
-// TestSettles: of five requests that are admitted one is given back and one is committed, of a standing quota four and one.
+// TestSettles: of five requests that are admitted one is given back and one is committed, of a standing quota four and
+// one.
 func TestSettles(t *testing.T) {
 	for kind, refunds := range map[quota.Kind]int{quota.Fixed: 9*windows - 1, quota.Standing: 36*windows - 2} {
 		seen := map[string]int{}
-		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource}, Kinds: []quota.Kind{kind}, GivesBack: true,
+		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+			Kinds: []quota.Kind{kind}, GivesBack: true,
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return settling{env.Instance, seen}, nil
 			}}
 		found, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
 		const each = asked * windows
-		want := map[string]int{"refunds": refunds, "commits": 9 * windows, "settles": 3 * each, "instance 0": 3*each/2 + windows/2, "instance 1": 3*each/2 - windows/2,
+		want := map[string]int{"refunds": refunds, "commits": 9 * windows, "settles": 3 * each,
+			"instance 0": 3*each/2 + windows/2, "instance 1": 3*each/2 - windows/2,
 			"of subject-a": each, "of subject-b": each, "of subject-c": each}
 		if err != nil || !maps.Equal(seen, want) || len(found) > 0 {
 			t.Errorf("%v: %v, %+v, seen %v, want %v", kind, err, found, seen, want)
@@ -297,7 +335,8 @@ func TestServed(t *testing.T) {
 // TestServedAsAsked: a policy that is asked for is the only one, with the limit that is driven.
 func TestServedAsAsked(t *testing.T) {
 	m := strategies.Meta{Kinds: []quota.Kind{quota.Fixed, quota.Bucket}}
-	asked := quota.Policy{Name: "own", Unit: "links", Limit: 500, Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}
+	asked := quota.Policy{Name: "own", Unit: "links", Limit: 500,
+		Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}
 	got := served(strategies.Selection{Meta: &m}, asked)
 	if len(got) != 1 || got[0].String() != "10 links per fixed 1m" {
 		t.Errorf("%v", got)
@@ -331,7 +370,9 @@ func TestUnread(t *testing.T) {
 func TestPanic(t *testing.T) {
 	m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return planted{env, func(context.Context, redis.UniversalClient, string, time.Time) error { panic("out of order") }}, nil
+			return planted{env, func(context.Context, redis.UniversalClient, string, time.Time) error {
+				panic("out of order")
+			}}, nil
 		}}
 	_, err := Run(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
 	if err == nil || !strings.Contains(err.Error(), "out of order") {
@@ -341,7 +382,8 @@ func TestPanic(t *testing.T) {
 
 // TestSlot: those that Redis' documentation and its CLUSTER KEYSLOT give.
 func TestSlot(t *testing.T) {
-	for k, want := range map[string]uint16{"123456789": 0x31C3, "foo": 12182, "{foo}bar": 12182, "a{foo}{bar}": 12182, "somekey": 11058, "foo{hash_tag}": 2515} {
+	for k, want := range map[string]uint16{"123456789": 0x31C3, "foo": 12182, "{foo}bar": 12182, "a{foo}{bar}": 12182,
+		"somekey": 11058, "foo{hash_tag}": 2515} {
 		if got := slot(k); got != want {
 			t.Errorf("%s is in %d, should be in %d", k, got, want)
 		}
@@ -354,8 +396,10 @@ func TestSlot(t *testing.T) {
 // TestKeys: a command has the keys that Redis' documentation says it has.
 func TestKeys(t *testing.T) {
 	for command, want := range map[string]string{
-		"get a": "a", "set a 1 ex 9": "a", "del a b c": "a b c", "mset a 1 b 2": "a b", "eval s 2 a b c": "a b", "evalsha s 0 c": "",
-		"zunion 2 a b withscores": "a b", "zunionstore a 2 b c weights 1 2": "a b c", "smove a b m": "a b", "rpoplpush a b": "a b",
+		"get a": "a", "set a 1 ex 9": "a", "del a b c": "a b c", "mset a 1 b 2": "a b", "eval s 2 a b c": "a b",
+		"evalsha s 0 c":           "",
+		"zunion 2 a b withscores": "a b", "zunionstore a 2 b c weights 1 2": "a b c", "smove a b m": "a b",
+		"rpoplpush a b":        "a b",
 		"zrangestore a b 0 -1": "a b", "ping": "", "time": "", "multi": "", "eval s": "", "zunionstore a": "a",
 	} {
 		if got := strings.Join(keys(strings.Fields(command)), " "); got != want {
@@ -364,7 +408,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestCatalogue has what is true of the strategies of this module, and of no other. It drives them all, which takes seconds.
+// TestCatalogue has what is true of the strategies of this module, and of no other. It drives them all, which takes
+// seconds.
 func TestCatalogue(t *testing.T) {
 	testenv.Sequential(t)
 	if testing.Short() {

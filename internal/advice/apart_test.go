@@ -28,15 +28,19 @@ func (a allower) Allow(ctx context.Context, key string) (bool, error) {
 
 // foreign are limiters that may start goroutines: one never expires its keys, and one panics on a goroutine of its own.
 func foreign() []strategies.Meta {
-	limiter := func(name string, take func(ctx context.Context, c redis.UniversalClient, key string) error) strategies.Meta {
-		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
-			return allower{strategies.Redis(env), take}, nil
-		})
+	limiter := func(name string, take func(ctx context.Context, c redis.UniversalClient,
+		key string) error) strategies.Meta {
+		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed},
+			func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
+				return allower{strategies.Redis(env), take}, nil
+			})
 		m.Foreign = true
 		return m
 	}
 	return []strategies.Meta{
-		limiter("foreign-counts", func(ctx context.Context, c redis.UniversalClient, key string) error { return c.Incr(ctx, key).Err() }),
+		limiter("foreign-counts", func(ctx context.Context, c redis.UniversalClient, key string) error {
+			return c.Incr(ctx, key).Err()
+		}),
 		limiter("foreign-dies", func(context.Context, redis.UniversalClient, string) error {
 			go panic("out of order")
 			select {} // the program ends

@@ -62,7 +62,8 @@ func (d *driver) slotted(together []string, cmds []redis.Cmder) {
 	for _, k := range together {
 		if slot(k) != slot(together[0]) {
 			two := []string{together[0], k}
-			d.find(results.AdviseSlots, d.sent(cmds), results.Advice{Keys: two, Slots: []int{int(slot(two[0])), int(slot(two[1]))}})
+			d.find(results.AdviseSlots, d.sent(cmds),
+				results.Advice{Keys: two, Slots: []int{int(slot(two[0])), int(slot(two[1]))}})
 			return
 		}
 	}
@@ -115,7 +116,8 @@ func entries(m *miniredis.Miniredis, k string) (out []string) {
 
 var asksTime = regexp.MustCompile(`(?i)['"]time['"]`)
 
-// clocked looks for the callers' time among the arguments that are no keys. A deadline in EXPIREAT is the callers' to say.
+// clocked looks for the callers' time among the arguments that are no keys. A deadline in EXPIREAT is the callers' to
+// say.
 func (d *driver) clocked(args []string, keys int) {
 	if strings.HasSuffix(args[0], "expireat") || asksTime.MatchString(d.script(args)) {
 		return
@@ -162,16 +164,18 @@ func texts(cmd redis.Cmder) []string {
 	return out
 }
 
-// counted are the commands that say how many keys they have, with the place of that number; before it, some name a key to store
-// in. All, two and none have as many as they have arguments, the first two, and none. The others are taken to have one.
+// counted are the commands that say how many keys they have, with the place of that number; before it, some name a key
+// to store in. All, two and none have as many as they have arguments, the first two, and none. The others are taken to
+// have one.
 var (
 	counted = map[string]int{"eval": 2, "evalsha": 2, "eval_ro": 2, "evalsha_ro": 2, "fcall": 2, "fcall_ro": 2,
-		"zunion": 1, "zinter": 1, "zdiff": 1, "sintercard": 1, "zintercard": 1, "zunionstore": 2, "zinterstore": 2, "zdiffstore": 2}
+		"zunion": 1, "zinter": 1, "zdiff": 1, "sintercard": 1, "zintercard": 1, "zunionstore": 2, "zinterstore": 2,
+		"zdiffstore": 2}
 	two = strings.Fields("copy smove lmove blmove rpoplpush brpoplpush zrangestore geosearchstore")
-	all = strings.Fields("del unlink exists touch watch mget sunion sinter sdiff sunionstore sinterstore sdiffstore pfcount pfmerge " +
-		"rename renamenx")
-	none = strings.Fields("multi exec discard unwatch script function time ping echo quit reset wait waitaof hello client select auth " +
-		"info config command cluster dbsize scan flushdb flushall publish subscribe psubscribe unsubscribe")
+	all = strings.Fields("del unlink exists touch watch mget sunion sinter sdiff sunionstore sinterstore sdiffstore " +
+		"pfcount pfmerge rename renamenx")
+	none = strings.Fields("multi exec discard unwatch script function time ping echo quit reset wait waitaof hello " +
+		"client select auth info config command cluster dbsize scan flushdb flushall publish subscribe psubscribe unsubscribe")
 )
 
 // keys are those that a command names.

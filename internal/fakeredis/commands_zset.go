@@ -128,8 +128,8 @@ func zrank(reverse bool) func(*Table, []string) Reply {
 	})
 }
 
-// spanned makes a command about the members in a span that is given by both of its ends: it counts them, and removes them if
-// cut is set.
+// spanned makes a command about the members in a span that is given by both of its ends: it counts them, and removes
+// them if cut is set.
 func spanned[T any](
 	parse func(string) (T, bool), bad Reply, span func(z *zset, from, to T) (lo, hi int), cut bool,
 ) func(*Table, []string) Reply {

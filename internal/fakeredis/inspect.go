@@ -64,7 +64,8 @@ func (t *Table) Keys(buf []Key) []Key {
 		n := len(buf)
 		buf = slices.Grow(buf, 1)[:n+1]
 		k := &buf[n]
-		*k = Key{Name: entry.key, Left: t.left(entry), Content: k.Content[:0], Set: entry.kind == kindSet || entry.kind == kindZset}
+		*k = Key{Name: entry.key, Left: t.left(entry), Content: k.Content[:0], Set: entry.kind == kindSet ||
+			entry.kind == kindZset}
 		switch entry.kind {
 		case kindString:
 			k.Content = append(k.Content, entry.text.String())

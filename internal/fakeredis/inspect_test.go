@@ -50,7 +50,8 @@ func TestExtended(t *testing.T) {
 		command string
 		want    int64
 	}{
-		{"incr k", 0}, {"expire k 10", 0}, {"expire k 10", 0}, {"incr k", 0}, {"expire k 9", 0}, {"expire k 11", 1}, {"persist k", 2}, {"persist k", 2},
+		{"incr k", 0}, {"expire k 10", 0}, {"expire k 10", 0}, {"incr k", 0}, {"expire k 9", 0}, {"expire k 11", 1},
+		{"persist k", 2}, {"persist k", 2},
 		{"expire k 5", 2}, {"del k", 2}, {"set k 1 ex 50", 2}, {"set k 1", 3}, {"set k 1 ex 1", 3},
 	} {
 		table.Do(strings.Fields(c.command))
@@ -83,7 +84,8 @@ func TestKeep(t *testing.T) {
 			defer func() { _ = c.Close() }()
 			knows := func(want ...bool) {
 				t.Helper()
-				got, err := c.ScriptExists(t.Context(), fakeredis.SHA1(before), fakeredis.SHA1(after), fakeredis.SHA1(later)).Result()
+				got, err := c.ScriptExists(t.Context(), fakeredis.SHA1(before), fakeredis.SHA1(after),
+					fakeredis.SHA1(later)).Result()
 				if err != nil || !slices.Equal(got, want) {
 					t.Errorf("scripts %v, %v, want %v", got, err, want)
 				}

@@ -73,9 +73,10 @@ func (s *Scripts) Take(peer *server.Peer, cmd string, args []string) bool {
 // simple reports whether a connection is neither in a transaction, nor on another
 // database, nor subscribed, nor a script's own.
 func simple(peer *server.Peer) bool {
-	return peer.Ctx == nil || !slices.ContainsFunc([]string{"transaction", "selectedDB", "subscriber", "nested"}, func(field string) bool {
-		return !reflect.ValueOf(peer.Ctx).Elem().FieldByName(field).IsZero()
-	})
+	return peer.Ctx == nil || !slices.ContainsFunc([]string{"transaction", "selectedDB", "subscriber", "nested"},
+		func(field string) bool {
+			return !reflect.ValueOf(peer.Ctx).Elem().FieldByName(field).IsZero()
+		})
 }
 
 func (s *Scripts) run(peer *server.Peer, cmd string, args []string) bool {

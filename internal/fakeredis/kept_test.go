@@ -39,7 +39,8 @@ func TestScriptsAgreeWithRedis(t *testing.T) {
 		real := redis.NewClient(&o)
 		ours, taken := kept(t, protocol)
 		ran := 0
-		for _, content := range [][]any{{"ping"}, {"set", "k", "7"}, {"set", "k", "x"}, {"hset", "k", "f", "3"}, {"sadd", "k", "f1"}, {"zadd", "k", "2", "f1"}} {
+		for _, content := range [][]any{{"ping"}, {"set", "k", "7"}, {"set", "k", "x"}, {"hset", "k", "f", "3"},
+			{"sadd", "k", "f1"}, {"zadd", "k", "2", "f1"}} {
 			for _, script := range scripts {
 				for _, arg := range []string{"5", "1.5", "abc"} {
 					answer := func(c *redis.Client) string {
@@ -86,13 +87,15 @@ func TestScriptsLeftToMiniredis(t *testing.T) {
 	}
 	// What one script does to its connection is over with it.
 	c.Eval(ctx, "return redis.call('SELECT', 1)", nil)
-	got = append(got, fmt.Sprint(c.Eval(ctx, "return redis.call('GET', KEYS[1])", []string{"n"}).Val()), fmt.Sprint(c.EvalSha(ctx, sha, []string{"n"}).Val()))
+	got = append(got, fmt.Sprint(c.Eval(ctx, "return redis.call('GET', KEYS[1])", []string{"n"}).Val()),
+		fmt.Sprint(c.EvalSha(ctx, sha, []string{"n"}).Val()))
 	if want := "[[7] <nil> 2 3]"; fmt.Sprint(got) != want || *taken != 3 {
 		t.Errorf("answers %v, want %s; %d ran in the kept state, want 3", got, want, *taken)
 	}
 	known := c.ScriptExists(ctx, sha, fakeredis.SHA1("return redis.call('SELECT', 1)"), "none").Val()
 	c.ScriptFlush(ctx)
-	if err := c.EvalSha(ctx, sha, []string{"n"}).Err(); fmt.Sprint(known) != "[true true false]" || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if err := c.EvalSha(ctx, sha, []string{"n"}).Err(); fmt.Sprint(known) != "[true true false]" ||
+		!redis.HasErrorPrefix(err, "NOSCRIPT") {
 		t.Errorf("loaded are %v, and %v after a flush", known, err)
 	}
 }

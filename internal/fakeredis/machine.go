@@ -32,7 +32,8 @@ type machine struct {
 
 // removed are globals, or functions of math, that reach outside of the table, or differ
 // from run to run.
-var removed = []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage", "random", "randomseed"}
+var removed = []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage", "random",
+	"randomseed"}
 
 // newMachine makes the Lua state, with what Redis offers to scripts. They cannot change
 // it: what is global is read through tables that refuse to be written.
@@ -42,7 +43,8 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 	for _, lib := range []struct {
 		name string
 		open lua.LGFunction
-	}{{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath}} {
+	}{{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString},
+		{lua.MathLibName, lua.OpenMath}} {
 		lState.Push(lState.NewFunction(lib.open))
 		lState.Push(lua.LString(lib.name))
 		lState.Call(1, 0)
@@ -178,7 +180,9 @@ func (m *machine) missing(name string) string {
 // globals are.
 func names(proto *lua.FunctionProto, text string) bool {
 	return slices.Contains(proto.Constants, lua.LValue(lua.LString(text))) ||
-		slices.ContainsFunc(proto.FunctionPrototypes, func(functionProto *lua.FunctionProto) bool { return names(functionProto, text) })
+		slices.ContainsFunc(proto.FunctionPrototypes, func(functionProto *lua.FunctionProto) bool {
+			return names(functionProto, text)
+		})
 }
 
 // run runs a script. What it changed before an error stays, as in Redis.

@@ -158,7 +158,8 @@ func (m *Mini) dial() net.Conn {
 		}
 		m.dispatch(peer, args)
 		peer.Flush()
-		if m.unknown == "" && bytes.HasPrefix(out.Bytes()[before:], []byte("-ERR unknown command")) && !strings.EqualFold(args[0], "hello") {
+		if m.unknown == "" && bytes.HasPrefix(out.Bytes()[before:], []byte("-ERR unknown command")) &&
+			!strings.EqualFold(args[0], "hello") {
 			m.unknown = strings.ToLower(args[0])
 		}
 	})
@@ -207,7 +208,9 @@ func blocks(args []string) bool {
 		"subscribe", "psubscribe", "ssubscribe", "monitor":
 		return true
 	default:
-		return strings.HasPrefix(name, "xread") && slices.ContainsFunc(args, func(text string) bool { return strings.EqualFold(text, "block") })
+		return strings.HasPrefix(name, "xread") && slices.ContainsFunc(args, func(text string) bool {
+			return strings.EqualFold(text, "block")
+		})
 	}
 }
 

@@ -22,16 +22,20 @@ import (
 var miniScripts = []string{
 	"return redis.call('GET', KEYS[1])",
 	"return redis.call('INCRBY', KEYS[1], ARGV[1])",
-	"local n = tonumber(redis.call('GET', KEYS[1]) or '0') if n + 1 > tonumber(ARGV[1]) then return {0, n} end redis.call('INCR', KEYS[1]) return {1, n + 1}",
-	"local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 100) end return {n, redis.call('PTTL', KEYS[1])}",
+	"local n = tonumber(redis.call('GET', KEYS[1]) or '0') if n + 1 > tonumber(ARGV[1]) then return {0, n} end " +
+		"redis.call('INCR', KEYS[1]) return {1, n + 1}",
+	"local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 100) end return {n, " +
+		"redis.call('PTTL', KEYS[1])}",
 	"redis.call('SET', KEYS[1], ARGV[1], 'PX', 5001) return redis.call('PTTL', KEYS[1])",
 	"redis.call('SET', KEYS[1], 1, 'EX', 100) return redis.call('PTTL', KEYS[1])",
-	"redis.call('SET', KEYS[1], 1) redis.call('PEXPIRE', KEYS[1], (ARGV[1] + 2) * 10000) return redis.call('PTTL', KEYS[1])",
+	"redis.call('SET', KEYS[1], 1) redis.call('PEXPIRE', KEYS[1], (ARGV[1] + 2) * 10000) return redis.call('PTTL', " +
+		"KEYS[1])",
 	"redis.call('SET', KEYS[1], 3) redis.call('PEXPIREAT', KEYS[1], 4102444800000) return redis.call('PERSIST', KEYS[1])",
 	"return {1, redis.call('HGET', KEYS[1], 'f'), 3.99, 'x', 4}",
 	"redis.call('HINCRBY', KEYS[1], 'f', 1) return redis.call('HGETALL', KEYS[1])",
 	"return redis.call('SET', KEYS[1], ARGV[1], 'NX')",
-	"return {ok = 'FINE'}", "return nil", "return true", "return false", "return {}", "return #KEYS + #ARGV", "return tostring(1.5)",
+	"return {ok = 'FINE'}", "return nil", "return true", "return false", "return {}", "return #KEYS + #ARGV",
+	"return tostring(1.5)",
 }
 
 // miniProgram draws a command, or some in one transaction. A time to live that is set
@@ -155,7 +159,8 @@ func compare(ctx context.Context, real *redis.Client, ours *fakeredis.Mini, pref
 		log = append(log, fmt.Sprintf("%q -> %q", cmds, want))
 		same := slices.Equal(want, got)
 		if !same && !aged(cmds, want, got) {
-			return fmt.Errorf("seed %d: %q answers %q, want %q; before it:\n%s", seed, cmds, got, want, strings.Join(log[max(0, len(log)-12):], "\n"))
+			return fmt.Errorf("seed %d: %q answers %q, want %q; before it:\n%s", seed, cmds, got, want,
+				strings.Join(log[max(0, len(log)-12):], "\n"))
 		}
 	}
 	return nil

@@ -42,7 +42,8 @@ func TestProcessAnswersAsTheConnectionDoes(t *testing.T) {
 				continue
 			}
 			// A type of command that does not fit is an error in either, in words of its own.
-			if got, want := fmt.Sprintf("%#v", result(direct)), fmt.Sprintf("%#v", result(read)); (err == nil) != (read.Err() == nil) || err == nil && got != want {
+			if got, want := fmt.Sprintf("%#v", result(direct)),
+				fmt.Sprintf("%#v", result(read)); (err == nil) != (read.Err() == nil) || err == nil && got != want {
 				t.Errorf("%T %v: %s %v, from the connection %s %v", direct, args, got, err, want, read.Err())
 			}
 			if (err == redis.Nil) != (read.Err() == redis.Nil) { //nolint:errorlint // the client returns it as it is

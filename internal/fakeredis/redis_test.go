@@ -56,7 +56,8 @@ func TestWithFallback(t *testing.T) {
 		{[]any{"zcard", "z"}, "table: OK OK OK 1 1; 3 keys, 2 without TTL a[1] 0s c[3] 1s z[m 1] 0s"},
 		{[]any{"rpush", "l", "x", "y"}, "miniredis: OK OK OK 1 2; 4 keys, 3 without TTL a[1] 0s c[3] 1s l[x y] 0s z[m 1] 0s"},
 		// A part of a command that the table does not have counts as well.
-		{[]any{"zrange", "z", "-", "+", "bylex"}, "miniredis: OK OK OK 1 [m]; 3 keys, 2 without TTL a[1] 0s c[3] 1s z[m 1] 0s"},
+		{[]any{"zrange", "z", "-", "+", "bylex"},
+			"miniredis: OK OK OK 1 [m]; 3 keys, 2 without TTL a[1] 0s c[3] 1s z[m 1] 0s"},
 	} {
 		got, err := fakeredis.WithFallback(use(append(common[:4:4], c.more)...))
 		if err != nil || got != c.want {
@@ -67,7 +68,8 @@ func TestWithFallback(t *testing.T) {
 
 // A command within a script is noticed as well.
 func TestFallbackForScripts(t *testing.T) {
-	got, err := fakeredis.WithFallback(use([]any{"eval", "redis.call('RPUSH', KEYS[1], 'x') return redis.call('LLEN', KEYS[1])", "1", "l"}))
+	got, err := fakeredis.WithFallback(use([]any{"eval",
+		"redis.call('RPUSH', KEYS[1], 'x') return redis.call('LLEN', KEYS[1])", "1", "l"}))
 	if want := "miniredis: 1; 1 keys, 1 without TTL l[x] 0s"; err != nil || got != want {
 		t.Errorf("got %q, want %q; %v", got, want, err)
 	}
@@ -80,12 +82,15 @@ func TestFallbackForLibraries(t *testing.T) {
 	if want := "miniredis: first 3; 1 keys, 1 without TTL k[2] 0s"; err != nil || got != want {
 		t.Errorf("got %q, want %q; %v", got, want, err)
 	}
-	for _, library := range []string{"cmsgpack.pack(1)", "bit.band(1, 3)", "struct.pack('b', 1)", "cjson.encode({}) .. bit.band(1, 3)"} {
-		if _, err := fakeredis.WithFallback(use([]any{"eval", "return " + library, "0"})); !errors.Is(err, fakeredis.ErrUnknown) {
+	for _, library := range []string{"cmsgpack.pack(1)", "bit.band(1, 3)", "struct.pack('b', 1)",
+		"cjson.encode({}) .. bit.band(1, 3)"} {
+		if _, err := fakeredis.WithFallback(use([]any{"eval", "return " + library, "0"})); !errors.Is(err,
+			fakeredis.ErrUnknown) {
 			t.Errorf("%s: %v", library, err)
 		}
 	}
-	if got, err := fakeredis.WithFallback(use([]any{"eval", "return tostring(nosuch)", "0"})); err != nil || !strings.HasPrefix(got, "table: error") {
+	if got, err := fakeredis.WithFallback(use([]any{"eval", "return tostring(nosuch)", "0"})); err != nil ||
+		!strings.HasPrefix(got, "table: error") {
 		t.Errorf("a name that is no library: %q, %v", got, err)
 	}
 }

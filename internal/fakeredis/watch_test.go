@@ -50,7 +50,8 @@ func TestWatchAgreesWithRedis(t *testing.T) {
 			}
 			log = append(log, fmt.Sprintf("%d: %s -> %s", on, command, said[0]))
 			if said[0] != said[1] {
-				return fmt.Errorf("seed %d: %s answers %s, want %s; before it:\n%s", seed, command, said[1], said[0], strings.Join(log, "\n"))
+				return fmt.Errorf("seed %d: %s answers %s, want %s; before it:\n%s", seed, command, said[1], said[0],
+					strings.Join(log, "\n"))
 			}
 			return nil
 		}

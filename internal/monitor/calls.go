@@ -43,8 +43,8 @@ type Caller struct {
 	cancel    context.CancelFunc // of the call under way; guarded by mu
 }
 
-// Init prepares a caller. Calls tells which call of the strategy it is in; "" is none. It is called while the caller stands
-// still.
+// Init prepares a caller. Calls tells which call of the strategy it is in; "" is none. It is called while the caller
+// stands still.
 func (c *Caller) Init(ctx context.Context, calls func() string) {
 	c.base = ctx
 	c.calls = calls
@@ -148,9 +148,10 @@ type calls struct {
 	aborted, cut int // looks since the context ended, and until calls are given up then
 }
 
-// WatchCalls cancels calls that take longer than the deadline, and gives up those that do not return after that. It calls
-// giveUp for each. A deadline of 0 watches nothing. The returned function ends it.
-func WatchCalls(ctx context.Context, deadline time.Duration, crew []*Caller, giveUp func(caller int, err *guard.HungError)) (end func()) {
+// WatchCalls cancels calls that take longer than the deadline, and gives up those that do not return after that. It
+// calls giveUp for each. A deadline of 0 watches nothing. The returned function ends it.
+func WatchCalls(ctx context.Context, deadline time.Duration, crew []*Caller,
+	giveUp func(caller int, err *guard.HungError)) (end func()) {
 	if deadline == 0 {
 		return func() {}
 	}
@@ -218,6 +219,7 @@ func (o *calls) leave(overdue []int) {
 		if v>>stateBits != o.seen[i] || v&stateMask == waiting || !caller.state.CompareAndSwap(v, v|givenUp) {
 			continue // it has returned after all
 		}
-		o.giveUp(i, &guard.HungError{Where: call, At: goroutine.Where(goroutine.Frames()), After: after, Stack: []byte(goroutine.Text)})
+		o.giveUp(i, &guard.HungError{Where: call, At: goroutine.Where(goroutine.Frames()), After: after,
+			Stack: []byte(goroutine.Text)})
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/quotabench/quotabench/internal/contain/guard"
 )
 
-// TestOnlyCallsAreGivenUp: of two callers that go on for too long, the one that is in a call of the strategy is given up.
+// TestOnlyCallsAreGivenUp: of two callers that go on for too long, the one that is in a call of the strategy is given
+// up.
 func TestOnlyCallsAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := []string{"", "a decision"} // of which the first is none

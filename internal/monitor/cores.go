@@ -50,10 +50,11 @@ type mark struct {
 	late          int64 // how late the reading was
 }
 
-// WatchCores begins to read, by a clock in nanoseconds; End ends it. Servers are the processes that were started for the
-// run.
+// WatchCores begins to read, by a clock in nanoseconds; End ends it. Servers are the processes that were started for
+// the run.
 func WatchCores(now func() int64, servers ...int) *Cores {
-	cores := &Cores{now: now, own: os.Getpid(), before: map[int]machine.Wait{}, hiccup: results.NewHistogram(), done: make(chan struct{})}
+	cores := &Cores{now: now, own: os.Getpid(), before: map[int]machine.Wait{}, hiccup: results.NewHistogram(),
+		done: make(chan struct{})}
 	// A system that does not tell leaves the hiccups.
 	if queue, err := machine.NewRunQueue(now, append([]int{cores.own}, servers...)...); err == nil {
 		cores.queue = queue
@@ -127,8 +128,8 @@ func (c *Cores) End() {
 // Moment is a stretch of the run, by its clock, and the longest latency of a request that began in it.
 type Moment struct{ From, To, Latency int64 }
 
-// Explains returns the share of the moments in which a thread waited for a core for at least that many nanoseconds, and not
-// longer than the latency; -1 if that is not known.
+// Explains returns the share of the moments in which a thread waited for a core for at least that many nanoseconds, and
+// not longer than the latency; -1 if that is not known.
 func (c *Cores) Explains(all iter.Seq[Moment], least int64) float64 {
 	if c.queue == nil || len(c.marks) == 0 {
 		return -1
@@ -166,7 +167,8 @@ func (c *Cores) waited(from, to, least, most int64) bool {
 
 // Record condenses the readings. Stolen is the share of the processor time that other machines of the host took.
 func (c *Cores) Record(stolen float64) *results.Waiting {
-	waiting := &results.Waiting{EveryNS: coresEvery, Known: c.queue != nil, Stolen: stolen, Slices: []results.WaitingSlice{}}
+	waiting := &results.Waiting{EveryNS: coresEvery, Known: c.queue != nil, Stolen: stolen,
+		Slices: []results.WaitingSlice{}}
 	waiting.HiccupP99, waiting.HiccupMax = c.hiccup.Quantile(0.99), c.hiccup.Max()
 	waiting.GoSchedP99, waiting.GoSchedMax, _ = newValues(c.gosched, c.goschedEnd)
 	_, waiting.GCPauseMax, waiting.GCPauses = newValues(c.gcPauses, c.gcPausesEnd)

@@ -37,12 +37,18 @@ func TestWaitingExplainsATail(t *testing.T) {
 		want  float64
 	}{
 		{"no waiting", []mark{at(15, 0, 0), at(400, 0, 0)}, 0},
-		{"every tail has its wait", []mark{at(15, ms(3), ms(3)), at(115, ms(2), ms(1)), at(215, ms(2), ms(2)), at(315, ms(4), ms(4))}, 1},
+		{"every tail has its wait", []mark{at(15, ms(3), ms(3)), at(115, ms(2), ms(1)), at(215, ms(2), ms(2)),
+			at(315, ms(4), ms(4))}, 1},
 		{"one in four", []mark{at(15, ms(3), ms(3)), at(115, 0, 0), at(215, 0, 0), at(315, 0, 0)}, 0.25},
-		{"half of the excess is enough", []mark{at(15, ms(1.5), ms(1.5)), at(115, ms(1.4), ms(1.4)), at(215, 0, 0), at(315, 0, 0)}, 0.25},
-		{"waits at other times explain nothing", []mark{at(5, ms(4), ms(4)), at(16, 0, 0), at(60, ms(4), ms(4)), at(116, 0, 0), at(160, ms(4), ms(4)), at(216, 0, 0), at(260, ms(4), ms(4)), at(316, 0, 0)}, 0},
-		{"waits longer than the latency were not part of it", []mark{at(15, ms(20), ms(20)), at(115, ms(20), ms(20)), at(215, 0, 0), at(315, 0, 0)}, 0},
-		{"two readings add up", []mark{at(12, ms(1), ms(1)), at(14, ms(1), ms(1)), at(115, 0, 0), at(215, 0, 0), at(315, 0, 0)}, 0.25},
+		{"half of the excess is enough",
+			[]mark{at(15, ms(1.5), ms(1.5)), at(115, ms(1.4), ms(1.4)), at(215, 0, 0), at(315, 0, 0)}, 0.25},
+		{"waits at other times explain nothing",
+			[]mark{at(5, ms(4), ms(4)), at(16, 0, 0), at(60, ms(4), ms(4)), at(116, 0, 0), at(160, ms(4), ms(4)), at(216, 0, 0),
+				at(260, ms(4), ms(4)), at(316, 0, 0)}, 0},
+		{"waits longer than the latency were not part of it",
+			[]mark{at(15, ms(20), ms(20)), at(115, ms(20), ms(20)), at(215, 0, 0), at(315, 0, 0)}, 0},
+		{"two readings add up", []mark{at(12, ms(1), ms(1)), at(14, ms(1), ms(1)), at(115, 0, 0), at(215, 0, 0),
+			at(315, 0, 0)}, 0.25},
 	} {
 		w := &Cores{queue: &machine.RunQueue{}, marks: c.marks}
 		// The median is 1 ms: half of the excess of 4 ms over it is 1.5 ms.
@@ -60,7 +66,8 @@ func TestWaitingExplainsATail(t *testing.T) {
 // to; while nothing runs, nothing waits that long.
 func TestCoresSeeThreadsThatWait(t *testing.T) {
 	var w *Cores
-	for d := 200 * time.Millisecond; w == nil || len(w.marks) < 5 && d < 30*time.Second; d *= 2 { // a busy machine reads less often
+	// a busy machine reads less often
+	for d := 200 * time.Millisecond; w == nil || len(w.marks) < 5 && d < 30*time.Second; d *= 2 {
 		w = WatchCores(clock.Nano)
 		if w.queue == nil {
 			w.End()
@@ -86,7 +93,8 @@ func TestCoresSeeThreadsThatWait(t *testing.T) {
 		longest = max(longest, s.LongestNS)
 	}
 	if longest < ms(1) || r.Harness < 0.2 {
-		t.Errorf("threads that had to wait for each other waited %v at most, %.2f of them at a time", time.Duration(longest), r.Harness)
+		t.Errorf("threads that had to wait for each other waited %v at most, %.2f of them at a time", time.Duration(longest),
+			r.Harness)
 	}
 }
 
@@ -152,7 +160,9 @@ func TestCoresLeaveTheOnlyThreadAlone(t *testing.T) {
 	}
 	var share float64
 	for range 40 {
-		share = median(7, func() float64 { return watched() / turns() }, func() float64 { alone := turns(); return watched() / alone })
+		share = median(7, func() float64 {
+			return watched() / turns()
+		}, func() float64 { alone := turns(); return watched() / alone })
 		if share >= 0.94 {
 			return
 		}

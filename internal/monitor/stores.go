@@ -59,9 +59,10 @@ func (i *incident) add(n, from, to int64) {
 	i.to = to
 }
 
-// Mark leaves a mark in the store if it can hold one. It is called before the strategy is asked anything. Meter is that of
-// the strategy's connections.
-func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scope stores.Scope, meter *stores.Meter) error {
+// Mark leaves a mark in the store if it can hold one. It is called before the strategy is asked anything. Meter is that
+// of the strategy's connections.
+func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scope stores.Scope,
+	meter *stores.Meter) error {
 	marker, ok := store.(stores.Marker)
 	if !ok {
 		return nil
@@ -77,7 +78,8 @@ func (l *Stores) Mark(ctx context.Context, name string, store stores.Store, scop
 	if err != nil {
 		return err
 	}
-	o := &watched{name: name, store: marker, scope: scope, meter: meter, refusing: map[string]*incident{}, keys: max(0, after.Keys-before.Keys)}
+	o := &watched{name: name, store: marker, scope: scope, meter: meter, refusing: map[string]*incident{},
+		keys: max(0, after.Keys-before.Keys)}
 	o.sign, err = marker.Marked(ctx, scope)
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", name, err)
@@ -199,7 +201,8 @@ func (o *watched) compare(sign stores.Sign, now int64) {
 		// What it has not on a disk is gone, and so are its counts.
 		errors = nil
 		o.anew = true
-		o.notice(quota.FaultOutage, results.StoreRestarted, "%s was restarted, or another server took its place, %s", o.name, Span(o.seen, now))
+		o.notice(quota.FaultOutage, results.StoreRestarted, "%s was restarted, or another server took its place, %s", o.name,
+			Span(o.seen, now))
 		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
 	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors
 		return
@@ -263,8 +266,8 @@ func (l *Stores) Notices() (out []harness.Notice) {
 	return out
 }
 
-// Countable is the store if its keys can be counted while a run goes on, and nil otherwise. A server that others use too
-// counts theirs as well.
+// Countable is the store if its keys can be counted while a run goes on, and nil otherwise. A server that others use
+// too counts theirs as well.
 func Countable(store stores.Store) stores.Counter {
 	counter, ok := store.(stores.Counter)
 	if !ok || !store.Owned() || Follows(store) {
@@ -292,9 +295,10 @@ func Count(ctx context.Context, store stores.Store) (usage stores.Usage, err err
 // connection.
 type Keys struct{ Over map[string][]results.StoredAt }
 
-// Schedule plans the counts of a pass of that length that starts now. Count gives the strategy's keys in each store that
-// can be counted. The returned function ends the counts.
-func (k *Keys) Schedule(now func() int64, length time.Duration, count func() map[string]results.StoredAt) (stop func()) {
+// Schedule plans the counts of a pass of that length that starts now. Count gives the strategy's keys in each store
+// that can be counted. The returned function ends the counts.
+func (k *Keys) Schedule(now func() int64, length time.Duration,
+	count func() map[string]results.StoredAt) (stop func()) {
 	k.Over = map[string][]results.StoredAt{}
 	begun := now()
 	return clock.Aside(func(wait func(time.Duration) bool) {

@@ -23,8 +23,8 @@ func (showing) Mark(context.Context, stores.Scope) error                    { re
 func (s showing) Marked(context.Context, stores.Scope) (stores.Sign, error) { return s.shows() }
 func (showing) Unmark(context.Context, stores.Scope) error                  { return nil }
 
-// TestSpans: what happens to a store happened between the last look before it and the first one after it, or the end of the pass. A
-// store is looked at every 0.1 s of a pass of 0.65 s.
+// TestSpans: what happens to a store happened between the last look before it and the first one after it, or the end of
+// the pass. A store is looked at every 0.1 s of a pass of 0.65 s.
 func TestSpans(t *testing.T) {
 	const first, second = 250 * time.Millisecond, 450 * time.Millisecond
 	steps := func(at time.Duration, before, between, after int64) int64 {

@@ -17,7 +17,8 @@ type Verdicts struct{ Own, Stores, Rolling *oracle.Verdict }
 // Clauses holds a strategy to clauses, its own or its record's, with parameters that were
 // measured. A clause that does not tolerate each of the faults that happened is
 // left out: it promises nothing then.
-func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, verdicts Verdicts) []results.Clause {
+func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params,
+	verdicts Verdicts) []results.Clause {
 	out := []results.Clause{}
 	for _, clause := range declared {
 		if slices.ContainsFunc(happened, func(fault quota.Fault) bool { return !slices.Contains(clause.Tolerates, fault) }) {
@@ -40,7 +41,8 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 func decide(clause quota.Clause, params quota.Params, verdict *oracle.Verdict) results.Clause {
 	endless := params
 	endless.Offered = quota.Unbounded
-	r := results.Clause{Property: string(clause.Property), Formula: clause.Formula, Source: clause.Source, Bound: quota.Unbounded}
+	r := results.Clause{Property: string(clause.Property), Formula: clause.Formula, Source: clause.Source,
+		Bound: quota.Unbounded}
 	for _, fault := range clause.Tolerates {
 		r.Tolerates = append(r.Tolerates, string(fault))
 	}
@@ -56,7 +58,8 @@ func decide(clause quota.Clause, params quota.Params, verdict *oracle.Verdict) r
 // Params are what clauses are evaluated with, as far as a verdict tells.
 func Params(policy *quota.Policy, verdict *oracle.Verdict) quota.Params {
 	return quota.Params{
-		Limit: policy.Limit, MaxCost: verdict.MaxCost, InFlight: verdict.MaxInFlight, Offered: verdict.MaxOffered, Unsynced: verdict.MaxSpan, Policy: policy,
+		Limit: policy.Limit, MaxCost: verdict.MaxCost, InFlight: verdict.MaxInFlight, Offered: verdict.MaxOffered,
+		Unsynced: verdict.MaxSpan, Policy: policy,
 	}
 }
 
@@ -67,7 +70,8 @@ func RollingWindow(window quota.Window, at time.Time) quota.Window {
 	return quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
 }
 
-// Length is how long the policy's window is that a moment lies in, or the time in which its bucket fills; 0 for a standing policy.
+// Length is how long the policy's window is that a moment lies in, or the time in which its bucket fills; 0 for a
+// standing policy.
 func Length(policy *quota.Policy, at time.Time) time.Duration {
 	switch window := policy.Window; {
 	case window.Kind == quota.Bucket:

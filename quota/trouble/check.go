@@ -43,7 +43,8 @@ func (e *Event) check(instances int, length time.Duration) error {
 		return fmt.Errorf("%s does not end within the duration of %v: give %s, or less", e, length, fits)
 	case kind == Outage && e.What.For > at:
 		fits.What.For = at
-		return fmt.Errorf("%s begins %v after the run does, and the replica cannot be further behind: give %s, or less", e, at, fits)
+		return fmt.Errorf("%s begins %v after the run does, and the replica cannot be further behind: give %s, or less", e,
+			at, fits)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package trouble says what goes wrong in a run on purpose, or changes in it: where, what and when. Plans and records have the same
-// events. An event is written as WHERE:WHAT@WHEN, e.g. "redis:away@0.3-0.6".
+// Package trouble says what goes wrong in a run on purpose, or changes in it: where, what and when. Plans and records
+// have the same events. An event is written as WHERE:WHAT@WHEN, e.g. "redis:away@0.3-0.6".
 package trouble
 
 import (
@@ -21,7 +21,8 @@ type Event struct {
 type Where struct {
 	// Name is that of a store, such as "redis" or "postgres.2", or one of [Instances], [Callers], [Keys] and [Limit].
 	Name string
-	// Instance is the only one that the event is for, counted from 0, or [All]. The network of a store is one per instance.
+	// Instance is the only one that the event is for, counted from 0, or [All]. The network of a store is one per
+	// instance.
 	Instance int
 	// Pattern is that of the [Keys], without the prefix of the run.
 	Pattern string
@@ -93,7 +94,8 @@ func (w When) In(since, length time.Duration) bool {
 	return since >= from && (since < duration || w.To == 1)
 }
 
-// Faults are what happens to strategies in the outage of a store or by its network. There are none if requests only take longer.
+// Faults are what happens to strategies in the outage of a store or by its network. There are none if requests only
+// take longer.
 func (e *Event) Faults() (out []quota.Fault) {
 	if e.Kind() != Network {
 		return itemOf(e).faults

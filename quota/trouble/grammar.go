@@ -77,7 +77,8 @@ type value struct {
 // items are all words. The first one of a place is offered to those who name none.
 var items = []item{
 	{name: Away, when: during, example: "redis:away@0.3-0.6", faults: []quota.Fault{quota.FaultOutage}},
-	{name: Empty, when: during, example: "redis:empty@0.3-0.6", faults: []quota.Fault{quota.FaultOutage, quota.FaultEviction}},
+	{name: Empty, when: during, example: "redis:empty@0.3-0.6",
+		faults: []quota.Fault{quota.FaultOutage, quota.FaultEviction}},
 	{name: Failover, when: during, example: "redis:failover=20ms@0.5-0.52", value: behind, optional: true,
 		faults: []quota.Fault{quota.FaultOutage, quota.FaultFailover}},
 	broken("stopped", quota.FaultOutage, quota.FaultLostReply),
@@ -93,8 +94,12 @@ var items = []item{
 	broken("commits-fail", quota.FaultOutage),
 	broken("connections-taken", quota.FaultOutage, quota.FaultLostReply),
 
-	condition("latency", "redis:latency=2ms,jitter=1ms", span(func(what *What) *time.Duration { return &what.Latency }, 0, MaxLatency)),
-	condition("jitter", "redis:latency=2ms,jitter=1ms", span(func(what *What) *time.Duration { return &what.Jitter }, 0, MaxLatency)),
+	condition("latency", "redis:latency=2ms,jitter=1ms", span(func(what *What) *time.Duration {
+		return &what.Latency
+	}, 0, MaxLatency)),
+	condition("jitter", "redis:latency=2ms,jitter=1ms", span(func(what *What) *time.Duration {
+		return &what.Jitter
+	}, 0, MaxLatency)),
 	condition("bandwidth", "redis:bandwidth=100kB", bandwidth),
 	condition("loss", "redis:loss=0.01", share(func(what *What) *float64 { return &what.Loss })),
 	condition("reply-loss", "redis:reply-loss=0.01", share(func(what *What) *float64 { return &what.ReplyLoss })),
@@ -103,11 +108,14 @@ var items = []item{
 	{name: Paused, place: Instances, kind: Pause, when: anyMoment, example: "instance/1:paused=300ms@0.5",
 		value: span(forTime, 1, math.MaxInt64)},
 	{name: Restarted, place: Instances, kind: Restart, when: anyMoment, example: "instance/1:restarted@0.5"},
-	{name: Ahead, place: Instances, kind: Skew, when: since, example: "instance/1:clock=-2s@0.5", value: span(forTime, -maxClock, maxClock)},
+	{name: Ahead, place: Instances, kind: Skew, when: since, example: "instance/1:clock=-2s@0.5",
+		value: span(forTime, -maxClock, maxClock)},
 	{name: Killed, place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: share(
 		func(what *What) *float64 { return &what.Share })},
-	{name: "after", place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: after, part: true},
-	{name: Add, place: Keys, kind: Tamper, when: laterThan0, example: "keys/quota:*:add=100@0.5", value: units(math.MinInt64, math.MaxInt64)},
+	{name: "after", place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: after,
+		part: true},
+	{name: Add, place: Keys, kind: Tamper, when: laterThan0, example: "keys/quota:*:add=100@0.5",
+		value: units(math.MinInt64, math.MaxInt64)},
 	{name: Is, place: Limit, kind: Change, when: laterThan0, example: "limit:is=40@0.5", value: units(1, quota.MaxLimit)},
 }
 

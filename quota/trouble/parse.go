@@ -122,7 +122,8 @@ func read(text string) (event Event, err error) {
 	}
 	event.Where, ok = readWhere(where)
 	if !ok {
-		return event, errors.New("give a store's name, instances, instance/1, callers, keys/PATTERN or limit, and what happens there")
+		return event, errors.New("give a store's name, instances, instance/1, callers, keys/PATTERN or limit, and what " +
+			"happens there")
 	}
 	what, when, timed := cutLast(rest, "@")
 	first, err := event.readWhat(what)

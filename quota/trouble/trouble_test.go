@@ -30,30 +30,33 @@ func TestParse(t *testing.T) {
 		return e
 	}
 	for text, want := range map[string]Event{
-		"redis:away":                           redis(What{Word: Away}),
-		"redis:empty@0.3-0.6":                  in(redis(What{Word: Empty}), 0.3, 0.6),
-		"redis:failover@0.5-0.52":              in(redis(What{Word: Failover}), 0.5, 0.52),
-		"redis:failover=20ms@0.5-1":            in(redis(What{Word: Failover, For: 20 * ms}), 0.5, 1),
-		"postgres.2:locked@0-0.5":              in(of(redis(What{Word: "locked"}), "postgres.2", All), 0, 0.5),
-		"redis:latency=2ms,jitter=1ms":         network(Conditions{Latency: 2 * ms, Jitter: ms}),
-		"redis:latency=0s":                     network(Conditions{}),
-		"redis:latency=1h,jitter=1h":           network(Conditions{Latency: time.Hour, Jitter: time.Hour}),
-		"redis/2:cut@0.3-0.6":                  in(of(network(Conditions{Cut: true}), "redis", 2), 0.3, 0.6),
-		"redis/0:loss=1,reply-loss=1":          of(network(Conditions{Loss: 1, ReplyLoss: 1}), "redis", 0),
-		"redis:bandwidth=2MB,cut":              network(Conditions{Bandwidth: 2e6, Cut: true}),
-		"redis:bandwidth=1500B":                network(Conditions{Bandwidth: 1500}),
-		"redis:bandwidth=1000GB":               network(Conditions{Bandwidth: 1e12}),
-		"redis:loss=0.0000001@0.0000001-0.5":   in(network(Conditions{Loss: 1e-7}), 1e-7, 0.5),
-		"callers:killed=0.01":                  of(redis(What{Word: Killed, Share: 0.01, After: 1}), Callers, All),
-		"callers:killed=1,after=1000":          of(redis(What{Word: Killed, Share: 1, After: 1000}), Callers, All),
-		"keys/quota:*:add=100@0.5":             {Where{Keys, All, "quota:*"}, What{Word: Add, Units: 100}, When{0.5, 0.5}},
-		"keys/a/b@c:add=-7@0.25":               {Where{Keys, All, "a/b@c"}, What{Word: Add, Units: -7}, When{0.25, 0.25}},
-		"limit:is=40@0.5":                      in(of(redis(What{Word: Is, Units: 40}), Limit, All), 0.5, 0.5),
-		"instances:paused=1m30s@0":             in(of(redis(What{Word: Paused, For: 90 * time.Second}), Instances, All), 0, 0),
-		"instance/1:paused=5m@0.5":             in(of(redis(What{Word: Paused, For: 5 * time.Minute}), Instances, 1), 0.5, 0.5),
-		"instance/12:restarted@0.999":          in(of(redis(What{Word: Restarted}), Instances, 12), 0.999, 0.999),
-		"instances:clock=0s":                   of(redis(What{Word: Ahead}), Instances, All),
-		"instance/2:clock=-2s@0.5":             in(of(redis(What{Word: Ahead, For: -2 * time.Second}), Instances, 2), 0.5, 0.5),
+		"redis:away":                         redis(What{Word: Away}),
+		"redis:empty@0.3-0.6":                in(redis(What{Word: Empty}), 0.3, 0.6),
+		"redis:failover@0.5-0.52":            in(redis(What{Word: Failover}), 0.5, 0.52),
+		"redis:failover=20ms@0.5-1":          in(redis(What{Word: Failover, For: 20 * ms}), 0.5, 1),
+		"postgres.2:locked@0-0.5":            in(of(redis(What{Word: "locked"}), "postgres.2", All), 0, 0.5),
+		"redis:latency=2ms,jitter=1ms":       network(Conditions{Latency: 2 * ms, Jitter: ms}),
+		"redis:latency=0s":                   network(Conditions{}),
+		"redis:latency=1h,jitter=1h":         network(Conditions{Latency: time.Hour, Jitter: time.Hour}),
+		"redis/2:cut@0.3-0.6":                in(of(network(Conditions{Cut: true}), "redis", 2), 0.3, 0.6),
+		"redis/0:loss=1,reply-loss=1":        of(network(Conditions{Loss: 1, ReplyLoss: 1}), "redis", 0),
+		"redis:bandwidth=2MB,cut":            network(Conditions{Bandwidth: 2e6, Cut: true}),
+		"redis:bandwidth=1500B":              network(Conditions{Bandwidth: 1500}),
+		"redis:bandwidth=1000GB":             network(Conditions{Bandwidth: 1e12}),
+		"redis:loss=0.0000001@0.0000001-0.5": in(network(Conditions{Loss: 1e-7}), 1e-7, 0.5),
+		"callers:killed=0.01":                of(redis(What{Word: Killed, Share: 0.01, After: 1}), Callers, All),
+		"callers:killed=1,after=1000":        of(redis(What{Word: Killed, Share: 1, After: 1000}), Callers, All),
+		"keys/quota:*:add=100@0.5":           {Where{Keys, All, "quota:*"}, What{Word: Add, Units: 100}, When{0.5, 0.5}},
+		"keys/a/b@c:add=-7@0.25":             {Where{Keys, All, "a/b@c"}, What{Word: Add, Units: -7}, When{0.25, 0.25}},
+		"limit:is=40@0.5":                    in(of(redis(What{Word: Is, Units: 40}), Limit, All), 0.5, 0.5),
+		"instances:paused=1m30s@0": in(of(redis(What{Word: Paused, For: 90 * time.Second}), Instances, All), 0,
+			0),
+		"instance/1:paused=5m@0.5": in(of(redis(What{Word: Paused, For: 5 * time.Minute}), Instances, 1), 0.5,
+			0.5),
+		"instance/12:restarted@0.999": in(of(redis(What{Word: Restarted}), Instances, 12), 0.999, 0.999),
+		"instances:clock=0s":          of(redis(What{Word: Ahead}), Instances, All),
+		"instance/2:clock=-2s@0.5": in(of(redis(What{Word: Ahead, For: -2 * time.Second}), Instances, 2), 0.5,
+			0.5),
 		"instance/0:clock=8784h":               ClockAhead(0, 8784*time.Hour),
 		"redis.durable:connections-taken@0-.5": in(of(redis(What{Word: "connections-taken"}), "redis.durable", All), 0, 0.5),
 	} {
@@ -66,7 +69,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"redis:away@0-1": "redis:away", "redis:bandwidth=1500,latency=0s": "redis:bandwidth=1500B", "redis:cut,loss=0": "redis:cut",
+		"redis:away@0-1": "redis:away", "redis:bandwidth=1500,latency=0s": "redis:bandwidth=1500B",
+		"redis:cut,loss=0":          "redis:cut",
 		"callers:after=1,killed=.5": "callers:killed=0.5", "redis:latency=60m": "redis:latency=1h",
 	} {
 		if e, err := Parse(text); err != nil || e.String() != want {
@@ -157,8 +161,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what a random event is written as is read as that event, and a random text is either read and written the same way from
-// then on, or refused with a text that is.
+// TestRoundTrip: what a random event is written as is read as that event, and a random text is either read and written
+// the same way from then on, or refused with a text that is.
 func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := regexp.MustCompile(`[a-z-]+|[0-9.]+|.`)
@@ -214,7 +218,8 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s breaks a server: %t", l[i], got)
 		}
 	}
-	if got := l.Of(Outage).InTime().Strings(); !slices.Equal(got, []string{"redis:restarted@0.1-0.2", "redis:away@0.5-0.6"}) {
+	if got := l.Of(Outage).InTime().Strings(); !slices.Equal(got,
+		[]string{"redis:restarted@0.1-0.2", "redis:away@0.5-0.6"}) {
 		t.Errorf("%q", got)
 	}
 	if got := len(l.Without(Outage, Network)); got != 6 {
@@ -271,7 +276,8 @@ func TestClocks(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	if err := MustParse("redis/3:cut@0.3-0.6", "redis:away@0.1-0.2", "redis:away@0.2-0.3", "postgres:away@0.1-0.3", "limit:is=3@0.1",
+	if err := MustParse("redis/3:cut@0.3-0.6", "redis:away@0.1-0.2", "redis:away@0.2-0.3", "postgres:away@0.1-0.3",
+		"limit:is=3@0.1",
 		"limit:is=4@0.2", "instance/0:clock=1s", "instance/3:clock=1s@0.5", "instances:paused=500ms@0.5",
 		"redis:failover=300ms@0.3-0.4").Check(4, time.Second); err != nil {
 		t.Error(err)
@@ -291,17 +297,20 @@ func TestCheck(t *testing.T) {
 		"instances:paused=501ms@0.5":                    "give instances:paused=500ms@0.5, or less",
 		"redis:failover=301ms@0.3-0.4":                  "give redis:failover=300ms@0.3-0.4, or less",
 	} {
-		if err := MustParse(strings.Fields(texts)...).Check(4, time.Second); err == nil || !strings.Contains(err.Error(), part) {
+		if err := MustParse(strings.Fields(texts)...).Check(4, time.Second); err == nil ||
+			!strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", texts, err)
 		}
 	}
-	for _, text := range []string{"redis:away", "redis:cut@0.3-1", "redis:cut@0-0.6", "limit:is=3@0.1", "keys/x:add=1@0.5", "instances:paused=1s@0",
+	for _, text := range []string{"redis:away", "redis:cut@0.3-1", "redis:cut@0-0.6", "limit:is=3@0.1", "keys/x:add=1@0.5",
+		"instances:paused=1s@0",
 		"instances:restarted@0", "instances:clock=1s@0.5"} {
 		if err := MustParse(text).Check(4, 0); err == nil || !strings.Contains(err.Error(), "give --duration") {
 			t.Errorf("%s without a duration: %v", text, err)
 		}
 	}
-	for _, e := range []Event{{}, redis(What{Word: "slow"}), redis(What{Word: Away, Units: 5}), {Where: Where{Name: Limit}, What: What{Word: Is, Units: 4}, When: When{0.5, 0.5}}} {
+	for _, e := range []Event{{}, redis(What{Word: "slow"}), redis(What{Word: Away, Units: 5}),
+		{Where: Where{Name: Limit}, What: What{Word: Is, Units: 4}, When: When{0.5, 0.5}}} {
 		if err := (List{e}).Check(4, time.Second); err == nil {
 			t.Errorf("%+v is fine", e)
 		}

@@ -31,7 +31,8 @@ func TestEarlierSchema(t *testing.T) {
 	}
 	got := fixture.Must[results.File](t)(Decode(fixture.Must[[]byte](t)(json.Marshal(whole))))
 	s := got.Summaries
-	if got.Schema != results.SchemaVersion || len(s) != 1 || s[0].Timed != 6 || !s[0].Throughput.Disturbed || !s[0].Service.P99.Shown() {
+	if got.Schema != results.SchemaVersion || len(s) != 1 || s[0].Timed != 6 || !s[0].Throughput.Disturbed ||
+		!s[0].Service.P99.Shown() {
 		t.Errorf("schema %d, summaries %+v", got.Schema, s)
 	}
 	if again := fixture.Must[results.File](t)(Decode(fixture.Must[[]byte](t)(Encode(got)))); len(again.Summaries) != 1 {

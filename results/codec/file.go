@@ -96,7 +96,8 @@ func decodeFile(d document) (file results.File, err error) {
 			return results.File{}, err
 		}
 	}
-	if err := d.decode(&file, results.SchemaVersion, "measure again, or use the quotabench that wrote it", compiled.results); err != nil {
+	if err := d.decode(&file, results.SchemaVersion, "measure again, or use the quotabench that wrote it",
+		compiled.results); err != nil {
 		return results.File{}, err
 	}
 	for i := range file.Runs {

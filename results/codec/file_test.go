@@ -25,7 +25,8 @@ import (
 )
 
 func TestWriteRead(t *testing.T) {
-	for name, f := range map[string]results.File{"full": fixture.Full(t), "least": {Kind: results.Simulated}, "fixture": fixture.New(3, fixture.Strategies...)} {
+	for name, f := range map[string]results.File{"full": fixture.Full(t), "least": {Kind: results.Simulated},
+		"fixture": fixture.New(3, fixture.Strategies...)} {
 		path := filepath.Join(t.TempDir(), "results.json")
 		if err := Write(path, f); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -131,12 +132,14 @@ func TestWriteKeepsOldFile(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	for want, change := range map[string]func(*results.File){
-		"not a finite number":            func(f *results.File) { f.Runs[0].Leak.PctOfLimit = math.Inf(1) },
-		"kind":                           func(f *results.File) { f.Kind = "guessed" },
-		"runs.0.guarantee.0.verdict":     func(f *results.File) { f.Runs[0].Guarantee = []results.Clause{{Verdict: "fine"}} },
-		"runs.0.audit.reasons.0.strikes": func(f *results.File) { f.Runs[0].Audit.Reasons = []results.Reason{{Discards: "x"}} },
-		"cannot write schema 7":          func(f *results.File) { f.Schema = 7 },
-		"runs.0.issued":                  func(f *results.File) { f.Runs[0].Issued = -1 },
+		"not a finite number":        func(f *results.File) { f.Runs[0].Leak.PctOfLimit = math.Inf(1) },
+		"kind":                       func(f *results.File) { f.Kind = "guessed" },
+		"runs.0.guarantee.0.verdict": func(f *results.File) { f.Runs[0].Guarantee = []results.Clause{{Verdict: "fine"}} },
+		"runs.0.audit.reasons.0.strikes": func(f *results.File) {
+			f.Runs[0].Audit.Reasons = []results.Reason{{Discards: "x"}}
+		},
+		"cannot write schema 7": func(f *results.File) { f.Schema = 7 },
+		"runs.0.issued":         func(f *results.File) { f.Runs[0].Issued = -1 },
 	} {
 		f := fixture.New(1, fixture.Strategies[0])
 		change(&f)

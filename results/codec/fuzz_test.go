@@ -19,11 +19,15 @@ import (
 // minimal is an exploration that has one of all kinds, and few steps.
 func minimal() results.Exploration {
 	x := results.NewExploration()
-	f := results.Finding{Strategy: "a:b=c", Policy: "agent-api", Property: "leak", Detail: "d", Units: 2, Token: "qb2.x", Columns: []results.Column{{Name: "A", Role: results.RoleClient}},
-		Steps: []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart}, {Number: 2, Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick, At: 5}}}
+	f := results.Finding{Strategy: "a:b=c", Policy: "agent-api", Property: "leak", Detail: "d", Units: 2, Token: "qb2.x",
+		Columns: []results.Column{{Name: "A", Role: results.RoleClient}},
+		Steps: []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart},
+			{Number: 2, Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick, At: 5}}}
 	g := f
-	x.Searches = append(x.Searches, &results.Search{Strategy: "a:b=c", Policy: "agent-api", Limit: 1, Clients: 2, Properties: []results.Property{"leak", "guarantee"}, Findings: []results.Finding{f},
-		ServerFacts: results.ServerFacts{Aborts: []results.Abort{{Kind: "deadlock", Schedules: 1, Shortest: &g}}}})
+	x.Searches = append(x.Searches,
+		&results.Search{Strategy: "a:b=c", Policy: "agent-api", Limit: 1, Clients: 2,
+			Properties: []results.Property{"leak", "guarantee"}, Findings: []results.Finding{f},
+			ServerFacts: results.ServerFacts{Aborts: []results.Abort{{Kind: "deadlock", Schedules: 1, Shortest: &g}}}})
 	x.Censuses = append(x.Censuses, &results.Census{Strategy: "a", Schedules: 3, Leaking: 1, Shortest: &g})
 	x.Replays = append(x.Replays, &results.Replay{Strategy: "a", Property: "leak", Finding: &g})
 	return x
@@ -72,10 +76,12 @@ func oneLine(t *testing.T, err error) {
 
 func FuzzDecodeSeries(f *testing.F) {
 	f.Add(fixture.Must[[]byte](f)(codec.SeriesJSON([]results.Series{
-		{Strategy: "=a", Unit: "requests", Tiers: []string{"redis"}, Counters: []string{"redis"}, Outages: []results.Span{{Store: "redis", FromNS: 1, ToNS: 2}}, Samples: []results.Sample{
-			{AtNS: 0, Hits: []int64{0}, Counters: []results.Counter{{}}},
-			{AtNS: 1_500_000_000, Issued: 3, Leak: 1, Hits: []int64{2}, Counters: []results.Counter{{Readings: 1, Worst: -4, StalenessNS: 20}}},
-		}},
+		{Strategy: "=a", Unit: "requests", Tiers: []string{"redis"}, Counters: []string{"redis"},
+			Outages: []results.Span{{Store: "redis", FromNS: 1, ToNS: 2}}, Samples: []results.Sample{
+				{AtNS: 0, Hits: []int64{0}, Counters: []results.Counter{{}}},
+				{AtNS: 1_500_000_000, Issued: 3, Leak: 1, Hits: []int64{2},
+					Counters: []results.Counter{{Readings: 1, Worst: -4, StalenessNS: 20}}},
+			}},
 	})))
 	f.Add([]byte(`{"schema":1,"series":[{"strategy":"a","unit":"u","tracked":1,"tiers":["x"],"counters":[],"samples":[{"hits":[]}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -29,7 +29,8 @@ func allocated(f func()) uint64 {
 func bomb(t *testing.T) string {
 	t.Helper()
 	head := bytes.NewBuffer(nil)
-	for _, v := range []any{uint32(hdr.V2EncodingCookieBase) | 0x10, int32(0), int32(0), int32(5), int64(1), int64(1<<62 - 1), 1.0} {
+	for _, v := range []any{uint32(hdr.V2EncodingCookieBase) | 0x10, int32(0), int32(0), int32(5), int64(1),
+		int64(1<<62 - 1), 1.0} {
 		if err := binary.Write(head, binary.BigEndian, v); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +77,8 @@ func TestDecodeHostile(t *testing.T) {
 	} {
 		var err error
 		cost := allocated(func() { _, err = Decode([]byte(text)) })
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 800 {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") ||
+			len(err.Error()) > 800 {
 			t.Errorf("got %.200v, want one line about %s", err, want)
 		}
 		if most := uint64(8<<20 + 400*len(text)); cost > most {

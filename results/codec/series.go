@@ -22,7 +22,8 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 		tiers = collect.Union(tiers, s.Tiers...)
 		counters = collect.Union(counters, s.Counters...)
 	}
-	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects",
+	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak",
+		"false_rejects",
 		"keys"}
 	for _, text := range tiers {
 		head = append(head, "decided by "+text)
@@ -46,11 +47,14 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 
 func seriesRow(series *results.Series, sample *results.Sample, tiers, counters []string) []string {
 	row := []string{format.Cell(series.Strategy), seconds(sample.AtNS)}
-	for _, n := range []int64{sample.Issued, sample.Admitted, sample.Rejected, sample.Errors, sample.InFlight, sample.Usage, sample.Fill, sample.Leak, sample.FalseRejects, sample.Keys} {
+	for _, n := range []int64{sample.Issued, sample.Admitted, sample.Rejected, sample.Errors, sample.InFlight,
+		sample.Usage, sample.Fill, sample.Leak, sample.FalseRejects, sample.Keys} {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
 	for _, text := range tiers {
-		row = append(row, cell(slices.Index(series.Tiers, text), func(i int) string { return strconv.FormatInt(sample.Hits[i], 10) }))
+		row = append(row, cell(slices.Index(series.Tiers, text), func(i int) string {
+			return strconv.FormatInt(sample.Hits[i], 10)
+		}))
 	}
 	for _, name := range counters {
 		i := slices.Index(series.Counters, name)
@@ -59,7 +63,8 @@ func seriesRow(series *results.Series, sample *results.Sample, tiers, counters [
 			continue
 		}
 		counter := sample.Counters[i]
-		for _, n := range []int64{counter.Readings, counter.Unknown, counter.Drifting, counter.Drift, counter.Size, counter.Worst} {
+		for _, n := range []int64{counter.Readings, counter.Unknown, counter.Drifting, counter.Drift, counter.Size,
+			counter.Worst} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		row = append(row, seconds(counter.StalenessNS), seconds(counter.MeanNS), strconv.FormatInt(counter.Never, 10))
@@ -105,9 +110,12 @@ func decodeSeries(d document) ([]results.Series, error) {
 	for i := range file.Series {
 		series := &file.Series[i]
 		for j := range series.Samples {
-			if sample := &series.Samples[j]; len(sample.Hits) != len(series.Tiers) || len(sample.Counters) != len(series.Counters) {
-				return nil, fmt.Errorf("series[%d] (%s): sample %d has %d hits and %d counters, and there are %d tiers and %d counters",
-					i, shortened(format.Plain(series.Strategy)), j, len(sample.Hits), len(sample.Counters), len(series.Tiers), len(series.Counters))
+			if sample := &series.Samples[j]; len(sample.Hits) != len(series.Tiers) ||
+				len(sample.Counters) != len(series.Counters) {
+				return nil, fmt.Errorf("series[%d] (%s): sample %d has %d hits and %d counters, and there are %d tiers and %d "+
+					"counters",
+					i, shortened(format.Plain(series.Strategy)), j, len(sample.Hits), len(sample.Counters), len(series.Tiers),
+					len(series.Counters))
 			}
 		}
 	}

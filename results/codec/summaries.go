@@ -26,11 +26,13 @@ func checkSummaries(file *results.File) error {
 		return err
 	}
 	if len(stored) != len(file.Summaries) {
-		return fmt.Errorf("summaries: there are %d, and %d follow from the runs: measure again, or restore the file", len(stored),
+		return fmt.Errorf("summaries: there are %d, and %d follow from the runs: measure again, or restore the file",
+			len(stored),
 			len(file.Summaries))
 	}
 	for i := range stored {
-		if path := firstWrong(reflect.ValueOf(stored[i]), reflect.ValueOf(file.Summaries[i]), fmt.Sprintf("summaries[%d]", i), differs); path != "" {
+		if path := firstWrong(reflect.ValueOf(stored[i]), reflect.ValueOf(file.Summaries[i]), fmt.Sprintf("summaries[%d]", i),
+			differs); path != "" {
 			return errors.New(path + " does not follow from the runs: restore the file")
 		}
 	}

@@ -18,7 +18,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c, err := compare.Compare(compare.Side{Name: "before", File: &file}, compare.Side{Name: "after", File: &file}, compare.Options{})
+	c, err := compare.Compare(compare.Side{Name: "before", File: &file}, compare.Side{Name: "after", File: &file},
+		compare.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func Comparisons() []ComparisonRenderer {
 	}
 }
 
-func comparisonText(write func(io.Writer, layout.Page, *compare.Comparison) error) func(layout.Page, *compare.Comparison) ([]byte, error) {
+func comparisonText(write func(io.Writer, layout.Page, *compare.Comparison) error) func(layout.Page,
+	*compare.Comparison) ([]byte, error) {
 	return func(page layout.Page, comparison *compare.Comparison) ([]byte, error) {
 		var buffer bytes.Buffer
 		err := write(&buffer, page, comparison)

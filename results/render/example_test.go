@@ -25,7 +25,8 @@ func ExampleHTML() {
 		return
 	}
 	svg, err := latency.SVG()
-	fmt.Println("plot:", bytes.HasPrefix(bytes.TrimSpace(svg), []byte("<svg")) || bytes.HasPrefix(svg, []byte("<?xml")), err)
+	fmt.Println("plot:", bytes.HasPrefix(bytes.TrimSpace(svg), []byte("<svg")) ||
+		bytes.HasPrefix(svg, []byte("<?xml")), err)
 	// Output:
 	// page: true <nil>
 	// plot: true <nil>

@@ -15,7 +15,9 @@ import (
 func Exports() []Renderer {
 	return []Renderer{
 		{"gobench", "txt", "runs in Go's benchmark format, a line per round, for benchstat",
-			record("gobench.txt", (*Bundle).hasFile, func(bundle *Bundle) ([]byte, error) { return export.GoBench(bundle.File), nil })},
+			record("gobench.txt", (*Bundle).hasFile, func(bundle *Bundle) ([]byte, error) {
+				return export.GoBench(bundle.File), nil
+			})},
 		{"hgrm", "hgrm", "latencies in HdrHistogram's percentile format, one file per strategy, loop and kind", hgrm},
 		{"csv", "csv", "a row per run and round, per sample of a series, or per property of an exploration", asCSV},
 		{"json", "json", "the records themselves", asJSON},
@@ -45,7 +47,9 @@ func asCSV(bundle *Bundle) (out []Output, err error) {
 	for _, render := range []func(*Bundle) ([]Output, error){
 		record("runs.csv", (*Bundle).hasFile, func(b *Bundle) ([]byte, error) { return export.RunsCSV(b.File) }),
 		record(seriesTableName, (*Bundle).hasSeries, seriesCSV),
-		record("exploration.csv", (*Bundle).hasExploration, func(b *Bundle) ([]byte, error) { return export.ExplorationCSV(b.Exploration) }),
+		record("exploration.csv", (*Bundle).hasExploration, func(b *Bundle) ([]byte, error) {
+			return export.ExplorationCSV(b.Exploration)
+		}),
 	} {
 		more, err := render(bundle)
 		if err != nil {
@@ -97,8 +101,12 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 	}
 	if b.Exploration != nil {
 		exploration := *b.Exploration
-		exploration.Searches = keep(exploration.Searches, func(search **results.Search) bool { return is((*search).Strategy) })
-		exploration.Censuses = keep(exploration.Censuses, func(census **results.Census) bool { return is((*census).Strategy) })
+		exploration.Searches = keep(exploration.Searches, func(search **results.Search) bool {
+			return is((*search).Strategy)
+		})
+		exploration.Censuses = keep(exploration.Censuses, func(census **results.Census) bool {
+			return is((*census).Strategy)
+		})
 		exploration.Replays = keep(exploration.Replays, func(replay **results.Replay) bool { return is((*replay).Strategy) })
 		out.Exploration = &exploration
 		found = found || len(exploration.Searches)+len(exploration.Censuses)+len(exploration.Replays) > 0

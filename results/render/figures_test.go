@@ -105,7 +105,8 @@ func TestOneP99(t *testing.T) {
 			t.Errorf("%s: the page has %s %d times", s.Label, want, n)
 		}
 		for name, p := range map[string]*plot.Plot{"latency": latency, "leak": leak} {
-			if !strings.Contains(p.Desc(), s.Label+" has the lowest p99, "+want) && !strings.Contains(p.Desc(), s.Label+" the highest, "+want) {
+			if !strings.Contains(p.Desc(), s.Label+" has the lowest p99, "+want) &&
+				!strings.Contains(p.Desc(), s.Label+" the highest, "+want) {
 				t.Errorf("%s: the %s plot says %q, want %s", s.Label, name, p.Desc(), want)
 			}
 		}
@@ -136,7 +137,9 @@ func TestOnlyKeepsFigures(t *testing.T) {
 	}
 	f.Summaries = results.Summarise(f.Runs)
 	b := fixture.Must[*render.Bundle](t)((&render.Bundle{File: &f}).Only(f.Summaries[0].Label))
-	if s := b.File.Summaries; len(s) != 1 || s[0].Timed != 7 || s[0].Disturbed != f.Summaries[0].Disturbed || s[0].Throughput.Disturbed != f.Summaries[0].Throughput.Disturbed {
-		t.Errorf("%d strategies, the first one marked %t, want %t", len(s), s[0].Throughput.Disturbed, f.Summaries[0].Throughput.Disturbed)
+	if s := b.File.Summaries; len(s) != 1 || s[0].Timed != 7 || s[0].Disturbed != f.Summaries[0].Disturbed ||
+		s[0].Throughput.Disturbed != f.Summaries[0].Throughput.Disturbed {
+		t.Errorf("%d strategies, the first one marked %t, want %t", len(s), s[0].Throughput.Disturbed,
+			f.Summaries[0].Throughput.Disturbed)
 	}
 }

@@ -21,7 +21,8 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 		explored = explored.With(bundle.Exploration)
 	}
 	for _, bundle := range bundles {
-		record := html.Record{Name: bundle.Name, File: bundle.File, Exploration: bundle.Exploration, Provenance: bundle.Provenance}
+		record := html.Record{Name: bundle.Name, File: bundle.File, Exploration: bundle.Exploration,
+			Provenance: bundle.Provenance}
 		var err error
 		record.Drawings, err = bundle.drawings(explored)
 		if err != nil {
@@ -61,8 +62,9 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 				return nil, fmt.Errorf("%s: %w", drawing.Name, err)
 			}
 			out = append(out, html.Drawing{
-				Format: k.Name, Doc: k.Doc, Series: drawing.Series, Finding: drawing.Finding, Title: drawing.Plot.Title(), Desc: drawing.Plot.Desc(),
-				SVG: template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
+				Format: k.Name, Doc: k.Doc, Series: drawing.Series, Finding: drawing.Finding, Title: drawing.Plot.Title(),
+				Desc: drawing.Plot.Desc(),
+				SVG:  template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
 			})
 		}
 	}

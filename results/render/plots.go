@@ -37,9 +37,11 @@ func Plots() []PlotKind {
 	return []PlotKind{
 		{"latency", "latency by percentile", ofRuns("latency", plot.Latency), []string{"latency"}},
 		{"leakage", "leak and latency", ofRuns("leakage", plot.Leak), []string{"leakage"}},
-		{"throughput", "decisions per second over the time of a round", measured(ofRuns("throughput", plot.Throughput)), []string{"throughput"}},
+		{"throughput", "decisions per second over the time of a round", measured(ofRuns("throughput", plot.Throughput)),
+			[]string{"throughput"}},
 		{"drift", "drift of counters at the end of each round, signed", measured(drifts), []string{"drift"}},
-		{"schedules", "the share of leaking schedules (explore --full) next to the leak of a run", schedules, []string{"schedules"}},
+		{"schedules", "the share of leaking schedules (explore --full) next to the leak of a run", schedules,
+			[]string{"schedules"}},
 		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
 		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
 		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, nil},

@@ -63,14 +63,17 @@ type Renderer struct {
 // first, so that figures are kept whatever happens to a drawing.
 func Renderers() []Renderer {
 	return append([]Renderer{
-		{"results", "json", "the record of all runs, which everything else follows from", record(ResultsName, (*Bundle).hasFile, resultsJSON)},
+		{"results", "json", "the record of all runs, which everything else follows from",
+			record(ResultsName, (*Bundle).hasFile, resultsJSON)},
 		{"exploration", "json", "the record of searches, counts and replays of schedules",
 			record(ExplorationName, (*Bundle).hasExploration, explorationJSON)},
 		{Report, "txt", "the tables and timelines, as on the terminal", record(TextName, (*Bundle).hasReport, report)},
-		{"series", "json", "simulated runs over virtual time, sample by sample", record(SeriesName, (*Bundle).hasSeries, seriesJSON)},
+		{"series", "json", "simulated runs over virtual time, sample by sample",
+			record(SeriesName, (*Bundle).hasSeries, seriesJSON)},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample",
 			record(seriesTableName, (*Bundle).hasSeries, seriesCSV)},
-		{"provenance", "json", "where and when a simulation ran", record(provenanceName, (*Bundle).hasProvenance, provenance)},
+		{"provenance", "json", "where and when a simulation ran",
+			record(provenanceName, (*Bundle).hasProvenance, provenance)},
 	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included",
 		record(HTMLName, (*Bundle).hasReport, func(bundle *Bundle) ([]byte, error) { return HTML([]*Bundle{bundle}) })})...)
 }
@@ -80,7 +83,8 @@ func Records() []string { return []string{ResultsName, SeriesName, ExplorationNa
 
 // Names are the files that may be written, except those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, ComparisonName, TextName, SeriesName, seriesTableName, provenanceName, HTMLName}
+	names := []string{ResultsName, ExplorationName, ComparisonName, TextName, SeriesName, seriesTableName, provenanceName,
+		HTMLName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")

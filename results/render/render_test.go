@@ -17,13 +17,17 @@ import (
 func full() *Bundle {
 	f := fixture.New(2, fixture.Strategies[:2]...)
 	for i := range f.Runs {
-		f.Runs[i].OverTime = &results.OverTime{SliceNS: 1e6, Admitted: []int64{1, 2}, Rejected: []int64{0, 1}, Errors: []int64{0, 0}}
+		f.Runs[i].OverTime = &results.OverTime{SliceNS: 1e6, Admitted: []int64{1, 2}, Rejected: []int64{0, 1},
+			Errors: []int64{0, 0}}
 	}
 	x := explored()
-	x.Censuses = append(x.Censuses, &results.Census{Strategy: f.Runs[0].Params.Label, Policy: "p", Clients: 2, Schedules: 6, Leaking: 1, Complete: true})
+	x.Censuses = append(x.Censuses,
+		&results.Census{Strategy: f.Runs[0].Params.Label, Policy: "p", Clients: 2, Schedules: 6, Leaking: 1, Complete: true})
 	return &Bundle{
 		File: &f, Provenance: &f.Provenance, Exploration: x,
-		Series: []results.Series{{Strategy: "a:b=c,d/e", Samples: []results.Sample{{AtNS: 1, Issued: 1, Admitted: 1, Usage: 1}, {AtNS: 2, Issued: 3, Admitted: 2, Rejected: 1, Usage: 2}}}, {Strategy: "no samples"}},
+		Series: []results.Series{{Strategy: "a:b=c,d/e",
+			Samples: []results.Sample{{AtNS: 1, Issued: 1, Admitted: 1, Usage: 1},
+				{AtNS: 2, Issued: 3, Admitted: 2, Rejected: 1, Usage: 2}}}, {Strategy: "no samples"}},
 	}
 }
 
@@ -34,12 +38,16 @@ func explored() *results.Exploration {
 		Strategy: "check:a=b", Policy: "p", Property: "leak", Detail: "2 of 1 admitted", Token: "token-1",
 		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
 		Steps: []results.Step{
-			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Kind: "redis", Command: "GET k", Reply: "0", Limit: 1},
-			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Kind: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1},
+			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Kind: "redis", Command: "GET k",
+				Reply: "0", Limit: 1},
+			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Kind: "redis",
+				Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1},
 		},
 	}
-	x.Searches = []*results.Search{{Strategy: "check:a=b", Policy: "p", Limit: 1, Unit: "links", Clients: 2, Instances: 1, Findings: []results.Finding{f}}}
-	x.Replays = []*results.Replay{{Strategy: "check:a=b", Policy: "p", Property: "leak", Broken: true, Finding: &f, Same: true, Store: "redis 7"}}
+	x.Searches = []*results.Search{{Strategy: "check:a=b", Policy: "p", Limit: 1, Unit: "links", Clients: 2, Instances: 1,
+		Findings: []results.Finding{f}}}
+	x.Replays = []*results.Replay{{Strategy: "check:a=b", Policy: "p", Property: "leak", Broken: true, Finding: &f,
+		Same: true, Store: "redis 7"}}
 	x.Censuses = []*results.Census{{Strategy: "other", Policy: "p", Limit: 1, Schedules: 6}}
 	return &x
 }
@@ -62,14 +70,18 @@ func swept() *Bundle {
 // TestExploration: one report of all parts in order, and one chart per finding.
 func TestExploration(t *testing.T) {
 	files := map[string]string{}
-	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error { files[o.Name] = string(o.Bytes); return nil }); err != nil {
+	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error {
+		files[o.Name] = string(o.Bytes)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(files) != 5 || !strings.HasPrefix(files["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(files["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
 		t.Errorf("files %q", slices.Collect(maps.Keys(files)))
 	}
 	at := 0
-	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7", "every step and every reply as above", "other, p with a limit of 1"} {
+	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7",
+		"every step and every reply as above", "other, p with a limit of 1"} {
 		i := strings.Index(files["report.txt"][at:], want)
 		if i < 0 {
 			t.Fatalf("no %q after the first %d characters of\n%s", want, at, files["report.txt"])
@@ -145,7 +157,8 @@ func TestNotDrawn(t *testing.T) {
 	if !slices.Contains(names, "report.txt") || slices.Contains(names, "latency.svg") {
 		t.Errorf("files %q", names)
 	}
-	if text := strings.Join(notes, "\n"); len(notes) != 1 || !strings.Contains(text, "not drawn: latency.svg: nothing to plot") {
+	if text := strings.Join(notes, "\n"); len(notes) != 1 ||
+		!strings.Contains(text, "not drawn: latency.svg: nothing to plot") {
 		t.Errorf("notes %q", notes)
 	}
 }

@@ -22,7 +22,8 @@ func TestEveryParameterIsShown(t *testing.T) {
 		"reports":    {"Label", "Subjects", "Stream"}, // rows have labels
 		"benchmarks": {"Client", "Unit", "PolicyLimit", "RateFrom", "Subjects", "Stream", "Requests", "DurationNS", "Point"},
 		// The policy and the label say some, and the default of the rest is right.
-		"commands": {"PolicyLimit", "Unit", "Window", "RateFrom", "Subjects", "Client", "Requests", "DurationNS", "Point", "Stream"},
+		"commands": {"PolicyLimit", "Unit", "Window", "RateFrom", "Subjects", "Client", "Requests", "DurationNS", "Point",
+			"Stream"},
 	}
 	shown := func(parameter string) map[string]string {
 		f := fixture.New(1, fixture.Strategies[0])
@@ -37,7 +38,8 @@ func TestEveryParameterIsShown(t *testing.T) {
 				break
 			}
 		}
-		out := map[string]string{"reports": fmt.Sprint(text.Setting(f, f.Summarised())), "commands": ranking.Of(f)[0].Untested[0].Command}
+		out := map[string]string{"reports": fmt.Sprint(text.Setting(f, f.Summarised())),
+			"commands": ranking.Of(f)[0].Untested[0].Command}
 		f.Runs = append(f.Runs, before)
 		for line := range strings.Lines(string(export.GoBench(&f))) {
 			if name, _, ok := strings.Cut(line, "\t"); ok {

@@ -99,7 +99,8 @@ func hideServers(t *testing.T) (path string) {
 	dir := t.TempDir()
 	openUp(t, dir)
 	for _, name := range []string{"redis-server", "initdb", "postgres"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho this is no server\nexit 1\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho this is no server\nexit 1\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +117,8 @@ func TestContainersAreDescribed(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 	}
-	if r.Info().Durability != "no snapshots, no append-only file" || p.Info().Durability != "fsync off, synchronous_commit on" {
+	if r.Info().Durability != "no snapshots, no append-only file" ||
+		p.Info().Durability != "fsync off, synchronous_commit on" {
 		t.Errorf("durability %q and %q, want those of the processes of tests", r.Info().Durability, p.Info().Durability)
 	}
 	if !r.Owned() || !p.Owned() || r.PID() != 0 || p.PID() != 0 {
@@ -162,7 +164,8 @@ func TestCloseRemovesContainers(t *testing.T) {
 			}
 			defer func() { _ = p.Close() }()
 			for _, i := range []stores.Info{r.Info(), p.Info()} {
-				if i.Kind != stores.KindContainer || !strings.Contains(i.Detail, kind.detail) || !strings.HasPrefix(i.Addr, "127.0.0.1:") {
+				if i.Kind != stores.KindContainer || !strings.Contains(i.Detail, kind.detail) ||
+					!strings.HasPrefix(i.Addr, "127.0.0.1:") {
 					t.Errorf("%+v", i)
 				}
 			}
@@ -172,7 +175,9 @@ func TestCloseRemovesContainers(t *testing.T) {
 			if n := containersOf(t, os.Getpid()); n != before+2 {
 				t.Errorf("%d containers, want 2 more than %d", n, before)
 			}
-			ours := slices.DeleteFunc(volumesOf(t, os.Getpid()), func(name string) bool { return slices.Contains(volumesBefore, name) })
+			ours := slices.DeleteFunc(volumesOf(t, os.Getpid()), func(name string) bool {
+				return slices.Contains(volumesBefore, name)
+			})
 			if left(ours)(t) == 0 {
 				t.Error("no container has a volume")
 			}

@@ -229,7 +229,8 @@ func TestLeftoversAreEndedOnlyIfTheyAreOurs(t *testing.T) {
 	}
 	write(filepath.Join(leftover, "lock"), "")
 	// The number of theirs was given out again: it started at another time.
-	write(filepath.Join(leftover, "children"), fmt.Sprintf("%d %s\n%d %s-before\nnonsense\n1 %s\n", ours, id, theirs, id, id))
+	write(filepath.Join(leftover, "children"),
+		fmt.Sprintf("%d %s\n%d %s-before\nnonsense\n1 %s\n", ours, id, theirs, id, id))
 	foreign := filepath.Join(parent, "quotabench-notes", "notes.txt") // a user's own folder
 	write(foreign, "mine")
 

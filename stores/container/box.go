@@ -138,7 +138,8 @@ func (e *engine) Detail(image string) string {
 	if e.shared {
 		return "container of " + image + " on this machine's network"
 	}
-	return "container of " + image + " behind a published port, which costs about half the throughput of a process: compare with the like only"
+	return "container of " + image +
+		" behind a published port, which costs about half the throughput of a process: compare with the like only"
 }
 
 // boxTimeout bounds a question to the engine about a container.
@@ -189,7 +190,8 @@ func (b *box) Close() error {
 	return errors.Join(err, b.dir.Remove())
 }
 
-var errForeign = errors.New("the container engine runs on another machine or in a virtual one: its processes are none of this machine's")
+var errForeign = errors.New("the container engine runs on another machine or in a virtual one: its processes are " +
+	"none of this machine's")
 
 // Local reports whether the container's processes are of this machine.
 func (b *box) Local() bool { return b.engine.local }
@@ -211,7 +213,8 @@ func (b *box) Processes(ctx context.Context) ([]int, error) {
 	}
 	pid := found.Container.State.Pid
 	if !ofContainer(pid, id) {
-		return nil, fmt.Errorf("the process %d of the container is not visible here: this program runs in a container itself", pid)
+		return nil, fmt.Errorf("the process %d of the container is not visible here: this program runs in a container itself",
+			pid)
 	}
 	return cores.Tree(pid), nil
 }

@@ -73,7 +73,8 @@ func (engines) Survey(ctx context.Context, images []server.Image) []server.Findi
 }
 
 func (e *engine) surveyImage(ctx context.Context, i server.Image) server.Finding {
-	finding := server.Finding{Name: i.Name + " image", Found: e.HasImage(ctx, i.Ref), Detail: i.Ref, Advice: "--" + i.Name + " container"}
+	finding := server.Finding{Name: i.Name + " image", Found: e.HasImage(ctx, i.Ref), Detail: i.Ref, Advice: "--" +
+		i.Name + " container"}
 	if !finding.Found {
 		finding.Detail += " is not local"
 		finding.Advice += " fetches it, or name another image with --" + i.Name + "-image"
@@ -147,7 +148,9 @@ func findEngine(ctx context.Context) (*engine, error) {
 	// is not this machine.
 	socket := runtime.GOOS == "linux" && strings.HasPrefix(e.client.DaemonHost(), "unix://")
 	e.local = socket && info.Info.OperatingSystem != "Docker Desktop"
-	foreign := slices.ContainsFunc(info.Info.SecurityOptions, func(text string) bool { return strings.HasPrefix(text, "name=rootless") })
+	foreign := slices.ContainsFunc(info.Info.SecurityOptions, func(text string) bool {
+		return strings.HasPrefix(text, "name=rootless")
+	})
 	e.shared = e.local && e.loopback() && !foreign && !server.PublishPorts
 	return e, nil
 }

@@ -40,7 +40,8 @@ func TestLimit(t *testing.T) {
 		what, key string
 		settings  map[string]string
 		want      int
-	}{{"a key", "a", limit, 5}, {"another key", "b", limit, 5}, {"the first key again", "a", limit, 0}, {"no limit", "a", nil, 20}} {
+	}{{"a key", "a", limit, 5}, {"another key", "b", limit, 5}, {"the first key again", "a", limit, 0},
+		{"no limit", "a", nil, 20}} {
 		url, err := c.Locate(t.Context(), x.settings)
 		if err != nil {
 			t.Fatal(err)

@@ -78,7 +78,8 @@ func TestLimit(t *testing.T) {
 		settings  map[string]string
 		want      int
 	}{
-		{"a key", "a", limit("file"), 5}, {"another key", "b", limit("file"), 5}, {"the first key again", "a", limit("file"), 0},
+		{"a key", "a", limit("file"), 5}, {"another key", "b", limit("file"), 5},
+		{"the first key again", "a", limit("file"), 0},
 		{"no limit", "a", nil, 20}, {"answered by return", "a", limit("return"), 20},
 	} {
 		if got := admitted(t, s, c.settings, own+c.key, 20); got != c.want {
@@ -126,5 +127,7 @@ func TestCloseEnds(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	storecheck.Refused(t, nginx.Open, map[string]string{"prcess": "did you mean process?", "http://x": "the value of --store nginx= is none of auto or process"})
+	storecheck.Refused(t, nginx.Open,
+		map[string]string{"prcess": "did you mean process?",
+			"http://x": "the value of --store nginx= is none of auto or process"})
 }

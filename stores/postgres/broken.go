@@ -16,13 +16,14 @@ import (
 var _ stores.Breakable = (*Store)(nil)
 
 // faults inflict what befalls a PostgreSQL alone.
-var faults = map[string]func(store *Store, ctx context.Context, scope stores.Scope) (mend func(context.Context) error, err error){
+var faults = map[string]func(store *Store, ctx context.Context, scope stores.Scope) (mend func(context.Context) error,
+	err error){
 	"locked": (*Store).lockTables, "commits-fail": (*Store).failCommits, "connections-taken": (*Store).crowd,
 }
 
-// CanBreak implements [stores.Breakable]. The faults of a PostgreSQL of its own are "locked" (the tables of the run, so that
-// statements wait), "commits-fail" (transactions that have changed one of them are rolled back when they commit) and
-// "connections-taken" (by another client, which ends those of the run).
+// CanBreak implements [stores.Breakable]. The faults of a PostgreSQL of its own are "locked" (the tables of the run, so
+// that statements wait), "commits-fail" (transactions that have changed one of them are rolled back when they commit)
+// and "connections-taken" (by another client, which ends those of the run).
 func (p *Store) CanBreak(ctx context.Context, fault string) error {
 	switch {
 	case faults[fault] == nil:
@@ -34,7 +35,8 @@ func (p *Store) CanBreak(ctx context.Context, fault string) error {
 }
 
 // Break implements [stores.Breakable].
-func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
+func (p *Store) Break(ctx context.Context, fault string,
+	scope stores.Scope) (mend func(context.Context) error, err error) {
 	if f := faults[fault]; f != nil {
 		return f(p, ctx, scope)
 	}
@@ -44,7 +46,8 @@ func (p *Store) Break(ctx context.Context, fault string, scope stores.Scope) (me
 // tables are the names of those of a scope.
 func (p *Store) tables(ctx context.Context, scope stores.Scope) ([]string, error) {
 	// CollectRows returns the error of this.
-	rows, _ := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename", scope.Schema())
+	rows, _ := p.admin.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename",
+		scope.Schema())
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
@@ -77,7 +80,8 @@ func (p *Store) failCommits(ctx context.Context, scope stores.Scope) (mend func(
 	for _, name := range names {
 		if err == nil {
 			_, err = p.admin.Exec(ctx, "CREATE CONSTRAINT TRIGGER quotabench_refuse AFTER INSERT OR UPDATE OR DELETE ON "+
-				pgx.Identifier{scope.Schema(), name}.Sanitize()+" DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "+refuse+"()")
+				pgx.Identifier{scope.Schema(), name}.Sanitize()+" DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "+
+				refuse+"()")
 		}
 	}
 	return func(ctx context.Context) error {
@@ -98,7 +102,8 @@ func (p *Store) crowd(ctx context.Context, scope stores.Scope) (mend func(contex
 			case len(taken) == 0:
 				return err
 			default: // there are no more
-				_, err = taken[0].Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", scope.Schema())
+				_, err = taken[0].Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+					scope.Schema())
 				return err
 			}
 		}

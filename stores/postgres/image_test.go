@@ -32,7 +32,8 @@ func TestImage(t *testing.T) {
 	before := server.RegisterContainers(e)
 	t.Cleanup(func() { server.RegisterContainers(before) })
 	o := stores.Options{Dir: t.TempDir(), KeepLeftovers: true}
-	if _, err := pg.Open(t.Context(), "container:image=postgres:8", o); !errors.Is(err, errPlanted) || e.image != "postgres:8" {
+	if _, err := pg.Open(t.Context(), "container:image=postgres:8", o); !errors.Is(err, errPlanted) ||
+		e.image != "postgres:8" {
 		t.Errorf("a container of %q: %v", e.image, err)
 	}
 }

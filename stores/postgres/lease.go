@@ -200,7 +200,9 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 // Count implements [leases.Board]. It finds the schemas, and counts nothing in them.
 func (b board) Count(ctx context.Context, _ []stores.Scope) (map[stores.Scope]int64, error) {
 	counts := map[stores.Scope]int64{}
-	err := b.schemas(ctx, func(name, _ string, _, _ float64) { counts[stores.Scope(strings.TrimPrefix(name, family))] = 0 })
+	err := b.schemas(ctx, func(name, _ string, _, _ float64) {
+		counts[stores.Scope(strings.TrimPrefix(name, family))] = 0
+	})
 	return counts, err
 }
 

@@ -67,7 +67,8 @@ func plant(t *testing.T, p *pgxpool.Pool, name string, change func(*server.Owner
 func schemas(t *testing.T, p *pgxpool.Pool) (names []string) {
 	t.Helper()
 	err := p.QueryRow(context.Background(),
-		"SELECT coalesce(array_agg(nspname::text ORDER BY nspname), '{}') FROM pg_namespace WHERE starts_with(nspname, 'quotabench_')").Scan(&names)
+		"SELECT coalesce(array_agg(nspname::text ORDER BY nspname), '{}') FROM pg_namespace WHERE starts_with(nspname, "+
+			"'quotabench_')").Scan(&names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,8 @@ func TestOnlyTheDeadAreDropped(t *testing.T) {
 	if err != nil || !strings.HasPrefix(did, "removed 2 schemas that 2 runs left") {
 		t.Errorf("%q, %v", did, err)
 	}
-	if got, want := schemas(t, p), []string{"quotabench_mine", "quotabench_near", "quotabench_old"}; !slices.Equal(got, want) {
+	if got, want := schemas(t, p),
+		[]string{"quotabench_mine", "quotabench_near", "quotabench_old"}; !slices.Equal(got, want) {
 		t.Errorf("%q are left, want %q", got, want)
 	}
 	if err := s.Wipe(ctx, "mine"); err != nil {
@@ -173,7 +175,8 @@ func TestRenewal(t *testing.T) {
 		t.Fatal(err)
 	}
 	comment := func() (text string) {
-		if err := p.QueryRow(t.Context(), "SELECT obj_description('quotabench_mine'::regnamespace, 'pg_namespace')").Scan(&text); err != nil {
+		if err := p.QueryRow(t.Context(),
+			"SELECT obj_description('quotabench_mine'::regnamespace, 'pg_namespace')").Scan(&text); err != nil {
 			t.Fatal(err)
 		}
 		return text

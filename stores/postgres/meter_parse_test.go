@@ -24,17 +24,25 @@ func pgwire(t testing.TB, messages ...pgproto3.FrontendMessage) []byte {
 	return b
 }
 
-var startup = &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "u"}}
+var startup = &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
+	Parameters: map[string]string{"user": "u"}}
 
 func traffics(t testing.TB) []metertest.Traffic {
 	return []metertest.Traffic{
 		{Name: "start-up alone", Bytes: pgwire(t, startup), Want: stores.Parsed{Setup: 1}},
-		{Name: "password", Bytes: pgwire(t, startup, &pgproto3.PasswordMessage{Password: "E"}), Want: stores.Parsed{Setup: 2}},
-		{Name: "simple", Bytes: pgwire(t, startup, &pgproto3.Query{String: "select 'E'"}), Want: stores.Parsed{Commands: 1, Setup: 1, Asks: true}},
-		{Name: "prepare", Bytes: pgwire(t, startup, &pgproto3.Parse{Name: "s", Query: "select 1"}, &pgproto3.Describe{ObjectType: 'S', Name: "s"}, &pgproto3.Sync{}), Answered: true, Want: stores.Parsed{Setup: 2, Asks: true}},
-		{Name: "prepare and execute", Bytes: pgwire(t, startup, &pgproto3.Parse{Query: "select 1"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}), Answered: true, Want: stores.Parsed{Commands: 1, Setup: 1, Asks: true}},
-		{Name: "execute without sync", Bytes: pgwire(t, startup, &pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{}), Want: stores.Parsed{Commands: 1, Setup: 1}},
-		{Name: "batch", Bytes: pgwire(t, startup, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}), Answered: true, Want: stores.Parsed{Commands: 2, Setup: 1, Asks: true}},
+		{Name: "password", Bytes: pgwire(t, startup, &pgproto3.PasswordMessage{Password: "E"}),
+			Want: stores.Parsed{Setup: 2}},
+		{Name: "simple", Bytes: pgwire(t, startup, &pgproto3.Query{String: "select 'E'"}),
+			Want: stores.Parsed{Commands: 1, Setup: 1, Asks: true}},
+		{Name: "prepare", Bytes: pgwire(t, startup, &pgproto3.Parse{Name: "s", Query: "select 1"},
+			&pgproto3.Describe{ObjectType: 'S', Name: "s"}, &pgproto3.Sync{}), Answered: true,
+			Want: stores.Parsed{Setup: 2, Asks: true}},
+		{Name: "prepare and execute", Bytes: pgwire(t, startup, &pgproto3.Parse{Query: "select 1"}, &pgproto3.Bind{},
+			&pgproto3.Execute{}, &pgproto3.Sync{}), Answered: true, Want: stores.Parsed{Commands: 1, Setup: 1, Asks: true}},
+		{Name: "execute without sync", Bytes: pgwire(t, startup, &pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{}),
+			Want: stores.Parsed{Commands: 1, Setup: 1}},
+		{Name: "batch", Bytes: pgwire(t, startup, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Bind{},
+			&pgproto3.Execute{}, &pgproto3.Sync{}), Answered: true, Want: stores.Parsed{Commands: 2, Setup: 1, Asks: true}},
 		{Name: "end", Bytes: pgwire(t, startup, &pgproto3.Terminate{}), Answered: true, Want: stores.Parsed{Setup: 1}},
 	}
 }

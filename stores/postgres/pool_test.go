@@ -18,7 +18,8 @@ func TestFromPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := s.Info(); i.Kind != stores.KindClient || i.Addr != storetest.Postgres(t).Info().Addr || i.Version == "" || s.Owned() {
+	if i := s.Info(); i.Kind != stores.KindClient || i.Addr != storetest.Postgres(t).Info().Addr || i.Version == "" ||
+		s.Owned() {
 		t.Errorf("%+v, owned %v", i, s.Owned())
 	}
 	scope := storetest.Scope(t)
@@ -35,7 +36,8 @@ func TestFromPool(t *testing.T) {
 		t.Errorf("%d statements on %d connections metered, want 1 on 2", n, m.Connections.Load())
 	}
 	var schema string
-	if err := theirs.QueryRow(ctx, "SELECT schemaname FROM pg_tables WHERE tablename = 'here'").Scan(&schema); err != nil || schema != scope.Schema() {
+	if err := theirs.QueryRow(ctx,
+		"SELECT schemaname FROM pg_tables WHERE tablename = 'here'").Scan(&schema); err != nil || schema != scope.Schema() {
 		t.Errorf("the table is in %q (%v)", schema, err)
 	}
 	if err := errors.Join(c.Close(), s.Wipe(ctx, scope), s.Close()); err != nil {
@@ -60,13 +62,15 @@ func TestWipeAfterItsConnectionWasCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cut, left int
-	if err := other.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'to be cut'").Scan(&cut); err != nil || cut == 0 {
+	if err := other.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE "+
+		"application_name = 'to be cut'").Scan(&cut); err != nil || cut == 0 {
 		t.Fatalf("%d connections were cut, %v", cut, err)
 	}
 	if err := s.Wipe(ctx, scope); err != nil {
 		t.Error(err)
 	}
-	if err := other.QueryRow(ctx, "SELECT count(*) FROM pg_namespace WHERE nspname = $1", scope.Schema()).Scan(&left); err != nil || left != 0 {
+	if err := other.QueryRow(ctx, "SELECT count(*) FROM pg_namespace WHERE nspname = $1",
+		scope.Schema()).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d schemas are left, %v", left, err)
 	}
 }

@@ -37,7 +37,8 @@ func init() {
 		Name: driverName, Title: "PostgreSQL", Class: stores.ClassSQL, Noun: "schema",
 		Get: "install its server (" + programs.Named(driverName).Packages() + "), or give a URL by --postgres",
 		Choices: []stores.Choice{
-			{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
+			{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; " +
+				"the default"},
 			{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +
 				"as postgres.replica also process:lag=TIME"},
 			{Word: "process:connections=40", Doc: "one that takes so many connections at most, in place of 300"},
@@ -159,8 +160,9 @@ func (p *Store) URL() string {
 		return ""
 	}
 	config := p.base.ConnConfig
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Path: config.Database, RawQuery: "sslmode=disable",
-		Host: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Path: config.Database,
+		RawQuery: "sslmode=disable",
+		Host:     net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
 	return u.String()
 }
 
@@ -170,7 +172,8 @@ func (p *Store) URL() string {
 // Connect opens pools of their own, with a copy of this one's configuration: its
 // server, login, dialer and hooks. They are metered.
 func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
-	store := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too"})
+	store := newStore(nil, stores.Info{Kind: stores.KindClient,
+		Detail: "a pool that was there already; its server may serve others too"})
 	store.base = pool.Config()
 	store.admin = pool
 	store.lent = true
@@ -232,7 +235,8 @@ func (p *Store) describe(ctx context.Context) error {
 		return err
 	}
 	if version < oldest*10000 {
-		return fmt.Errorf("%w at %s: it is version %s, and %d is the oldest that works", errOld, p.self.About.Addr, shown, oldest)
+		return fmt.Errorf("%w at %s: it is version %s, and %d is the oldest that works", errOld, p.self.About.Addr, shown,
+			oldest)
 	}
 	p.self.About.Version = shown
 	p.self.About.Durability = "fsync " + fsync + ", synchronous_commit " + commit

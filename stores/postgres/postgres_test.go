@@ -52,7 +52,8 @@ func meterCountsStatementsExactly(t *testing.T, p *postgres.Store) {
 		return pl.SendBatch(ctx, b).Close()
 	}
 	// Warm-up prepares what is measured.
-	for _, err := range []error{exec("CREATE TABLE quota (used bigint)"), exec("INSERT INTO quota VALUES (0)"), exec(update, 1), inTx(), batch()} {
+	for _, err := range []error{exec("CREATE TABLE quota (used bigint)"), exec("INSERT INTO quota VALUES (0)"),
+		exec(update, 1), inTx(), batch()} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,8 @@ func meterCountsStatementsExactly(t *testing.T, p *postgres.Store) {
 		}
 		got := m.Snapshot().Sub(before)
 		if got.Commands != tc.statements || got.RoundTrips != tc.roundTrips {
-			t.Errorf("%s: %d statements in %d round trips, want %d in %d", tc.name, got.Commands, got.RoundTrips, tc.statements, tc.roundTrips)
+			t.Errorf("%s: %d statements in %d round trips, want %d in %d", tc.name, got.Commands, got.RoundTrips, tc.statements,
+				tc.roundTrips)
 		}
 	}
 	if got := m.Snapshot(); got.Unparsed != 0 || got.Connections != 1 || got.SetupCommands == 0 {
@@ -126,7 +128,8 @@ func schemasKeepPoolsApart(t *testing.T, p *postgres.Store) {
 			t.Fatal(err) // the second would find the first's table
 		}
 		var got string
-		if err := pl.QueryRow(ctx, "SELECT table_schema FROM information_schema.tables WHERE table_name = 't' AND table_schema = $1", schema).Scan(&got); err != nil {
+		if err := pl.QueryRow(ctx, "SELECT table_schema FROM information_schema.tables WHERE table_name = 't' AND "+
+			"table_schema = $1", schema).Scan(&got); err != nil {
 			t.Errorf("the table is not in %s: %v", schema, err)
 		}
 	}
@@ -189,7 +192,8 @@ func TestPostgresProcessIsDescribed(t *testing.T) {
 func TestPostgresByURL(t *testing.T) {
 	own := storetest.Postgres(t)
 	ctx := context.Background()
-	if _, err := pool(t, own, postgres.PoolOptions{Size: 1}).Exec(ctx, "CREATE ROLE guest LOGIN PASSWORD 's3cr3t'; GRANT CREATE ON DATABASE postgres TO guest"); err != nil {
+	if _, err := pool(t, own, postgres.PoolOptions{Size: 1}).Exec(ctx,
+		"CREATE ROLE guest LOGIN PASSWORD 's3cr3t'; GRANT CREATE ON DATABASE postgres TO guest"); err != nil {
 		t.Fatal(err)
 	}
 	p, err := postgres.Open(ctx, "postgres://guest:s3cr3t@"+own.Info().Addr+"/postgres?sslmode=disable", stores.Options{})
@@ -206,8 +210,9 @@ func TestPostgresByURL(t *testing.T) {
 		t.Errorf("closing a server that is not ours ended it: %v", err)
 	}
 	for url, want := range map[string][]string{
-		"postgres://nobody_of_that_name:s3cr3t@" + own.Info().Addr + "/postgres": {"refuses the login", "nobody_of_that_name", "PGPASSWORD"},
-		"postgres://guest:s3cr3t@" + own.Info().Addr + "/no_such_db":             {"refuses the connection", "no_such_db"},
+		"postgres://nobody_of_that_name:s3cr3t@" + own.Info().Addr +
+			"/postgres": {"refuses the login", "nobody_of_that_name", "PGPASSWORD"},
+		"postgres://guest:s3cr3t@" + own.Info().Addr + "/no_such_db": {"refuses the connection", "no_such_db"},
 	} {
 		if p, err := postgres.Open(ctx, url, stores.Options{}); err == nil {
 			_ = p.Close()
@@ -223,10 +228,13 @@ func TestOpenPostgresErrors(t *testing.T) {
 		spec string
 		want []string
 	}{
-		{"", []string{"--postgres is empty", "auto, process, process:connections=40, container, container:image=postgres:18, embedded", "postgres://"}},
+		{"", []string{"--postgres is empty",
+			"auto, process, process:connections=40, container, container:image=postgres:18, embedded", "postgres://"}},
 		{"modell", []string{`"modell"`, "auto, process, process:connections=40, container, container:image=postgres:18, embedded", "postgres://"}},
-		{"mysql://u:s3cr3t@h/", []string{"auto, process, process:connections=40, container, container:image=postgres:18, embedded"}},
-		{"postgres://u:s3cr3t@127.0.0.1:1/db", []string{"127.0.0.1:1", "connection refused", "start one", "--postgres process", "--postgres embedded"}},
+		{"mysql://u:s3cr3t@h/", []string{"auto, process, process:connections=40, container, container:image=postgres:18, " +
+			"embedded"}},
+		{"postgres://u:s3cr3t@127.0.0.1:1/db",
+			[]string{"127.0.0.1:1", "connection refused", "start one", "--postgres process", "--postgres embedded"}},
 		{"postgres://u:s3cr3t/pw@127.0.0.1:1", []string{"not a valid URL", "%-encode"}},
 		{"postgres://u:s3cr3t@127.0.0.1:1/db?sslmode=s3cr3t", []string{"not a valid URL"}},
 	} {

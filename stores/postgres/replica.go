@@ -89,7 +89,8 @@ func (p *Store) CatchUp(ctx context.Context, store stores.Store) error {
 	defer cancel()
 	for {
 		var there bool
-		err := p.admin.QueryRow(ctx, "SELECT coalesce(pg_last_wal_replay_lsn() >= $1::text::pg_lsn, false)", goal).Scan(&there)
+		err := p.admin.QueryRow(ctx, "SELECT coalesce(pg_last_wal_replay_lsn() >= $1::text::pg_lsn, false)",
+			goal).Scan(&there)
 		if err != nil {
 			return fmt.Errorf("wait for a replica: %w", err)
 		}
@@ -127,7 +128,8 @@ func openFurther(ctx context.Context, further stores.Further) (stores.Store, err
 	case further.Role() == nameReplica:
 		return replicaOf(ctx, further.Main, 0, further.Options)
 	case !bare && word != "embedded":
-		return nil, fmt.Errorf("what --postgres leads to is not started here, so no further one is: give it by --store %s=SPEC", further.Name)
+		return nil, fmt.Errorf("what --postgres leads to is not started here, so no further one is: give it by --store "+
+			"%s=SPEC", further.Name)
 	}
 	return stores.Opener(Open)(ctx, word, further.Options)
 }
@@ -145,7 +147,8 @@ func lagIn(word, list string, any bool) (time.Duration, error) {
 	return lag, nil
 }
 
-func replicaOf(ctx context.Context, main stores.Store, lag time.Duration, options stores.Options) (stores.Store, error) {
+func replicaOf(ctx context.Context, main stores.Store, lag time.Duration,
+	options stores.Options) (stores.Store, error) {
 	primary, ok := main.(*Store)
 	switch {
 	case !ok:

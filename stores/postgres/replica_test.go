@@ -41,7 +41,8 @@ func TestReplica(t *testing.T) {
 	ctx := t.Context()
 	scope := storetest.Scope(t)
 	r := further(t, stores.Further{Name: "postgres.replica", Main: main, MainSpec: "auto"})
-	if !r.Follows() || main.Follows() || !r.Owned() || !strings.Contains(r.Info().Detail, "a replica of "+main.Info().Addr) {
+	if !r.Follows() || main.Follows() || !r.Owned() ||
+		!strings.Contains(r.Info().Detail, "a replica of "+main.Info().Addr) {
 		t.Fatalf("%+v, follows %v", r.Info(), r.Follows())
 	}
 	storecheck.Hidden(t, r.Password(), r.Info(), r.Arguments())
@@ -143,7 +144,8 @@ func TestSecondServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Release()
-	for _, sql := range []string{"CREATE TABLE planted (n int)", "BEGIN", "INSERT INTO planted VALUES (1)", "PREPARE TRANSACTION 'planted'", "COMMIT PREPARED 'planted'"} {
+	for _, sql := range []string{"CREATE TABLE planted (n int)", "BEGIN", "INSERT INTO planted VALUES (1)",
+		"PREPARE TRANSACTION 'planted'", "COMMIT PREPARED 'planted'"} {
 		if _, err := c.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}

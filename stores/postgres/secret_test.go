@@ -31,13 +31,15 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 func TestOwnPasswordIsHashedOnce(t *testing.T) {
 	p := storetest.Postgres(t)
 	var kept string
-	if err := pool(t, p, postgres.PoolOptions{Size: 1}).QueryRow(t.Context(), "SELECT rolpassword FROM pg_authid WHERE rolname = current_user").Scan(&kept); err != nil {
+	if err := pool(t, p, postgres.PoolOptions{Size: 1}).QueryRow(t.Context(),
+		"SELECT rolpassword FROM pg_authid WHERE rolname = current_user").Scan(&kept); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(kept, "SCRAM-SHA-256$1:") {
 		t.Errorf("the server keeps %.20s…", kept)
 	}
-	u := &url.URL{Scheme: "postgres", User: url.UserPassword("quotabench", p.Password()+"x"), Host: p.Info().Addr, Path: "postgres"}
+	u := &url.URL{Scheme: "postgres", User: url.UserPassword("quotabench", p.Password()+"x"), Host: p.Info().Addr,
+		Path: "postgres"}
 	if other, err := postgres.Open(t.Context(), u.String(), stores.Options{}); err == nil {
 		_ = other.Close()
 		t.Error("opened with another password")

@@ -148,7 +148,8 @@ func initDatabase(ctx context.Context, bin string, home *server.Home, password s
 		return err
 	}
 	defer func() { _ = os.Remove(pwfile) }()
-	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", home.Data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile", pwfile,
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", home.Data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile",
+		pwfile,
 		"-E", "UTF8", "--locale=C", "--no-sync")
 	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
 	out, err := server.Run(ctx, cmd, home.User)
@@ -175,7 +176,8 @@ func (p *Store) aim(host string, port int, password string) error {
 // first: ours has the setting. The admin pool is open if no error is returned.
 func (p *Store) await(ctx context.Context, setting, value string) error {
 	taken := func(words string) bool {
-		return strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets")
+		return strings.Contains(words, "Address already in use") ||
+			strings.Contains(words, "could not create any TCP/IP sockets")
 	}
 	return server.Await(ctx, p.self.Own, taken, func(ctx context.Context) error {
 		if err := p.connect(ctx); err != nil {
@@ -218,7 +220,8 @@ func openURL(ctx context.Context, spec string, options stores.Options) (*Store, 
 	if err != nil {
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
-	store := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
+	store := newStore(nil, stores.Info{Kind: stores.KindURL,
+		Detail: "a server that was already running; it may serve others too"})
 	store.base = cfg
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
@@ -248,7 +251,8 @@ func explain(err error, addr, password string) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to postgresql at %s: %w", addr, context.Canceled)
 	case errors.As(err, &pgError) && strings.HasPrefix(pgError.Code, "28"): // invalid authorization
-		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD",
+		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in "+
+			"PGPASSWORD",
 			addr, pgError.Message)
 	case errors.As(err, &pgError):
 		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)",

@@ -37,7 +37,8 @@ func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 // connections. They have the scope's schema as their search path.
 func (p *Store) Connect(ctx context.Context, scope stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
 	pool, err := p.Pool(ctx, PoolOptions{
-		Schema: scope.Schema(), Size: options.Pool, Cold: options.Cold, Meter: options.Meter, DialWrap: options.Wrap, Timeout: options.Timeout,
+		Schema: scope.Schema(), Size: options.Pool, Cold: options.Cold, Meter: options.Meter, DialWrap: options.Wrap,
+		Timeout: options.Timeout,
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +87,8 @@ func (p *Store) Usage(ctx context.Context, scope stores.Scope) (usage stores.Usa
 	}
 	for _, name := range names {
 		var n int64
-		if err := p.admin.QueryRow(ctx, "SELECT count(*) FROM "+pgx.Identifier{scope.Schema(), name}.Sanitize()).Scan(&n); err != nil {
+		if err := p.admin.QueryRow(ctx, "SELECT count(*) FROM "+
+			pgx.Identifier{scope.Schema(), name}.Sanitize()).Scan(&n); err != nil {
 			return stores.Usage{}, fmt.Errorf("count the rows of %s: %w", name, err)
 		}
 		usage.Rows += n
@@ -155,7 +157,8 @@ func dropping(name string) string {
 // lost reports whether an error is of the connection and not of the statement.
 func lost(err error) bool {
 	if pgError, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return strings.HasPrefix(pgError.Code, "57P") || strings.HasPrefix(pgError.Code, "08") // operator intervention, connection exception
+		// operator intervention, connection exception
+		return strings.HasPrefix(pgError.Code, "57P") || strings.HasPrefix(pgError.Code, "08")
 	}
 	return err != nil
 }
@@ -178,7 +181,8 @@ func (p *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	if p.self.Replica {
 		return nil
 	}
-	sql := "CREATE TABLE " + mark(scope) + " AS SELECT 0 AS looks, ARRAY(" + tablesOf + quoted(scope.Schema()) + ") AS tables"
+	sql := "CREATE TABLE " + mark(scope) + " AS SELECT 0 AS looks, ARRAY(" + tablesOf + quoted(scope.Schema()) +
+		") AS tables"
 	_, err := p.admin.Exec(ctx, sql)
 	return format.Wrapf(err, "leave a mark in postgresql")
 }

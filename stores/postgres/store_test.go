@@ -33,7 +33,8 @@ func TestPostgresAsStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		var schema string
-		if err := pool.QueryRow(ctx, "SELECT schemaname FROM pg_tables WHERE tablename = 'here'").Scan(&schema); err != nil || schema != scope.Schema() {
+		if err := pool.QueryRow(ctx, "SELECT schemaname FROM pg_tables WHERE tablename = 'here'").Scan(&schema); err != nil ||
+			schema != scope.Schema() {
 			t.Errorf("the table is in %q (%v), want %q", schema, err, scope.Schema())
 		}
 		if u, err := p.Usage(ctx, scope); err != nil || u != (stores.Usage{}) {
@@ -98,7 +99,8 @@ func TestColdPool(t *testing.T) {
 		}
 		opened := m.Connections.Load() - before
 		if want := map[bool]int64{false: 0, true: 5}[cold]; opened < want-1 || opened > want {
-			t.Errorf("cold %v: %d connections were opened, want %d, or one less where the first is not closed yet", cold, opened, want)
+			t.Errorf("cold %v: %d connections were opened, want %d, or one less where the first is not closed yet", cold, opened,
+				want)
 		}
 		if err := conn.Close(); err != nil {
 			t.Error(err)

@@ -44,12 +44,14 @@ func unusable(err error, addr string) error {
 	}
 	switch pgError.Code {
 	case "57P03": // cannot_connect_now
-		return fmt.Errorf("postgresql at %s is starting, stopping or recovering: try again when it is ready (%s)", addr, pgError.Message)
+		return fmt.Errorf("postgresql at %s is starting, stopping or recovering: try again when it is ready (%s)", addr,
+			pgError.Message)
 	case "53300": // too_many_connections
 		return fmt.Errorf("postgresql at %s has no connection left for this user: "+
 			"close some, or raise its max_connections or the CONNECTION LIMIT of role or database (%s)", addr, pgError.Message)
 	case "3D000": // invalid_catalog_name
-		return fmt.Errorf("postgresql at %s refuses the connection: there is no such database, so name another one in the URL (%s)",
+		return fmt.Errorf("postgresql at %s refuses the connection: there is no such database, so name another one in the "+
+			"URL (%s)",
 			addr, pgError.Message)
 	}
 	return nil
@@ -74,7 +76,8 @@ func (p *Store) Room(ctx context.Context) (left int, setting string, known bool)
 	for _, x := range []struct {
 		limit, used int
 		setting     string
-	}{{roleLimit, ofRole, "the CONNECTION LIMIT of its role"}, {databaseLimit, ofDatabase, "the CONNECTION LIMIT of its database"}} {
+	}{{roleLimit, ofRole, "the CONNECTION LIMIT of its role"},
+		{databaseLimit, ofDatabase, "the CONNECTION LIMIT of its database"}} {
 		if x.limit >= 0 && x.limit-x.used < left {
 			left = x.limit - x.used
 			setting = x.setting

@@ -43,7 +43,8 @@ func TestUnusableServersAreRefused(t *testing.T) {
 	}
 	const create = "GRANT CREATE ON DATABASE postgres TO %s"
 	refused(user("usable_poor"), `lets the user "usable_poor" make no schema in the database "postgres"`, "GRANT CREATE ON DATABASE")
-	refused(user("usable_reader", create, "ALTER ROLE %s SET default_transaction_read_only = on"), "read-only", "default_transaction_read_only")
+	refused(user("usable_reader", create, "ALTER ROLE %s SET default_transaction_read_only = on"), "read-only",
+		"default_transaction_read_only")
 	refused(user("usable_none", create, "ALTER ROLE %s CONNECTION LIMIT 0"), "no connection left", "CONNECTION LIMIT")
 	refused("postgres://quotabench:"+p.Password()+"@"+p.Info().Addr+"/nosuch", "no such database")
 
@@ -52,7 +53,8 @@ func TestUnusableServersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = good.Close() }()
-	if left, setting, known := good.Room(ctx); !known || left < 1 || left > 6 || setting != "the CONNECTION LIMIT of its role" {
+	if left, setting, known := good.Room(ctx); !known || left < 1 || left > 6 ||
+		setting != "the CONNECTION LIMIT of its role" {
 		t.Errorf("room for %d (%s), known %v", left, setting, known)
 	}
 	if left, setting, known := p.Room(ctx); !known || left < 100 || setting != "max_connections" {

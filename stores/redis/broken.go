@@ -29,10 +29,10 @@ var faults = map[string]struct{ inflict, mend []any }{
 
 const evicting = "evicting"
 
-// CanBreak implements [stores.Breakable]. The faults of a Redis of its own are "flushed" (FLUSHALL), "scripts-lost" (SCRIPT
-// FLUSH), "full" (its memory, so that writes are refused) and "evicting" (nine of ten keys, by another client that fills the memory).
-// Those of a cluster are "slot-moved" (one with keys, to another master) and "node-killed" (a master with keys, whose replica takes
-// over).
+// CanBreak implements [stores.Breakable]. The faults of a Redis of its own are "flushed" (FLUSHALL), "scripts-lost"
+// (SCRIPT FLUSH), "full" (its memory, so that writes are refused) and "evicting" (nine of ten keys, by another client
+// that fills the memory). Those of a cluster are "slot-moved" (one with keys, to another master) and "node-killed" (a
+// master with keys, whose replica takes over).
 func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	_, known := faults[fault]
 	client, cluster := r.admin.(*goredis.ClusterClient)
@@ -54,7 +54,8 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 	case fault == leases.Restarted && r.model == nil && r.self.Own != nil:
 		set, err := r.admin.ConfigGet(ctx, "appendonly").Result()
 		if err == nil && set["appendonly"] != "yes" {
-			err = errors.New("it keeps nothing on a disk: use process:durable, or :empty for one that comes back without its data")
+			err = errors.New("it keeps nothing on a disk: use process:durable, or :empty for one that comes back without " +
+				"its data")
 		}
 		if err != nil {
 			return err
@@ -64,7 +65,8 @@ func (r *Store) CanBreak(ctx context.Context, fault string) error {
 }
 
 // Break implements [stores.Breakable].
-func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (mend func(context.Context) error, err error) {
+func (r *Store) Break(ctx context.Context, fault string,
+	scope stores.Scope) (mend func(context.Context) error, err error) {
 	f, known := faults[fault]
 	client, cluster := r.admin.(*goredis.ClusterClient)
 	switch {
@@ -83,7 +85,8 @@ func (r *Store) Break(ctx context.Context, fault string, scope stores.Scope) (me
 // evict has another client fill the memory, and then bounds it so that a tenth of that fits.
 func (r *Store) evict(ctx context.Context) (mend func(context.Context) error, err error) {
 	before, err1 := r.Stats(ctx)
-	_, err2 := r.admin.Eval(ctx, "for i = 1, 8000 do redis.call('SET', 'filling:' .. i, string.rep('x', 1000)) end return 1", nil).Result()
+	_, err2 := r.admin.Eval(ctx, "for i = 1, 8000 do redis.call('SET', 'filling:' .. i, string.rep('x', 1000)) end "+
+		"return 1", nil).Result()
 	full, err3 := r.Stats(ctx)
 	bound := (before.Memory + (full.Memory-before.Memory)/10) / int64(1+len(r.nodes)) // of which each has all keys
 	mend = func(ctx context.Context) error {
@@ -91,7 +94,8 @@ func (r *Store) evict(ctx context.Context) (mend func(context.Context) error, er
 			r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", noEviction}),
 			r.admin.Eval(ctx, "for i = 1, 8000 do redis.call('UNLINK', 'filling:' .. i) end return 1", nil).Err())
 	}
-	return mend, errors.Join(err1, err2, err3, r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}),
+	return mend, errors.Join(err1, err2, err3,
+		r.command(ctx, []any{"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}),
 		r.command(ctx, []any{"CONFIG", "SET", "maxmemory", bound}))
 }
 
@@ -102,16 +106,19 @@ func (r *Store) command(ctx context.Context, args []any) (err error) {
 	case len(args) == 0:
 		return nil
 	case cluster:
-		err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return c.Do(ctx, args...).Err() })
+		err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+			return c.Do(ctx, args...).Err()
+		})
 	default:
 		err = r.admin.Do(ctx, args...).Err()
 	}
 	return format.Wrapf(err, "%v", args[0])
 }
 
-// moveSlot gives a slot with keys of scope to another master, with all its keys, as redis-cli --cluster reshard does. Clients are
-// sent after them by ASK until mend is called, and by MOVED from then on.
-func (r *Store) moveSlot(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
+// moveSlot gives a slot with keys of scope to another master, with all its keys, as redis-cli --cluster reshard does.
+// Clients are sent after them by ASK until mend is called, and by MOVED from then on.
+func (r *Store) moveSlot(ctx context.Context, client *goredis.ClusterClient,
+	scope stores.Scope) (mend func(context.Context) error, err error) {
 	key, err1 := r.keyOf(ctx, scope)
 	slot, err2 := client.ClusterKeySlot(ctx, key).Result()
 	from, err3 := client.MasterForKey(ctx, key)
@@ -168,11 +175,12 @@ func portOf(s server.Server) string {
 }
 
 func nodeOf(s server.Server, password string) *goredis.Client {
-	return goredis.NewClient(&goredis.Options{Addr: net.JoinHostPort("127.0.0.1", portOf(s)), Password: password, MaxRetries: -1})
+	return goredis.NewClient(&goredis.Options{Addr: net.JoinHostPort("127.0.0.1", portOf(s)), Password: password,
+		MaxRetries: -1})
 }
 
-// pairOf are a master of a cluster and a replica of it: the master at an address, if it has one. The cluster itself does not tell of
-// replicas that were told nothing yet.
+// pairOf are a master of a cluster and a replica of it: the master at an address, if it has one. The cluster itself
+// does not tell of replicas that were told nothing yet.
 func (r *Store) pairOf(ctx context.Context, password, at string) (master *server.Child, heir server.Server, err error) {
 	group, _ := r.self.Own.(server.Group)
 	err = errors.New("none of its masters has a replica: use process:cluster=3,replicas=1")
@@ -191,8 +199,10 @@ func (r *Store) pairOf(ctx context.Context, password, at string) (master *server
 	return master, heir, err
 }
 
-// killNode kills a master with keys of scope, and has its replica take its place. Mend starts it again, to follow that one.
-func (r *Store) killNode(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) (mend func(context.Context) error, err error) {
+// killNode kills a master with keys of scope, and has its replica take its place. Mend starts it again, to follow that
+// one.
+func (r *Store) killNode(ctx context.Context, client *goredis.ClusterClient,
+	scope stores.Scope) (mend func(context.Context) error, err error) {
 	password := client.Options().Password
 	key, err1 := r.keyOf(ctx, scope)
 	asked, err2 := client.MasterForKey(ctx, key)
@@ -210,7 +220,8 @@ func (r *Store) killNode(ctx context.Context, client *goredis.ClusterClient, sco
 		if online(f, node.Options().Addr) {
 			return nil
 		}
-		return errors.Join(errors.New("it does not follow its successor yet"), err, node.ConfigSet(ctx, "masterauth", password).Err())
+		return errors.Join(errors.New("it does not follow its successor yet"), err,
+			node.ConfigSet(ctx, "masterauth", password).Err())
 	}
 	mend = func(ctx context.Context) error {
 		return errors.Join(master.Again(ctx, follows), node.Close(), heir.Close())

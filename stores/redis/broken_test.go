@@ -23,8 +23,8 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// TestSlotMoves counts in keys of one slot before, while and after it moves to another master, twice: no count is lost, and who
-// does not follow is told where the keys are.
+// TestSlotMoves counts in keys of one slot before, while and after it moves to another master, twice: no count is lost,
+// and who does not follow is told where the keys are.
 func TestSlotMoves(t *testing.T) {
 	testenv.Long(t)
 	s := started(t, "process:cluster=3")
@@ -80,13 +80,15 @@ func TestSlotMoves(t *testing.T) {
 	}
 }
 
-// detached ends the replication of all three masters of a cluster, so that what they are told from then on goes with them.
+// detached ends the replication of all three masters of a cluster, so that what they are told from then on goes with
+// them.
 func detached(ctx context.Context, c *goredis.ClusterClient) error {
 	for { // until the client knows all replicas
 		var n atomic.Int64
 		err := c.ForEachSlave(ctx, func(ctx context.Context, r *goredis.Client) error {
 			n.Add(1)
-			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(), r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
+			return errors.Join(r.ConfigSet(ctx, "masterauth", "wrong").Err(),
+				r.Do(ctx, "CLIENT", "KILL", "TYPE", "master").Err())
 		})
 		if err != nil || n.Load() == 3 {
 			return err
@@ -98,11 +100,12 @@ func detached(ctx context.Context, c *goredis.ClusterClient) error {
 	}
 }
 
-// TestNodeKilled plants keys that a replica has, and such that it has not got, and kills their master, twice: its replica has the
-// first ones, and it follows that one when it is back.
+// TestNodeKilled plants keys that a replica has, and such that it has not got, and kills their master, twice: its
+// replica has the first ones, and it follows that one when it is back.
 func TestNodeKilled(t *testing.T) {
 	testenv.Long(t)
-	if err := started(t, "process:cluster=3").CanBreak(t.Context(), "node-killed"); err == nil || !strings.Contains(err.Error(), "cluster=3,replicas=1") {
+	if err := started(t, "process:cluster=3").CanBreak(t.Context(), "node-killed"); err == nil ||
+		!strings.Contains(err.Error(), "cluster=3,replicas=1") {
 		t.Errorf("a cluster without replicas: %v", err)
 	}
 	s := started(t, "process:cluster=3,replicas=1")
@@ -150,7 +153,8 @@ func TestNodeKilled(t *testing.T) {
 			return n
 		}
 		if kept, lost := have("kept"), keys-have("lost"); kept != keys || lost == 0 || lost == keys {
-			t.Errorf("round %d: %d of %d keys that the replica had are there, and %d of %d that it had not are lost", round, kept, keys, lost, keys)
+			t.Errorf("round %d: %d of %d keys that the replica had are there, and %d of %d that it had not are lost", round,
+				kept, keys, lost, keys)
 		}
 		attached(t, now)
 	}
@@ -201,7 +205,8 @@ func TestNodeWithKeysIsKilled(t *testing.T) {
 	}
 }
 
-// attached undoes what detached does, and waits until each of three masters has a replica with all that it was told so far.
+// attached undoes what detached does, and waits until each of three masters has a replica with all that it was told so
+// far.
 func attached(t *testing.T, c *goredis.ClusterClient) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -227,7 +232,8 @@ func attached(t *testing.T, c *goredis.ClusterClient) {
 			goal, _ := goals.Load(f["master_port"])
 			text, _ := goal.(string)
 			want, _ := strconv.ParseInt(text, 10, 64)
-			if at, _ := strconv.ParseInt(f["slave_repl_offset"], 10, 64); f["master_link_status"] == "up" && want > 0 && at >= want {
+			if at, _ := strconv.ParseInt(f["slave_repl_offset"], 10, 64); f["master_link_status"] == "up" && want > 0 &&
+				at >= want {
 				n.Add(1)
 			}
 			return err

@@ -15,8 +15,8 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ClientOptions choose a client, which has connections of its own, opened as they are needed. A Pool of 0 is go-redis' default,
-// and a Timeout of 0 its 5 s, or that of the client given to [FromClient].
+// ClientOptions choose a client, which has connections of its own, opened as they are needed. A Pool of 0 is go-redis'
+// default, and a Timeout of 0 its 5 s, or that of the client given to [FromClient].
 type ClientOptions = stores.ConnOptions
 
 // Client makes a client of a single server. The caller closes it. Nothing is

@@ -33,7 +33,8 @@ func TestFromClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := s.Info(); i.Kind != stores.KindClient || i.Version != server.Info().Version || s.Owned() || s.Driver() != "redis" {
+	if i := s.Info(); i.Kind != stores.KindClient || i.Version != server.Info().Version || s.Owned() ||
+		s.Driver() != "redis" {
 		t.Errorf("%+v, owned %v", i, s.Owned())
 	}
 	if st, err := s.Stats(t.Context()); err != nil || !st.Known {
@@ -99,7 +100,8 @@ func TestFromClusterClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: 4, WithoutTTL: 4, Bytes: u.Bytes}) || u.Bytes == 0 {
+	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: 4, WithoutTTL: 4, Bytes: u.Bytes}) ||
+		u.Bytes == 0 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 	if err := s.Wipe(ctx, scope); err != nil {
@@ -108,7 +110,8 @@ func TestFromClusterClient(t *testing.T) {
 	if n, err := server.Admin().DBSize(ctx).Result(); err != nil || n != 1 {
 		t.Errorf("%d keys are left (%v), want the one outside the scope", n, err)
 	}
-	if _, err := s.Connect(ctx, scope, stores.ConnOptions{Pool: 1, Meter: new(stores.Meter)}); err == nil || !strings.Contains(err.Error(), "cannot be metered") {
+	if _, err := s.Connect(ctx, scope, stores.ConnOptions{Pool: 1, Meter: new(stores.Meter)}); err == nil ||
+		!strings.Contains(err.Error(), "cannot be metered") {
 		t.Errorf("metering it: %v", err)
 	}
 }

@@ -90,7 +90,8 @@ func meet(ctx context.Context, nodes []*Store, masters int) error {
 	for _, n := range nodes {
 		err := poll(ctx, "the cluster", func() (bool, error) {
 			text, err := n.admin.ClusterInfo(ctx).Result()
-			return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes))), err
+			return strings.Contains(text, "cluster_state:ok") &&
+				strings.Contains(text, fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes))), err
 		})
 		if err != nil {
 			return err
@@ -112,7 +113,8 @@ func openClusterURL(ctx context.Context, list string, options stores.Options) (*
 	}
 	opt.Addrs = append(opt.Addrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
-	store := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"})
+	store := newStore(nil, stores.Info{Kind: stores.KindURL,
+		Detail: "a cluster that was already running; it may serve others too"})
 	store.options = options
 	store.useCluster(opt)
 	return store, store.reachURL(ctx, opt.Addrs, opt.Password)
@@ -136,7 +138,8 @@ func openSentinelURL(ctx context.Context, list string, options stores.Options) (
 	opt.SentinelAddrs = append(opt.SentinelAddrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
 	store := newStore(nil, stores.Info{
-		Kind: stores.KindURL, Detail: "the master " + opt.MasterName + " of sentinels; it was already running and may serve others too",
+		Kind: stores.KindURL, Detail: "the master " + opt.MasterName +
+			" of sentinels; it was already running and may serve others too",
 	})
 	store.options = options
 	store.useSentinel(opt)
@@ -148,7 +151,8 @@ func several(what, list string) (first string, others []string, err error) {
 	urls := strings.Split(list, ",")
 	for i, text := range urls {
 		if !isURL(text) || strings.HasPrefix(text, "unix:") {
-			return "", nil, fmt.Errorf("--redis %s: number %d is no URL: give %s:redis://host:port, and further URLs behind commas", what, i+1, what)
+			return "", nil, fmt.Errorf("--redis %s: number %d is no URL: give %s:redis://host:port, and further URLs "+
+				"behind commas", what, i+1, what)
 		}
 		if i == 0 {
 			continue
@@ -250,7 +254,9 @@ func (r *Store) connectAll(ctx context.Context) error {
 	err := r.describe(ctx)
 	if err == nil {
 		if client, ok := r.admin.(*goredis.ClusterClient); ok {
-			err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return c.ClusterInfo(ctx).Err() })
+			err = client.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+				return c.ClusterInfo(ctx).Err()
+			})
 		}
 	}
 	if err != nil {
@@ -267,7 +273,9 @@ func (r *Store) connectSeveral(ctx context.Context, options stores.ConnOptions) 
 	var err error
 	switch c := client.(type) {
 	case *goredis.ClusterClient:
-		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return establish(ctx, c, first(options)) })
+		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+			return establish(ctx, c, first(options))
+		})
 	case *goredis.Client:
 		err = establish(ctx, c, first(options))
 	}

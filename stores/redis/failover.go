@@ -33,7 +33,8 @@ func (r *Store) CanFailOver(behind, left time.Duration) error {
 	}
 	switch {
 	case behind > mostBehind:
-		return fmt.Errorf("its sentinels make a replica follow again that stops for longer than %v: give failover=%[1]v, or less", mostBehind)
+		return fmt.Errorf("its sentinels make a replica follow again that stops for longer than %v: give failover=%[1]v, "+
+			"or less", mostBehind)
 	case left < election:
 		return fmt.Errorf("its sentinels take up to %v to name a master, and the run goes on for %v: give a longer --duration", election, left)
 	}

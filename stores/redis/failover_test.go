@@ -33,7 +33,8 @@ func TestCanFailOver(t *testing.T) {
 		{0, 5 * time.Second, ""}, {5 * time.Second, time.Minute, ""},
 		{5001 * time.Millisecond, time.Minute, "give failover=5s"}, {0, 4999 * time.Millisecond, "--duration"},
 	} {
-		if err := s.CanFailOver(c.behind, c.left); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err := s.CanFailOver(c.behind, c.left); (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("behind by %v, %v left: %v, want %q", c.behind, c.left, err, c.want)
 		}
 	}
@@ -157,13 +158,15 @@ func TestDetachesTogether(t *testing.T) {
 
 const lag = 300 * time.Millisecond
 
-// TestLag counts writes to a master whose replica is late, and kills it: what was sent so shortly before that it cannot have
-// arrived is lost, and nothing that WAIT confirmed is.
+// TestLag counts writes to a master whose replica is late, and kills it: what was sent so shortly before that it cannot
+// have arrived is lost, and nothing that WAIT confirmed is.
 func TestLag(t *testing.T) {
 	testenv.Long(t)
 	s := started(t, "process:replicas=1")
 	for try := 1; ; try++ {
-		sent, lost, late := killed(t, s, func(c goredis.UniversalClient) bool { return c.Incr(t.Context(), "n").Err() == nil })
+		sent, lost, late := killed(t, s, func(c goredis.UniversalClient) bool {
+			return c.Incr(t.Context(), "n").Err() == nil
+		})
 		if late == 0 && try < 5 {
 			t.Log("the failover took too long")
 			continue
@@ -211,8 +214,8 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// killed has a caller write until the master dies. Late are the writes that were sent so shortly before that the replica
-// cannot have them.
+// killed has a caller write until the master dies. Late are the writes that were sent so shortly before that the
+// replica cannot have them.
 func killed(t *testing.T, s *redis.Store, write func(goredis.UniversalClient) bool) (sent, lost, late int64) {
 	t.Helper()
 	ctx := t.Context()

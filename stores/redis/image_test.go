@@ -32,7 +32,8 @@ func TestImage(t *testing.T) {
 	before := server.RegisterContainers(e)
 	t.Cleanup(func() { server.RegisterContainers(before) })
 	o := stores.Options{Dir: t.TempDir(), KeepLeftovers: true}
-	if _, err := redis.Open(t.Context(), "container:durable,image=redis:8", o); !errors.Is(err, errPlanted) || e.image != "redis:8" {
+	if _, err := redis.Open(t.Context(), "container:durable,image=redis:8", o); !errors.Is(err, errPlanted) ||
+		e.image != "redis:8" {
 		t.Errorf("a container of %q: %v", e.image, err)
 	}
 }

@@ -125,7 +125,8 @@ func (r *Store) scan(ctx context.Context, prefix string, f func(client goredis.C
 	return scan(ctx, r.admin, pattern, f)
 }
 
-func scan(ctx context.Context, client goredis.Cmdable, pattern string, f func(c goredis.Cmdable, keys []string) error) error {
+func scan(ctx context.Context, client goredis.Cmdable, pattern string,
+	f func(c goredis.Cmdable, keys []string) error) error {
 	var cursor uint64
 	for {
 		keys, next, err := client.Scan(ctx, cursor, pattern, scanBatch).Result()

@@ -114,7 +114,8 @@ func TestOnlyTheDeadAreRemoved(t *testing.T) {
 	if n, err := c.Exists(ctx, stay...).Result(); err != nil || n != int64(len(stay)) {
 		t.Errorf("%d of %d keys that are not to be removed are left, %v", n, len(stay), err)
 	}
-	if n, err := c.Exists(ctx, "quotabench:dead_1:a", "quotabench:dead_1:b", "quotabench:far_1:k", "quotabench:lease-dead").Result(); err != nil || n != 0 {
+	if n, err := c.Exists(ctx, "quotabench:dead_1:a", "quotabench:dead_1:b", "quotabench:far_1:k",
+		"quotabench:lease-dead").Result(); err != nil || n != 0 {
 		t.Errorf("%d keys of the dead are left, %v", n, err)
 	}
 	if did, err := stores.RemoveDead(ctx, s); did != "" || err != nil {
@@ -187,8 +188,8 @@ func (r *refusing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis
 	}
 }
 
-// TestNoLeaseWithoutEntry: whichever command a process is killed before when it gives up its last scope, no lease is left
-// that no entry leads to.
+// TestNoLeaseWithoutEntry: whichever command a process is killed before when it gives up its last scope, no lease is
+// left that no entry leads to.
 func TestNoLeaseWithoutEntry(t *testing.T) {
 	for _, before := range []string{"del", "hdel"} {
 		s, c := theirs(t)
@@ -258,7 +259,8 @@ func TestLeasesComeBack(t *testing.T) {
 	if ttl := c.PTTL(ctx, lease).Val(); ttl <= server.LeaseRenewal || ttl > server.LeaseLife {
 		t.Errorf("the lease has %v left", ttl)
 	}
-	if o, ok := server.ParseOwner(c.HGet(ctx, holdings, "mine_2").Val()); !ok || !o.Ours() || o.Since.Location() != time.UTC {
+	if o, ok := server.ParseOwner(c.HGet(ctx, holdings, "mine_2").Val()); !ok || !o.Ours() ||
+		o.Since.Location() != time.UTC {
 		t.Errorf("the scope's entry is not there again: %+v", o)
 	}
 	if err := s.Wipe(ctx, "mine_2"); err != nil {

@@ -42,7 +42,8 @@ func (r *Store) Mark(ctx context.Context, scope stores.Scope) error {
 	return nil
 }
 
-func setAll(ctx context.Context, client goredis.UniversalClient, keys []string, set func(pipeliner goredis.Pipeliner, key string)) error {
+func setAll(ctx context.Context, client goredis.UniversalClient, keys []string,
+	set func(pipeliner goredis.Pipeliner, key string)) error {
 	_, err := client.Pipelined(ctx, func(pipeliner goredis.Pipeliner) error {
 		for _, key := range keys {
 			set(pipeliner, key)
@@ -114,7 +115,8 @@ func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 	return sign, nil
 }
 
-func (r *Store) markedCluster(ctx context.Context, client *goredis.ClusterClient, scope stores.Scope) (sign stores.Sign, err error) {
+func (r *Store) markedCluster(ctx context.Context, client *goredis.ClusterClient,
+	scope stores.Scope) (sign stores.Sign, err error) {
 	known, _ := r.marks.Load(scope)
 	keys, _ := known.([]string)
 	var set []*goredis.BoolCmd
@@ -176,5 +178,7 @@ func (r *Store) Unmark(ctx context.Context, scope stores.Scope) error {
 	if !ok {
 		return nil
 	}
-	return setAll(ctx, r.admin, known.([]string), func(pipeliner goredis.Pipeliner, key string) { pipeliner.Del(ctx, key) })
+	return setAll(ctx, r.admin, known.([]string), func(pipeliner goredis.Pipeliner, key string) {
+		pipeliner.Del(ctx, key)
+	})
 }

@@ -41,8 +41,8 @@ func TestMarkKeepsAnExpiryOfOthers(t *testing.T) {
 	}
 }
 
-// TestMarkByURLOfEmbedded: other processes that reach an embedded server by its URL see whether it is there and holds what was put
-// there.
+// TestMarkByURLOfEmbedded: other processes that reach an embedded server by its URL see whether it is there and holds
+// what was put there.
 func TestMarkByURLOfEmbedded(t *testing.T) {
 	own := storetest.EmbeddedRedis(t)
 	r, err := redis.Open(t.Context(), own.URL(), stores.Options{})

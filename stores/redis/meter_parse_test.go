@@ -29,12 +29,18 @@ func traffics() []metertest.Traffic {
 	return []metertest.Traffic{
 		{Name: "one", Bytes: resp([]string{"INCR", "a"}), Want: stores.Parsed{Commands: 1}},
 		{Name: "no arguments", Bytes: resp([]string{"PING"}), Want: stores.Parsed{Commands: 1}},
-		{Name: "pipeline", Bytes: resp([]string{"INCR", "a"}, []string{"EXPIRE", "a", "10"}, []string{"GET", "b"}), Want: stores.Parsed{Commands: 3}},
-		{Name: "empty argument", Bytes: resp([]string{"SET", "a", ""}, []string{"GET", ""}), Want: stores.Parsed{Commands: 2}},
-		{Name: "payload that looks like commands", Bytes: resp([]string{"SET", nasty, strings.Repeat(nasty, 9)}), Want: stores.Parsed{Commands: 1}},
-		{Name: "set-up", Bytes: resp([]string{"hello", "3", "auth", "u", "p"}, []string{"SELECT", "1"}, []string{"client", "x"}), Want: stores.Parsed{Setup: 3}},
-		{Name: "name that begins like set-up", Bytes: resp([]string{"SELECTED"}, []string{"HELLOHELLO"}, []string{"AUT"}), Want: stores.Parsed{Commands: 3}},
-		{Name: "set-up word as an argument", Bytes: resp([]string{"GET", "select"}, []string{"hello"}), Want: stores.Parsed{Commands: 1, Setup: 1}},
+		{Name: "pipeline", Bytes: resp([]string{"INCR", "a"}, []string{"EXPIRE", "a", "10"}, []string{"GET", "b"}),
+			Want: stores.Parsed{Commands: 3}},
+		{Name: "empty argument", Bytes: resp([]string{"SET", "a", ""}, []string{"GET", ""}),
+			Want: stores.Parsed{Commands: 2}},
+		{Name: "payload that looks like commands", Bytes: resp([]string{"SET", nasty, strings.Repeat(nasty, 9)}),
+			Want: stores.Parsed{Commands: 1}},
+		{Name: "set-up", Bytes: resp([]string{"hello", "3", "auth", "u", "p"}, []string{"SELECT", "1"},
+			[]string{"client", "x"}), Want: stores.Parsed{Setup: 3}},
+		{Name: "name that begins like set-up", Bytes: resp([]string{"SELECTED"}, []string{"HELLOHELLO"}, []string{"AUT"}),
+			Want: stores.Parsed{Commands: 3}},
+		{Name: "set-up word as an argument", Bytes: resp([]string{"GET", "select"}, []string{"hello"}),
+			Want: stores.Parsed{Commands: 1, Setup: 1}},
 	}
 }
 

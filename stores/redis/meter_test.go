@@ -86,7 +86,8 @@ func TestMeterCountsRedisExactly(t *testing.T) {
 			}
 			got := m.Snapshot().Sub(before)
 			if got.Commands != tc.commands || got.RoundTrips != tc.roundTrips {
-				t.Errorf("%s: %d commands in %d round trips, want %d in %d", tc.name, got.Commands, got.RoundTrips, tc.commands, tc.roundTrips)
+				t.Errorf("%s: %d commands in %d round trips, want %d in %d", tc.name, got.Commands, got.RoundTrips, tc.commands,
+					tc.roundTrips)
 			}
 			if got.BytesOut == 0 || got.BytesIn == 0 {
 				t.Errorf("%s: no bytes: %+v", tc.name, got)

@@ -66,7 +66,8 @@ func TestPipelinesAreShared(t *testing.T) {
 			auto := tries[0]
 			var m stores.Meter
 			scope := storetest.Scope(t)
-			c := connect(t, s, scope, stores.ConnOptions{Pool: callers, Meter: &m, AutoPipeline: auto}).Client().(goredis.UniversalClient)
+			c := connect(t, s, scope, stores.ConnOptions{Pool: callers, Meter: &m,
+				AutoPipeline: auto}).Client().(goredis.UniversalClient)
 			before := m.Snapshot()
 			replies := make([][]int64, callers)
 			var wg sync.WaitGroup
@@ -166,8 +167,13 @@ func TestOutsideOfPipelines(t *testing.T) {
 		if n, err := c.Get(ctx, prefix+"n").Int64(); err != nil || n != 121 {
 			t.Errorf("the counter is %d (%v), want 121", n, err)
 		}
-		for name, pipe := range map[string]func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder, error){"a pipeline": c.Pipelined, "MULTI": c.TxPipelined} {
-			cmds, err := pipe(ctx, func(p goredis.Pipeliner) error { p.Incr(ctx, prefix+"n"); p.Get(ctx, prefix+"n"); return nil })
+		for name, pipe := range map[string]func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder,
+			error){"a pipeline": c.Pipelined, "MULTI": c.TxPipelined} {
+			cmds, err := pipe(ctx, func(p goredis.Pipeliner) error {
+				p.Incr(ctx, prefix+"n")
+				p.Get(ctx, prefix+"n")
+				return nil
+			})
 			if err != nil || cmds[0].(*goredis.IntCmd).Val() < 122 || cmds[1].(*goredis.StringCmd).Err() != nil {
 				t.Errorf("%s: %v, %v", name, cmds, err)
 			}
@@ -231,7 +237,8 @@ func TestNoPipelinesOfALentClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Connect(t.Context(), storetest.Scope(t), stores.ConnOptions{Pool: 1, AutoPipeline: true}); err == nil || !strings.Contains(err.Error(), "use a client of a single server, or a URL") {
+	if _, err := s.Connect(t.Context(), storetest.Scope(t), stores.ConnOptions{Pool: 1, AutoPipeline: true}); err == nil ||
+		!strings.Contains(err.Error(), "use a client of a single server, or a URL") {
 		t.Errorf("the error is %v, want one that says what to use", err)
 	}
 }

@@ -35,17 +35,23 @@ func init() {
 		Name: driverName, Title: "Redis", Class: stores.ClassRedis, Volatile: true, Pool: 64,
 		Get: "start one and give its URL by --redis, or use --redis process or --redis embedded",
 		Choices: []stores.Choice{
-			{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else embedded; the default"},
+			{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else " +
+				"embedded; the default"},
 			{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
 			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards"},
 			{Word: "container:image=redis:8", Doc: "another image, made as the official ones are"},
 			{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
 			{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
-			{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each has a replica"},
-			{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or ,replicas=N, and sentinels that let one take its place if it dies"},
-			{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
-			{Word: "process:maxmemory=8mb,policy=allkeys-lru", Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
-			{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
+			{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports; with ,replicas=1 each " +
+				"has a replica"},
+			{Word: "process:sentinel=3", Doc: "a redis-server with a replica, or ,replicas=N, and sentinels that let one " +
+				"take its place if it dies"},
+			{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk " +
+				"before it answers"},
+			{Word: "process:maxmemory=8mb,policy=allkeys-lru",
+				Doc: "a redis-server that evicts keys, or as its policy says, when that is full"},
+			{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix " +
+				"are touched"},
 			{Word: "cluster:redis://", Doc: "a Redis Cluster of yours, by the URL of a node, and of further ones behind commas"},
 			{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, " +
 				"the first with ?master_name=NAME"},
@@ -136,7 +142,8 @@ func Open(ctx context.Context, spec string, options stores.Options) (*Store, err
 		if spec == word {
 			return openEmbedded("asked for")
 		}
-		return nil, errors.New("--redis embedded is one server that keeps nothing: use process for replicas, a cluster or durable writes")
+		return nil, errors.New("--redis embedded is one server that keeps nothing: use process for replicas, a cluster or " +
+			"durable writes")
 	default:
 		return nil, stores.Refuse(driverName, spec)
 	}
@@ -207,7 +214,8 @@ func openAuto(ctx context.Context, s shape, options stores.Options) (*Store, err
 // another kind, e.g. of a cluster, is handed out unchanged: it cannot be metered
 // or interrupted, and Connect refuses to.
 func FromClient(ctx context.Context, client goredis.UniversalClient) (*Store, error) {
-	store := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
+	store := newStore(nil, stores.Info{Kind: stores.KindClient,
+		Detail: "a client that was there already; its server may serve others too"})
 	store.admin = client
 	store.lent = true
 	if single, ok := client.(*goredis.Client); ok {

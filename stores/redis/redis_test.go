@@ -92,7 +92,8 @@ func TestEmbeddedRedisAges(t *testing.T) {
 func TestEmbeddedRedisIsDescribed(t *testing.T) {
 	r := storetest.EmbeddedRedis(t)
 	i := r.Info()
-	if i.Kind != stores.KindEmbedded || !r.Owned() || r.PID() != 0 || i.Durability == "" || i.Detail == "" || i.Addr == "" {
+	if i.Kind != stores.KindEmbedded || !r.Owned() || r.PID() != 0 || i.Durability == "" || i.Detail == "" ||
+		i.Addr == "" {
 		t.Errorf("%+v, owned %v, pid %d", i, r.Owned(), r.PID())
 	}
 	if st, err := r.Stats(context.Background()); err != nil || !reflect.DeepEqual(st, stores.Stats{}) {
@@ -118,7 +119,8 @@ func TestRedisProcessIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Incarnation) != 40 || a.Incarnation != b.Incarnation || b.Commands <= a.Commands || a.Memory <= 0 || a.CPU <= 0 || a.Evicted != 0 || a.Forking {
+	if len(a.Incarnation) != 40 || a.Incarnation != b.Incarnation || b.Commands <= a.Commands || a.Memory <= 0 ||
+		a.CPU <= 0 || a.Evicted != 0 || a.Forking {
 		t.Errorf("stats %+v, then %+v", a, b)
 	}
 }
@@ -126,7 +128,8 @@ func TestRedisProcessIsDescribed(t *testing.T) {
 func TestRedisSettings(t *testing.T) {
 	storetest.Redis(t) // skips if there is none
 	ctx := context.Background()
-	r, err := redis.Open(ctx, "process", stores.Options{Dir: t.TempDir(), Settings: map[string]string{"appendonly": "yes", "appendfsync": "always"}})
+	r, err := redis.Open(ctx, "process",
+		stores.Options{Dir: t.TempDir(), Settings: map[string]string{"appendonly": "yes", "appendfsync": "always"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +140,8 @@ func TestRedisSettings(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	_, err = redis.Open(ctx, "process", stores.Options{Dir: t.TempDir(), Settings: map[string]string{"no-such-setting": "1"}})
+	_, err = redis.Open(ctx, "process",
+		stores.Options{Dir: t.TempDir(), Settings: map[string]string{"no-such-setting": "1"}})
 	if err == nil || !strings.Contains(err.Error(), "no-such-setting") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a server that ends at once: %v", err)
 	}
@@ -147,7 +151,8 @@ func TestClientOptions(t *testing.T) {
 	r := storetest.EmbeddedRedis(t)
 	c := client(t, r, redis.ClientOptions{Pool: 7, Retries: 2, Timeout: 123 * time.Millisecond})
 	o := c.Options()
-	if o.PoolSize != 7 || o.MaxRetries != 2 || o.ReadTimeout != 123*time.Millisecond || o.DialTimeout != 123*time.Millisecond {
+	if o.PoolSize != 7 || o.MaxRetries != 2 || o.ReadTimeout != 123*time.Millisecond ||
+		o.DialTimeout != 123*time.Millisecond {
 		t.Errorf("options not taken: %+v", o)
 	}
 	if o := client(t, r, redis.ClientOptions{}).Options(); o.MaxRetries > 0 {
@@ -170,7 +175,8 @@ func TestOpenRedisErrors(t *testing.T) {
 		{"", []string{"--redis is empty", "auto, process, container, container:image=redis:8, embedded", "redis://"}},
 		{"precess", []string{`"precess"`, "auto, process, container, container:image=redis:8, embedded", "redis://"}},
 		{"http://u:" + secret + "@h/", []string{"auto, process, container, container:image=redis:8, embedded"}},
-		{"redis://u:" + secret + "@" + unreachable, []string{unreachable, "connection refused", "start one", "--redis process", "--redis embedded"}},
+		{"redis://u:" + secret + "@" +
+			unreachable, []string{unreachable, "connection refused", "start one", "--redis process", "--redis embedded"}},
 		{"redis://u:" + secret + "@" + unreachable + "/notanumber", []string{"not a valid URL"}},
 		{"redis://u:" + secret + "@" + unreachable + "?nonsense=1", []string{"not a valid URL", "nonsense"}},
 		{"redis://u:s3cr3t/pw@" + unreachable, []string{"not a valid URL", "%-encode"}},
@@ -189,7 +195,8 @@ func TestOpenRedisErrors(t *testing.T) {
 func TestRedisWithPassword(t *testing.T) {
 	storetest.Redis(t)
 	ctx := context.Background()
-	own, err := redis.Open(ctx, "process", stores.Options{Dir: t.TempDir(), Settings: map[string]string{"requirepass": "s3cr3t/pw"}})
+	own, err := redis.Open(ctx, "process",
+		stores.Options{Dir: t.TempDir(), Settings: map[string]string{"requirepass": "s3cr3t/pw"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +206,8 @@ func TestRedisWithPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := r.Info(); i.Kind != stores.KindURL || r.Owned() || r.PID() != 0 || strings.Contains(fmt.Sprintf("%+v", i), "s3cr3t") {
+	if i := r.Info(); i.Kind != stores.KindURL || r.Owned() || r.PID() != 0 ||
+		strings.Contains(fmt.Sprintf("%+v", i), "s3cr3t") {
 		t.Errorf("%+v, owned %v, pid %d", i, r.Owned(), r.PID())
 	}
 	if err := client(t, r, redis.ClientOptions{}).Set(ctx, "k", 1, 0).Err(); err != nil {

@@ -21,7 +21,8 @@ import (
 var _ stores.Follower = (*Store)(nil)
 
 // startReplicated starts a server, and replicas that follow it.
-func startReplicated(ctx context.Context, replicas int, options stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+func startReplicated(ctx context.Context, replicas int, options stores.Options,
+	one func(stores.Options) (*Store, error)) (*Store, error) {
 	master, err := one(options)
 	if err != nil {
 		return nil, err
@@ -189,7 +190,8 @@ func openFurther(ctx context.Context, further stores.Further) (stores.Store, err
 	case word == "embedded":
 		return stores.Opener(Open)(ctx, word, further.Options)
 	case !bare:
-		return nil, fmt.Errorf("what --redis leads to is not started here, so no further one is: give it by --store %s=SPEC", further.Name)
+		return nil, fmt.Errorf("what --redis leads to is not started here, so no further one is: give it by --store %s=SPEC",
+			further.Name)
 	}
 	return stores.Opener(Open)(ctx, word+also, further.Options)
 }

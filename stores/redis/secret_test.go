@@ -44,12 +44,14 @@ func TestOddPasswords(t *testing.T) {
 	storetest.Redis(t)
 	odd := []string{"tab\tand\r\n\"quoted\" lines", `a "quoted" one`, `back\slash\n`, "señal ✓", "#hash 'x'"}
 	for _, password := range testenv.Pick(odd[:1], odd) {
-		r, err := redis.Open(context.Background(), "process", stores.Options{Dir: t.TempDir(), Settings: map[string]string{"requirepass": password}})
+		r, err := redis.Open(context.Background(), "process",
+			stores.Options{Dir: t.TempDir(), Settings: map[string]string{"requirepass": password}})
 		if err != nil {
 			t.Errorf("%q: %v", password, err)
 			continue
 		}
-		if got, err := r.Admin().ConfigGet(context.Background(), "requirepass").Result(); err != nil || got["requirepass"] != password {
+		if got, err := r.Admin().ConfigGet(context.Background(), "requirepass").Result(); err != nil ||
+			got["requirepass"] != password {
 			t.Errorf("the server has %q (%v), want %q", got["requirepass"], err, password)
 		}
 		_ = r.Close()

@@ -18,8 +18,8 @@ import (
 // masterName is the name by which sentinels that are started here know the master.
 const masterName = "quotabench"
 
-// Times of these sentinels, in milliseconds: how long a master may not answer, and how long they let a replica take over
-// before they try again.
+// Times of these sentinels, in milliseconds: how long a master may not answer, and how long they let a replica take
+// over before they try again.
 const (
 	downAfter       = 1000
 	failoverTimeout = 5000
@@ -27,7 +27,8 @@ const (
 
 // startSentinels starts a master with replicas, and sentinels that let a replica take its place when it dies. Clients
 // follow them.
-func startSentinels(ctx context.Context, s shape, options stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+func startSentinels(ctx context.Context, s shape, options stores.Options,
+	one func(stores.Options) (*Store, error)) (*Store, error) {
 	replicas := max(1, s.replicas)
 	master, err := startReplicated(ctx, replicas, options, one)
 	if err != nil {
@@ -38,7 +39,8 @@ func startSentinels(ctx context.Context, s shape, options stores.Options, one fu
 		", and watched by " + count(s.sentinels, "sentinel")
 	store.nodes = append([]*Store{master}, master.nodes...)
 	master.nodes = nil
-	opt := &goredis.FailoverOptions{MasterName: masterName, Password: master.base.Password, SentinelPassword: master.base.Password}
+	opt := &goredis.FailoverOptions{MasterName: masterName, Password: master.base.Password,
+		SentinelPassword: master.base.Password}
 	err = store.watch(ctx, s.sentinels, options)
 	if err == nil {
 		for _, n := range store.nodes[1+replicas:] {
@@ -59,7 +61,8 @@ func startSentinels(ctx context.Context, s shape, options stores.Options, one fu
 	return store, nil
 }
 
-// watch starts sentinels of the first node, and waits until they know each other and the replicas, which are the others.
+// watch starts sentinels of the first node, and waits until they know each other and the replicas, which are the
+// others.
 func (r *Store) watch(ctx context.Context, sentinels int, options stores.Options) error {
 	bin, err := find()
 	if err != nil {
@@ -72,8 +75,8 @@ func (r *Store) watch(ctx context.Context, sentinels int, options stores.Options
 		return err
 	}
 	password := master.base.Password
-	text := fmt.Sprintf("sentinel sentinel-pass %[2]s\nsentinel monitor %[1]s %[3]s %[4]s %[5]d\nsentinel auth-pass %[1]s %[2]s\n"+
-		"sentinel down-after-milliseconds %[1]s %[6]d\nsentinel failover-timeout %[1]s %[7]d\n",
+	text := fmt.Sprintf("sentinel sentinel-pass %[2]s\nsentinel monitor %[1]s %[3]s %[4]s %[5]d\nsentinel auth-pass "+
+		"%[1]s %[2]s\nsentinel down-after-milliseconds %[1]s %[6]d\nsentinel failover-timeout %[1]s %[7]d\n",
 		masterName, password, host, port, sentinels/2+1, downAfter, failoverTimeout)
 	options.Settings = map[string]string{"requirepass": password}
 	for range sentinels {
@@ -94,7 +97,8 @@ func (r *Store) agree(ctx context.Context, sentinels []*Store, replicas int) err
 			all := goredis.NewMapStringStringSliceCmd(ctx, "SENTINEL", "REPLICAS", masterName)
 			err := errors.Join(n.admin.Process(ctx, mapStringStringCmd), n.admin.Process(ctx, all))
 			lost := slices.ContainsFunc(all.Val(), func(f map[string]string) bool { return f["flags"] != "slave" })
-			return !lost && len(all.Val()) == replicas && mapStringStringCmd.Val()["num-other-sentinels"] == fmt.Sprint(len(sentinels)-1) &&
+			return !lost && len(all.Val()) == replicas &&
+				mapStringStringCmd.Val()["num-other-sentinels"] == fmt.Sprint(len(sentinels)-1) &&
 				mapStringStringCmd.Val()["flags"] == "master", err
 		})
 		if err != nil {

@@ -65,7 +65,8 @@ func startSentinel(t *testing.T, master *redis.Store) string {
 	port := unusedPort(t)
 	host, masterPort, _ := strings.Cut(master.Info().Addr, ":")
 	conf := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor planted %s %s 1\nsentinel auth-pass planted %s\n",
+	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor planted %s %s 1\nsentinel auth-pass "+
+		"planted %s\n",
 		port, dir, host, masterPort, master.Admin().Options().Password)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,8 @@ func TestStartedSentinels(t *testing.T) {
 	testenv.Long(t)
 	s := started(t, "process:sentinel=3")
 	ctx := t.Context()
-	if !s.Owned() || stores.PlaceOf(s) != stores.StartedHere || strings.Count(s.Info().Addr, ",") != 2 || s.Info().Version == "" {
+	if !s.Owned() || stores.PlaceOf(s) != stores.StartedHere || strings.Count(s.Info().Addr, ",") != 2 ||
+		s.Info().Version == "" {
 		t.Errorf("%+v, owned %v", s.Info(), s.Owned())
 	}
 	if pids, err := s.Processes(ctx); err != nil || len(pids) != 5 {

@@ -75,7 +75,8 @@ func start(ctx context.Context, bin string, port int, options stores.Options, wa
 	store := newStore(child, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + home.As})
 	store.base = goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password}
 	if options.Settings["appendonly"] == "yes" && server.InMemory(home.Data) {
-		store.self.About.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
+		store.self.About.Detail += "; its folder " + home.Dir.Path +
+			" is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
 	}
 	err = store.await(ctx, func(ctx context.Context) (bool, error) {
 		f, err := info(ctx, store.admin)
@@ -147,7 +148,8 @@ func openURL(ctx context.Context, spec string, options stores.Options) (*Store, 
 		return nil, fmt.Errorf("--redis is not a valid URL: %s", said)
 	}
 	opt.Password = passwordFromEnv(opt.Password)
-	store := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
+	store := newStore(nil, stores.Info{Kind: stores.KindURL,
+		Detail: "a server that was already running; it may serve others too"})
 	store.base = *opt
 	store.options = options
 	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
@@ -181,7 +183,8 @@ func explain(err error, opt *goredis.Options) error {
 		return err
 	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
 		strings.Contains(text, "ERR AUTH"), strings.Contains(text, "invalid password"):
-		return fmt.Errorf("redis at %s refuses the login (%s): give user and password in the URL, or the password in REDISCLI_AUTH",
+		return fmt.Errorf("redis at %s refuses the login (%s): give user and password in the URL, or the password in "+
+			"REDISCLI_AUTH",
 			opt.Addr, text)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to redis at %s: %w", opt.Addr, context.Canceled)
@@ -227,7 +230,8 @@ func openContainer(ctx context.Context, engine server.Engine, options stores.Opt
 	var store *Store
 	err := engine.Run(ctx, spec, func(container server.Container) error {
 		store = newStore(container, stores.Info{Kind: stores.KindContainer, Detail: engine.Detail(spec.Image)})
-		store.base = goredis.Options{Addr: net.JoinHostPort(container.Host(), strconv.Itoa(container.Port())), Password: password}
+		store.base = goredis.Options{Addr: net.JoinHostPort(container.Host(), strconv.Itoa(container.Port())),
+			Password: password}
 		// A server without a password takes every one, so it has to name ours.
 		return store.await(ctx, func(ctx context.Context) (bool, error) {
 			set, err := store.admin.ConfigGet(ctx, "requirepass").Result()

@@ -110,7 +110,8 @@ func (s shape) with(options stores.Options) stores.Options {
 }
 
 // open opens what the shape asks for, of servers that one makes.
-func (s shape) open(ctx context.Context, options stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+func (s shape) open(ctx context.Context, options stores.Options,
+	one func(stores.Options) (*Store, error)) (*Store, error) {
 	options = s.with(options)
 	switch {
 	case s.masters > 0:

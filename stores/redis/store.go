@@ -24,7 +24,8 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, options stores.Conn
 	}
 	if r.base.Addr == "" {
 		if options.Meter != nil || options.Wrap != nil {
-			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single server, or a URL", r.admin)
+			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single "+
+				"server, or a URL", r.admin)
 		}
 		if options.AutoPipeline {
 			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: "+
@@ -116,7 +117,8 @@ var _ stores.Pooled = conn{}
 // its owner.
 func (c conn) PoolUse() stores.PoolUse {
 	stats := c.client.PoolStats()
-	return stores.PoolUse{Taken: int64(stats.Hits) + int64(stats.Misses), Waited: int64(stats.WaitCount), Wait: time.Duration(stats.WaitDurationNs)}
+	return stores.PoolUse{Taken: int64(stats.Hits) + int64(stats.Misses), Waited: int64(stats.WaitCount),
+		Wait: time.Duration(stats.WaitDurationNs)}
 }
 
 var _ stores.Placed = (*Store)(nil)

@@ -90,7 +90,10 @@ func TestColdClient(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err = c.Pipelined(t.Context(), func(p goredis.Pipeliner) error { p.Ping(t.Context()); return p.Ping(t.Context()).Err() })
+		_, err = c.Pipelined(t.Context(), func(p goredis.Pipeliner) error {
+			p.Ping(t.Context())
+			return p.Ping(t.Context()).Err()
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

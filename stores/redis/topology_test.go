@@ -289,17 +289,20 @@ func checkCluster(t *testing.T, s *redis.Store) {
 	if n := after.Commands - before.Commands - 1; n < keys || n > keys+10 {
 		t.Errorf("the masters count %d commands, want %d", n, keys)
 	}
-	if after.CPU <= 0 || after.Memory <= 0 || before.Incarnation != after.Incarnation || strings.Count(after.Incarnation, ",") != 2 {
+	if after.CPU <= 0 || after.Memory <= 0 || before.Incarnation != after.Incarnation ||
+		strings.Count(after.Incarnation, ",") != 2 {
 		t.Errorf("stats %+v", after)
 	}
-	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: keys, WithoutTTL: keys, Bytes: u.Bytes}) || u.Bytes == 0 {
+	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: keys, WithoutTTL: keys, Bytes: u.Bytes}) ||
+		u.Bytes == 0 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 	if n, err := s.Count(ctx); err != nil || n.Keys < keys || n.WithoutTTL < keys || n.Bytes == 0 {
 		t.Errorf("%+v on all masters (%v), want %d keys or more", n, err, keys)
 	}
 	two := goredis.NewScript(`return redis.call("GET", KEYS[1]) .. redis.call("GET", KEYS[2])`)
-	if err := two.Run(ctx, c, []string{scope.Prefix() + "1", scope.Prefix() + "2"}).Err(); err == nil || !strings.Contains(err.Error(), "CROSSSLOT") {
+	if err := two.Run(ctx, c, []string{scope.Prefix() + "1", scope.Prefix() + "2"}).Err(); err == nil ||
+		!strings.Contains(err.Error(), "CROSSSLOT") {
 		t.Errorf("two keys of different slots: %v, want CROSSSLOT", err)
 	}
 	if err := s.Wipe(ctx, scope); err != nil {

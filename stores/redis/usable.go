@@ -76,9 +76,11 @@ func unusable(err error, addr, password string) error {
 	text := server.Redact(format.OneLine(said.Error()), password)
 	for _, x := range []struct{ sign, what string }{
 		{"LOADING", "is still loading its data: try again when it is ready"},
-		{"OOM ", "is full: its maxmemory is reached, and its maxmemory-policy lets it evict nothing: free memory or raise maxmemory"},
+		{"OOM ", "is full: its maxmemory is reached, and its maxmemory-policy lets it evict nothing: free memory or raise " +
+			"maxmemory"},
 		{"READONLY", "is read-only, as a replica is: give the address of its master"},
-		{"MISCONF", "refuses writes because it cannot save to its disk: mend that, or set its stop-writes-on-bgsave-error to no"},
+		{"MISCONF", "refuses writes because it cannot save to its disk: mend that, or set its " +
+			"stop-writes-on-bgsave-error to no"},
 		{"NOREPLICAS", "refuses writes because too few replicas follow it: see its min-replicas-to-write"},
 		{"MASTERDOWN", "is a replica that has lost its master: give the address of a master"},
 		{"CLUSTERDOWN", "is a cluster that is down: see CLUSTER INFO"},
@@ -92,12 +94,14 @@ func unusable(err error, addr, password string) error {
 	}
 	switch {
 	case strings.Contains(text, "NOPERM") && (strings.Contains(text, "keys") || strings.Contains(text, "key ")):
-		return fmt.Errorf("redis at %s lets this user not use the keys of a run: give it ~quotabench:* by ACL SETUSER (%s)", addr, text)
+		return fmt.Errorf("redis at %s lets this user not use the keys of a run: give it ~quotabench:* by ACL SETUSER (%s)",
+			addr, text)
 	case strings.Contains(text, "NOPERM"):
 		return fmt.Errorf("redis at %s lets this user not use %s: give it +%s by ACL SETUSER; "+
 			"runs need INFO, SCAN, scripts, and the commands on data (%s)", addr, command, strings.ToLower(command), text)
 	case strings.Contains(text, "unknown command"):
-		return fmt.Errorf("redis at %s does not know %s: it is renamed or switched off there, and runs need it (%s)", addr, command, text)
+		return fmt.Errorf("redis at %s does not know %s: it is renamed or switched off there, and runs need it (%s)", addr,
+			command, text)
 	}
 	return nil
 }
@@ -141,7 +145,8 @@ func (r *Store) Room(ctx context.Context) (left int, setting string, known bool)
 // refusals begin the errors by which a Redis says that it will not do now what any
 // client asks of it, whatever the strategy.
 var refusals = []string{
-	"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN",
+	"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS",
+	"BUSY", "TRYAGAIN",
 }
 
 // errorKind is [stores.Driver.ErrorKind].

@@ -33,8 +33,9 @@ const driverName = "service"
 func init() {
 	stores.Register(stores.Driver{
 		Name: driverName, Title: "service",
-		Choices: []stores.Choice{{Word: "http://", Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; " +
-			"it is asked as often as the run has requests"}},
+		Choices: []stores.Choice{{Word: "http://",
+			Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; " +
+				"it is asked as often as the run has requests"}},
 		URLs: urls, PasswordEnv: passwordEnv, Open: stores.Opener(Open),
 	})
 }
@@ -63,7 +64,8 @@ func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) 
 	}
 	if err := httpstore.Reach(ctx, service.info.Addr); err != nil {
 		why := format.OneLine(err.Error())
-		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", service.info.Addr, why)
+		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store service=URL", service.info.Addr,
+			why)
 	}
 	return service, nil
 }
@@ -74,7 +76,8 @@ func parse(spec string) (*Service, error) {
 		return nil, stores.Refuse(driverName, spec)
 	}
 	if strings.Contains(spec, "#") {
-		return nil, errors.New("the URL of --store service= has a #, and what follows it is never sent: put {subject} before it, or write %23")
+		return nil, errors.New("the URL of --store service= has a #, and what follows it is never sent: put {subject} " +
+			"before it, or write %23")
 	}
 	// Braces may stand in no host name: what stands for the subject belongs behind it.
 	u, err := url.Parse(spec)

@@ -22,11 +22,13 @@ func TestClient(t *testing.T) {
 		asked = append(asked, r.URL.String()+" "+user+" "+password+" "+r.Proto)
 	}))
 	defer srv.Close()
-	s, err := service.Open(t.Context(), strings.Replace(srv.URL, "://", "://me:s3cr3t@", 1)+"/check?user={subject}", stores.Options{})
+	s, err := service.Open(t.Context(), strings.Replace(srv.URL, "://", "://me:s3cr3t@", 1)+
+		"/check?user={subject}", stores.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := s.Info(); i.Kind != stores.KindURL || s.Owned() || stores.PlaceOf(s) != stores.OnThisHost || strings.Contains(i.Detail+i.Addr, "s3cr3t") {
+	if i := s.Info(); i.Kind != stores.KindURL || s.Owned() || stores.PlaceOf(s) != stores.OnThisHost ||
+		strings.Contains(i.Detail+i.Addr, "s3cr3t") {
 		t.Errorf("%+v", i)
 	}
 	for _, cold := range []bool{false, true} {
@@ -53,7 +55,8 @@ func TestClient(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		want := map[bool]int64{false: 1, true: 3}[cold]
-		if got := m.Snapshot(); got.Commands != 3 || got.RoundTrips != 3 || got.Connections != want || got.BytesIn == 0 || got.Unparsed != 0 {
+		if got := m.Snapshot(); got.Commands != 3 || got.RoundTrips != 3 || got.Connections != want || got.BytesIn == 0 ||
+			got.Unparsed != 0 {
 			t.Errorf("cold %v: %+v, want 3 requests over %d connections", cold, got, want)
 		}
 		if len(asked) != 3 || asked[0] != "/check?user={subject} me s3cr3t HTTP/1.1" {

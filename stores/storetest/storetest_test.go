@@ -46,7 +46,8 @@ func TestPostgresPoolIsTheTestsOwn(t *testing.T) {
 		}
 	})
 	var n int
-	if err := outer.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname = $1", schema).Scan(&n); err != nil || n != 0 {
+	if err := outer.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname = $1",
+		schema).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d schemas %q outlived their test (%v)", n, schema, err)
 	}
 }
@@ -54,7 +55,8 @@ func TestPostgresPoolIsTheTestsOwn(t *testing.T) {
 // TestMissingServers: a test that lacks a server is skipped and says how to install it, and fails if the server is
 // required.
 func TestMissingServers(t *testing.T) {
-	for name, test := range map[string]string{"redis": "TestRedisClientIsTheTestsOwn", "postgres": "TestPostgresPoolIsTheTestsOwn"} {
+	for name, test := range map[string]string{"redis": "TestRedisClientIsTheTestsOwn",
+		"postgres": "TestPostgresPoolIsTheTestsOwn"} {
 		testenv.Without(t, name, test)
 	}
 }

@@ -160,7 +160,8 @@ func TestCatalogue(t *testing.T) {
 		t.Fatalf("the catalogue has %d rows, and 39 were there", len(rows))
 	}
 	// The catalogue numbers the design records; strategies call them by their names.
-	records := map[string]string{"000": "ADR-008", "001": "ADR-009", "002": "ProjectEPU", "003": "ADR-005", "004": "ADR-RM-3"}
+	records := map[string]string{"000": "ADR-008", "001": "ADR-009", "002": "ProjectEPU", "003": "ADR-005",
+		"004": "ADR-RM-3"}
 	record := regexp.MustCompile(`\b00[0-4]\b`)
 	for _, r := range rows {
 		m, err := strategies.Lookup(r[2])

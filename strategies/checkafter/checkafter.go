@@ -105,7 +105,8 @@ func (s *checkAfter) Refund(ctx context.Context, reservation quota.Reservation) 
 	if reservation.Request.Policy == nil {
 		return family.ErrNoReservation
 	}
-	err := s.redis.DecrBy(ctx, s.key(reservation.Request.Policy.Name, reservation.Request.Subject), reservation.Request.Units).Err()
+	err := s.redis.DecrBy(ctx, s.key(reservation.Request.Policy.Name, reservation.Request.Subject),
+		reservation.Request.Units).Err()
 	return family.Wrapf(err, "deleting a file of %s", reservation.Request.Subject)
 }
 

@@ -46,7 +46,9 @@ func TestBytes(t *testing.T) {
 	sel := selection(t, quota.Options{"size": "1000", "bandwidth": "100000"})
 	client, prefix := storetest.RedisClient(t)
 	c := new(slept)
-	s, err := sel.Open(t.Context(), strategies.Env{Clock: c, Clients: map[string]any{"redis": client}, Prefix: prefix, Options: sel.Options, Instances: 1})
+	s, err := sel.Open(t.Context(),
+		strategies.Env{Clock: c, Clients: map[string]any{"redis": client}, Prefix: prefix, Options: sel.Options,
+			Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,22 +90,26 @@ func TestFlaws(t *testing.T) {
 		found    bool
 	}{
 		{property: explore.FalseReject, scripts: "take=3;take=2", used: 1, clients: 2, limit: 3, found: true},
-		{property: explore.Leak, scripts: "take;take;take,take", faults: []quota.Fault{quota.FaultRetry}, clients: 3, limit: 2, found: true},
-		{property: explore.Leak, scripts: "take;take;take,take", faults: []quota.Fault{quota.FaultLostReply, quota.FaultCrash}, clients: 3, limit: 2},
+		{property: explore.Leak, scripts: "take;take;take,take", faults: []quota.Fault{quota.FaultRetry}, clients: 3,
+			limit: 2, found: true},
+		{property: explore.Leak, scripts: "take;take;take,take",
+			faults: []quota.Fault{quota.FaultLostReply, quota.FaultCrash}, clients: 3, limit: 2},
 	} {
 		scripts, err := explore.ParseScripts(c.scripts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := explore.Run(t.Context(), selection(t, nil), explore.Config{
-			Policy: p, Limit: c.limit, Used: c.used, Clients: c.clients, Scripts: scripts, Faults: c.faults, Properties: []explore.Property{c.property},
+			Policy: p, Limit: c.limit, Used: c.used, Clients: c.clients, Scripts: scripts, Faults: c.faults,
+			Properties: []explore.Property{c.property},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Its guarantee allows that false reject.
 		if got := r.Found(c.property) != nil || c.property == explore.FalseReject && r.AllowedBy != ""; got != c.found {
-			t.Errorf("%s under %v with %s: found %v, want %v (%d states)", c.property, c.faults, c.scripts, got, c.found, r.States)
+			t.Errorf("%s under %v with %s: found %v, want %v (%d states)", c.property, c.faults, c.scripts, got, c.found,
+				r.States)
 		}
 	}
 }

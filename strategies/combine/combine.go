@@ -220,7 +220,9 @@ func (s *combine) Used(ctx context.Context, subject quota.Subject, policy *quota
 // Provision implements [strategies.Provisioner].
 func (s *combine) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	labelled := s.windows.At(&policy.Window, s.clock.Now())
-	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, labelled.Label) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string {
+		return s.key(subject, policy, labelled.Label)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Set(ctx, key, used, 0)
 			pipe.PExpireAt(ctx, key, labelled.End.Add(grace))

@@ -75,7 +75,8 @@ func onBoth(t *testing.T, lost string, test func(r *rig)) {
 		return func(t *testing.T) {
 			c := server(t).Client(redisstore.ClientOptions{Pool: 4})
 			t.Cleanup(func() { _ = c.Close() })
-			r := &rig{t: t, wire: &wire{}, policy: &quota.Policy{Name: "p", Limit: 10, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}}
+			r := &rig{t: t, wire: &wire{},
+				policy: &quota.Policy{Name: "p", Limit: 10, Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}}
 			c.AddHook(r.wire)
 			s, err := open(t.Context(), strategies.Env{
 				Clock: clock.Wall{}, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1,
@@ -301,7 +302,8 @@ func TestLost(t *testing.T) {
 				}
 				figures := []int64{r.measure("lost-batches"), r.measure("lost-requests"), r.measure("repeats")}
 				if !slices.Equal(figures, want) || r.wire.calls.Load() != c.calls {
-					r.t.Errorf("lost batches, their requests and repeats: %d in %d calls, want %d in %d", figures, r.wire.calls.Load(), want, c.calls)
+					r.t.Errorf("lost batches, their requests and repeats: %d in %d calls, want %d in %d", figures, r.wire.calls.Load(),
+						want, c.calls)
 				}
 				if a := <-r.ask(r.t.Context(), 1); c.losses < 9 && (!a.Admitted || a.Remaining != 2) {
 					r.t.Errorf("the next batch got %+v, want 2 units left", a)

@@ -69,7 +69,9 @@ func init() {
 		Options: []quota.Option{{Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit}}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
-			family.ExactlyUnless("L where callers wait", func(params quota.Params) bool { return params.Options["meanwhile"] == MeanwhileAdmit },
+			family.ExactlyUnless("L where callers wait", func(params quota.Params) bool {
+				return params.Options["meanwhile"] == MeanwhileAdmit
+			},
 				quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			family.NoFalseReject(),
 		},

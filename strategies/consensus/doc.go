@@ -19,8 +19,9 @@ var files embed.FS
 func meta(client string, m strategies.Meta) strategies.Meta {
 	m.Elsewhere = strategies.WithFull
 	m.Excluded = map[strategies.Mode]string{
-		strategies.ModeSimulate: client + " waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
-		strategies.ModeExplore:  client + " sends from goroutines of its own, so its commands cannot be held back one by one",
+		strategies.ModeSimulate: client +
+			" waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
+		strategies.ModeExplore: client + " sends from goroutines of its own, so its commands cannot be held back one by one",
 	}
 	return family.GivingBack(m)
 }

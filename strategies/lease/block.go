@@ -75,7 +75,9 @@ func (h *holding) serve(now time.Time, valid time.Duration) {
 
 // stale reports whether the time of a block is over.
 func (h *holding) stale(now time.Time, valid time.Duration) bool {
-	return slices.ContainsFunc([]block{h.old, h.block, h.next}, func(b block) bool { return b.number > 0 && now.Sub(b.sent) >= valid })
+	return slices.ContainsFunc([]block{h.old, h.block, h.next}, func(b block) bool {
+		return b.number > 0 && now.Sub(b.sent) >= valid
+	})
 }
 
 // debt of one of its blocks.
@@ -314,7 +316,9 @@ func (s *lease) idle(all bool) (debts []debt, busy bool) {
 		delete(s.held, account)
 	}
 	debts = slices.DeleteFunc(debts, func(d debt) bool { return !now.Before(d.ends) })
-	slices.SortFunc(debts, func(a, b debt) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number)) })
+	slices.SortFunc(debts, func(a, b debt) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.number, b.number))
+	})
 	return debts, busy
 }
 

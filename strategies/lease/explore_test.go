@@ -67,7 +67,8 @@ func TestSearchedPause(t *testing.T) {
 		leaks, lies bool
 		states      int
 	}{
-		{"expired=free", false, true, false, 35_000}, {"expired=spent", false, false, false, 10_000}, {"expired=free", true, true, true, 7_000},
+		{"expired=free", false, true, false, 35_000}, {"expired=spent", false, false, false, 10_000},
+		{"expired=free", true, true, true, 7_000},
 	} {
 		sel, err := strategies.Parse("lease:ttl=1s,margin=900ms," + c.options)
 		if err != nil {

@@ -117,7 +117,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
 		peers: strategies.SharedValue(env.Shared, "lease.peers", family.NewPeers[holds]),
-		block: options.Int("block"), share: options.Float("share"), ttl: options.Duration("ttl"), valid: options.Duration("ttl") - options.Duration("margin"),
+		block: options.Int("block"), share: options.Float("share"), ttl: options.Duration("ttl"),
+		valid: options.Duration("ttl") - options.Duration("margin"),
 		every: options.Duration("ttl") / 2, free: options["expired"] == expiredFree, open: family.FailsOpen(options),
 		prefetch: options.Float("prefetch"), wake: env.Wake,
 		held: map[family.Account]*holding{},
@@ -257,7 +258,9 @@ func (s *lease) Used(ctx context.Context, subject quota.Subject, policy *quota.P
 // Provision implements [strategies.Provisioner].
 func (s *lease) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	labelled := s.windows.At(&policy.Window, s.clock.Now())
-	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, labelled.Label) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string {
+		return s.key(subject, policy, labelled.Label)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Del(ctx, key)
 			pipe.HSet(ctx, key, "used", used)

@@ -132,8 +132,11 @@ func (b *bed) open(options string, instances int) *lease {
 		b.Fatal(err)
 	}
 	s, err := sel[0].Open(b.Context(), strategies.Env{
-		Clock: b, Clients: map[string]any{"redis": b.client}, Shared: b.shared, Rand: rand.New(rand.NewPCG(1, uint64(b.opened))),
-		Instance: b.opened, Instances: instances, Options: sel[0].Options, Wake: func(job string) { b.woken = append(b.woken, job) },
+		Clock: b, Clients: map[string]any{"redis": b.client}, Shared: b.shared,
+		Rand:     rand.New(rand.NewPCG(1, uint64(b.opened))),
+		Instance: b.opened, Instances: instances, Options: sel[0].Options, Wake: func(job string) {
+			b.woken = append(b.woken, job)
+		},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -143,7 +146,8 @@ func (b *bed) open(options string, instances int) *lease {
 }
 
 func limitOf(units int64) *quota.Policy {
-	return &quota.Policy{Name: "p", Limit: units, Unit: "requests", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
+	return &quota.Policy{Name: "p", Limit: units, Unit: "requests",
+		Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
 }
 
 func (b *bed) take(s *lease, p *quota.Policy, units int64) quota.Decision {
@@ -246,7 +250,10 @@ func TestShrinks(t *testing.T) {
 		}
 	}
 	b := newBed(t)
-	b.want("commands with share=0", func() int64 { b.takes(b.open("share=0", 1), limitOf(1000), 50); return int64(b.commands) }(), 50)
+	b.want("commands with share=0", func() int64 {
+		b.takes(b.open("share=0", 1), limitOf(1000), 50)
+		return int64(b.commands)
+	}(), 50)
 }
 
 // TestDeadline: a block is spent until ttl - margin after the request for it. Then what was
@@ -278,7 +285,8 @@ func TestEndsWithWindow(t *testing.T) {
 	s := b.open("ttl=3h", 1)
 	p := limitOf(30)
 	for i := range 200 {
-		if _, err := s.Take(t.Context(), quota.Request{Subject: quota.Subject(fmt.Sprint(i)), Policy: p, Units: 1}); err != nil {
+		if _, err := s.Take(t.Context(),
+			quota.Request{Subject: quota.Subject(fmt.Sprint(i)), Policy: p, Units: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,7 +303,8 @@ func TestEndsWithWindow(t *testing.T) {
 	b.pass(time.Hour)
 	before = b.commands
 	if b.round(s); len(s.held)+len(s.owed) > 0 || b.commands > before {
-		t.Errorf("%d subjects and %d debts are kept after their window, and %d commands were sent", len(s.held), len(s.owed), b.commands-before)
+		t.Errorf("%d subjects and %d debts are kept after their window, and %d commands were sent", len(s.held), len(s.owed),
+			b.commands-before)
 	}
 }
 
@@ -459,7 +468,8 @@ func TestPause(t *testing.T) {
 		}
 		admitted += b.takes(s, p, 5)
 		if admitted > 20 != leaks {
-			t.Errorf("a request for a block took longer than its ttl, planted %t: %d units of 20 were admitted", planted, admitted)
+			t.Errorf("a request for a block took longer than its ttl, planted %t: %d units of 20 were admitted", planted,
+				admitted)
 		}
 	}
 }
@@ -474,7 +484,8 @@ func TestDown(t *testing.T) {
 		b.fail = errors.New("gone")
 		for i := range 6 {
 			d := b.take(s, p, 1)
-			if i < 4 && (!d.Admitted || d.Degraded || d.Tier != quota.TierProcess) || i >= 4 && (d.Admitted != open || !d.Degraded) {
+			if i < 4 && (!d.Admitted || d.Degraded || d.Tier != quota.TierProcess) || i >= 4 &&
+				(d.Admitted != open || !d.Degraded) {
 				t.Errorf("%s: request %d without Redis: %+v", options, i, d)
 			}
 		}
@@ -506,7 +517,8 @@ func TestGivesUp(t *testing.T) {
 // frees them.
 func TestJob(t *testing.T) {
 	for options, every := range map[string]time.Duration{
-		"": 5 * time.Second, "ttl=40s": 20 * time.Second, "expired=free": 500 * time.Millisecond, "expired=free,margin=4s": 2 * time.Second,
+		"": 5 * time.Second, "ttl=40s": 20 * time.Second, "expired=free": 500 * time.Millisecond,
+		"expired=free,margin=4s": 2 * time.Second,
 	} {
 		j := newBed(t).open(options, 1).Jobs()
 		if len(j) != 1 || j[0].Every != every || j[0].Singleton {
@@ -606,7 +618,8 @@ func TestPrefetch(t *testing.T) {
 			}
 		}
 		if asked != c.asked || wakes != c.wakes || len(s.Jobs()) != 1+min(c.wakes, 1) {
-			t.Errorf("prefetch=%s: %d requests asked Redis, want %d; the job was woken %d times, want %d", c.prefetch, asked, c.asked, wakes, c.wakes)
+			t.Errorf("prefetch=%s: %d requests asked Redis, want %d; the job was woken %d times, want %d", c.prefetch, asked,
+				c.asked, wakes, c.wakes)
 		}
 		if fields := b.client.HLen(t.Context(), s.key("s", p, b.label(p))).Val(); fields > 2+3 {
 			t.Errorf("prefetch=%s: %d fields in Redis: blocks that were spent are not settled", c.prefetch, fields)
@@ -673,7 +686,8 @@ func TestPrefetchIsCounted(t *testing.T) {
 			}
 			b.round(s)
 			if r, err := s.Used(t.Context(), "s", p); err != nil || r[0].Units != 2*n+3 {
-				t.Fatalf("prefetch=%s: after %v Redis counts %+v, and callers have %d; %v", prefetch, time.Duration(n)*500*time.Millisecond, r, 2*n+3, err)
+				t.Fatalf("prefetch=%s: after %v Redis counts %+v, and callers have %d; %v", prefetch,
+					time.Duration(n)*500*time.Millisecond, r, 2*n+3, err)
 			}
 			b.pass(500 * time.Millisecond)
 		}

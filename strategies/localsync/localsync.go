@@ -122,8 +122,9 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	options := env.Options
 	sync := &localSync{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "local-sync:",
-		period: options.Duration("period"), drops: options["lost"] == lostDrop, forgets: options["flush"] == flushKong, fetches: options["cold"] == coldFetch,
-		memory: &memory{counts: map[account]*count{}},
+		period: options.Duration("period"), drops: options["lost"] == lostDrop, forgets: options["flush"] == flushKong,
+		fetches: options["cold"] == coldFetch,
+		memory:  &memory{counts: map[account]*count{}},
 	}
 	if sync.period > 0 {
 		sync.name = strconv.FormatUint(env.Rand.Uint64(), 36)
@@ -190,7 +191,8 @@ func (s *localSync) fetch(ctx context.Context, c *count) error {
 type charge struct{ units, limit, number int64 }
 
 func (s *localSync) run(ctx context.Context, key string, ends time.Time, c charge) (verdict, used int64, err error) {
-	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit, ends.Add(grace+s.period).UnixMilli(),
+	got, err := family.Numbers(script.Run(ctx, s.redis, []string{key}, c.units, c.limit,
+		ends.Add(grace+s.period).UnixMilli(),
 		s.name, c.number), 2)
 	if err != nil {
 		return 0, 0, err
@@ -263,7 +265,9 @@ func (s *localSync) Provision(ctx context.Context, policy *quota.Policy, grants 
 	for _, grant := range grants {
 		s.remove(account{policy.Name, grant.Subject, labelled.Index})
 	}
-	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, labelled.Label) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string {
+		return s.key(subject, policy, labelled.Label)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Del(ctx, key)
 			pipe.HSet(ctx, key, "used", used)

@@ -226,7 +226,8 @@ func TestFates(t *testing.T) {
 				want = errLost
 			}
 			r.sync(a, want)
-			if got, err := a.(*localSync).Used(t.Context(), "u", r.policy); err != nil || got[0].Units != []int64{2, 5, 9, 14}[round] {
+			if got, err := a.(*localSync).Used(t.Context(), "u", r.policy); err != nil ||
+				got[0].Units != []int64{2, 5, 9, 14}[round] {
 				t.Fatalf("fates %o, round %d: shown is %+v (%v)", all, round, got, err)
 			}
 		}
@@ -443,7 +444,8 @@ func TestExplore(t *testing.T) {
 		}
 		return res
 	}
-	counts := []explore.Property{explore.Guarantee, explore.FalseReject, explore.Drift, explore.Negative, explore.TTL, explore.Stuck}
+	counts := []explore.Property{explore.Guarantee, explore.FalseReject, explore.Drift, explore.Negative, explore.TTL,
+		explore.Stuck}
 	for _, c := range []struct {
 		options   string
 		instances int
@@ -470,7 +472,9 @@ func TestExplore(t *testing.T) {
 		if (f != nil) != leaks || r.Capped != "" {
 			t.Errorf("one instance that may lose the reply to a push, lost=%s: %+v %s", lost, f, r.Capped)
 		}
-		if f != nil && !slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Event == results.EventLostReply && s.Role == results.RoleJob }) {
+		if f != nil && !slices.ContainsFunc(f.Steps, func(s results.Step) bool {
+			return s.Event == results.EventLostReply && s.Role == results.RoleJob
+		}) {
 			t.Errorf("no push has lost its reply: %+v", f.Steps)
 		}
 	}

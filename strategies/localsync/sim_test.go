@@ -88,7 +88,8 @@ func TestLeakGrows(t *testing.T) {
 				t.Errorf("period %s, %d instances: %d over the limit, after %d with less", period, instances, leak, last)
 			}
 			if most := 2 * int64(instances-1) * figure(t, &r, "unsynced, most"); leak > most {
-				t.Errorf("period %s, %d instances: %d over the limit, and the others admitted %d in two periods", period, instances, leak, most)
+				t.Errorf("period %s, %d instances: %d over the limit, and the others admitted %d in two periods", period, instances,
+					leak, most)
 			}
 			last = leak
 		}
@@ -125,7 +126,8 @@ func TestBound(t *testing.T) {
 			most := min(int64(100*period.Seconds())+3, 1090*(instances-1))
 			t.Logf("period %v, %d instances: leak %d, bound %d", period, instances, r.Leak.Units, bound)
 			if bound > most || bound < most-3 || r.Leak.Units == 0 {
-				t.Errorf("period %v, %d instances: the leak is %d and its bound %d, want about %d", period, instances, r.Leak.Units, bound, most)
+				t.Errorf("period %v, %d instances: the leak is %d and its bound %d, want about %d", period, instances, r.Leak.Units,
+					bound, most)
 			}
 		}
 	}
@@ -169,10 +171,12 @@ func TestForgetfulIsFound(t *testing.T) {
 	}
 }
 
-// TestBehindRedis: an instance whose window is over by Redis' clock hears nothing more of others, and admits nothing more.
+// TestBehindRedis: an instance whose window is over by Redis' clock hears nothing more of others, and admits nothing
+// more.
 func TestBehindRedis(t *testing.T) {
 	r := simulated(t, "local-sync:period=200ms", func(c *sim.Config) {
-		c.Instances, c.Trouble = 2, trouble.List{trouble.ClockAhead(0, -40*time.Second), trouble.ClockAhead(1, 1-40*time.Second)}
+		c.Instances, c.Trouble = 2, trouble.List{trouble.ClockAhead(0, -40*time.Second),
+			trouble.ClockAhead(1, 1-40*time.Second)}
 	})
 	kept(t, &r)
 	if r.Degraded < 1000 {

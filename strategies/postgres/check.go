@@ -63,7 +63,8 @@ type check struct {
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	usage, err := openUsage(ctx, env)
 	usage.resets = env.Options["reset"] == resetMonth
-	return &check{usage: usage, literal: env.Options["check"] == checkLiteral, timeout: env.Options.Duration("timeout")}, err
+	return &check{usage: usage, literal: env.Options["check"] == checkLiteral, timeout: env.Options.Duration("timeout")},
+		err
 }
 
 // Take implements strategies.Strategy.

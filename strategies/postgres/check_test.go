@@ -117,7 +117,8 @@ func openOn(ctx context.Context, pool *pgxpool.Pool, name string, c quota.Clock)
 		return nil, err
 	}
 	return sel[0].Open(ctx, strategies.Env{
-		Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Shared: new(strategies.Shared), Options: sel[0].Options,
+		Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Shared: new(strategies.Shared),
+		Options: sel[0].Options,
 	})
 }
 
@@ -131,7 +132,8 @@ func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	return &p
 }
 
-func take(ctx context.Context, t *testing.T, s strategies.Strategy, subject quota.Subject, p *quota.Policy, units int64) quota.Decision {
+func take(ctx context.Context, t *testing.T, s strategies.Strategy, subject quota.Subject, p *quota.Policy,
+	units int64) quota.Decision {
 	t.Helper()
 	d, err := s.Take(ctx, quota.Request{Subject: subject, Policy: p, Units: units})
 	if err != nil {
@@ -208,7 +210,8 @@ func TestRefundAndProvision(t *testing.T) {
 	s := open(t, newPool(t, nil), "pg-check")
 	p := policy(t, "agent-storage", 100)
 	grant := strategies.Grant{Subject: "a", Limit: 50, Used: 20}
-	if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{grant, {Subject: "b", Limit: 1}}); err != nil {
+	if err := s.(strategies.Provisioner).Provision(t.Context(), p,
+		[]strategies.Grant{grant, {Subject: "b", Limit: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if d := take(t.Context(), t, s, "a", p, 31); d.Admitted || d.Remaining != 30 {
@@ -314,7 +317,8 @@ func TestCancelled(t *testing.T) {
 func TestProvisionIsBulk(t *testing.T) {
 	grants := make([]strategies.Grant, 10_000)
 	for i := range grants {
-		grants[i] = strategies.Grant{Subject: quota.Subject(strings.Repeat("s", i%7+1) + time.Duration(i).String()), Limit: 5, Used: int64(i % 5)}
+		grants[i] = strategies.Grant{Subject: quota.Subject(strings.Repeat("s", i%7+1) + time.Duration(i).String()), Limit: 5,
+			Used: int64(i % 5)}
 	}
 	p := policy(t, "user-links", 5)
 	for _, name := range testenv.Pick(names[:2], names) {

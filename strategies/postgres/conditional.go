@@ -30,7 +30,8 @@ func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decisi
 	return c.decide(ctx, req, c.charge)
 }
 
-func (c *conditional) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
+func (c *conditional) charge(ctx context.Context, req quota.Request,
+	window int64) (left int64, admitted bool, err error) {
 	policy := req.Policy
 
 	// An UPDATE that finds no row says too little: there may be none yet. After

@@ -22,7 +22,8 @@ func measured(s strategies.Strategy) map[string]int64 {
 func TestStatements(t *testing.T) {
 	for name, want := range map[string][]string{
 		"pg-row-lock": {
-			"begin SELECT INSERT SELECT UPDATE commit", "begin SELECT commit", "begin SELECT UPDATE commit", "begin SELECT commit",
+			"begin SELECT INSERT SELECT UPDATE commit", "begin SELECT commit", "begin SELECT UPDATE commit",
+			"begin SELECT commit",
 		},
 		"pg-optimistic": {"SELECT INSERT SELECT UPDATE", "SELECT", "SELECT UPDATE", "SELECT"},
 	} {
@@ -36,7 +37,8 @@ func TestStatements(t *testing.T) {
 			admitted         bool
 		}{{4, 6, true}, {7, 6, false}, {6, 0, true}, {1, 0, false}} {
 			d := take(t.Context(), t, s, "a", p, step.units)
-			if d.Admitted != step.admitted || d.Remaining != step.remaining || d.Tier != quota.TierPostgres || d.Admitted == (d.RetryAfter > 0) {
+			if d.Admitted != step.admitted || d.Remaining != step.remaining || d.Tier != quota.TierPostgres ||
+				d.Admitted == (d.RetryAfter > 0) {
 				t.Errorf("%s, step %d: %+v, want %+v", name, i, d, step)
 			}
 			if got := tr.take(); got != want[i] && got != want[i]+";" {
@@ -124,7 +126,8 @@ func TestRowLockMeasuresItsWait(t *testing.T) {
 		done <- d
 	}()
 	for waiting := false; !waiting; {
-		if err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waiting); err != nil {
+		if err := pool.QueryRow(t.Context(),
+			"SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,7 +41,8 @@ func (o *optimistic) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	return o.decide(ctx, req, o.charge)
 }
 
-func (o *optimistic) charge(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error) {
+func (o *optimistic) charge(ctx context.Context, req quota.Request,
+	window int64) (left int64, admitted bool, err error) {
 	policy := req.Policy
 	for tried := int64(0); ; {
 		used, version, known, err := o.read(ctx, req, window)
@@ -74,7 +75,8 @@ func (o *optimistic) charge(ctx context.Context, req quota.Request, window int64
 }
 
 // read returns what is used and the version of that.
-func (o *optimistic) read(ctx context.Context, req quota.Request, window int64) (used, version int64, known bool, err error) {
+func (o *optimistic) read(ctx context.Context, req quota.Request,
+	window int64) (used, version int64, known bool, err error) {
 	err = o.pool.QueryRow(ctx, sqlVersionRead, string(req.Subject), req.Policy.Name, window).Scan(&used, &version)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, 0, false, nil

@@ -58,7 +58,8 @@ func TestLiteralCheckIgnoresTheAmount(t *testing.T) {
 	}
 	for name, want := range map[string]int64{"pg-check": 2_000, "pg-check:check=literal": 2_999} {
 		sel := choose(t, name)
-		if got := sel.Guarantee[0].Bound(quota.Params{Limit: 10, MaxCost: 1_000, InFlight: 3, Options: sel.Options}); got != want {
+		if got := sel.Guarantee[0].Bound(quota.Params{Limit: 10, MaxCost: 1_000, InFlight: 3,
+			Options: sel.Options}); got != want {
 			t.Errorf("%s may leak %d, want %d", name, got, want)
 		}
 	}
@@ -97,7 +98,8 @@ func TestTimeout(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Take(ctx, quota.Request{Subject: "a", Policy: p, Units: 1}); err == nil || errors.Is(err, strategies.ErrPrescribed) {
+	if _, err := s.Take(ctx, quota.Request{Subject: "a", Policy: p, Units: 1}); err == nil ||
+		errors.Is(err, strategies.ErrPrescribed) {
 		t.Errorf("%v, want the caller's own error", err)
 	}
 	if n := measured(s)["timeouts"]; n != 1 {

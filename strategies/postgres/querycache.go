@@ -27,9 +27,10 @@ const tierCache quota.Tier = "query-cache"
 
 func init() {
 	family.Register(files, meta(strategies.Meta{
-		Name:    "pg-query-cache",
-		Reset:   strategies.ResetsMissing,
-		Options: []quota.Option{{Name: "cache", Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared}},
+		Name:  "pg-query-cache",
+		Reset: strategies.ResetsMissing,
+		Options: []quota.Option{{Name: "cache", Values: []string{cacheShared, cacheRedis, cacheInstance},
+			Default: cacheShared}},
 		NeedsToo: func(options quota.Options) []strategies.Need {
 			if options["cache"] == cacheRedis {
 				return []strategies.Need{strategies.NeedRedis}
@@ -98,7 +99,9 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if req.Units > remaining {
 		return decision, nil
 	}
-	if err := q.write(ctx, func() error { return q.charge(ctx, req.Subject, policy, q.row(index), req.Units) }); err != nil {
+	if err := q.write(ctx, func() error {
+		return q.charge(ctx, req.Subject, policy, q.row(index), req.Units)
+	}); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
 	return family.Admit(decision, req, index), nil
@@ -122,7 +125,9 @@ func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (
 	case err != nil:
 		return 0, "", err
 	case !known: // an empty result is not kept: it is about to be another
-		return policy.Limit, quota.TierPostgres, q.write(ctx, func() error { return q.firstUse(ctx, req.Subject, policy, q.row(index)) })
+		return policy.Limit, quota.TierPostgres, q.write(ctx, func() error {
+			return q.firstUse(ctx, req.Subject, policy, q.row(index))
+		})
 	}
 	return remaining, quota.TierPostgres, q.results.put(ctx, key, remaining, generation)
 }
@@ -221,7 +226,8 @@ type redisCache struct {
 
 func newRedisCache(client redis.UniversalClient, prefix string) *redisCache {
 	// Both keys are in one slot of a cluster.
-	return &redisCache{client: client, kept: prefix + "{query-cache}:results", generation: prefix + "{query-cache}:generation"}
+	return &redisCache{client: client, kept: prefix + "{query-cache}:results", generation: prefix +
+		"{query-cache}:generation"}
 }
 
 func field(q query) string { return q.policy + ":" + string(q.subject) }
@@ -247,7 +253,8 @@ func (r *redisCache) get(ctx context.Context, q query) (remaining, generation in
 }
 
 func (r *redisCache) put(ctx context.Context, q query, remaining, generation int64) error {
-	err := cachePut.Run(ctx, r.client, []string{r.kept, r.generation}, field(q), remaining, strconv.FormatInt(generation, 10)).Err()
+	err := cachePut.Run(ctx, r.client, []string{r.kept, r.generation}, field(q), remaining,
+		strconv.FormatInt(generation, 10)).Err()
 	return family.Wrapf(err, "fill the cache")
 }
 

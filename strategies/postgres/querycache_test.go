@@ -31,7 +31,8 @@ func pair(t *testing.T, pool *pgxpool.Pool, name string) (a, b strategies.Strate
 	var out [2]strategies.Strategy
 	for i := range out {
 		s, err := sel.Open(t.Context(), strategies.Env{
-			Clock: clock.Wall{}, Clients: map[string]any{"postgres": pool, "redis": client}, Prefix: prefix, Instance: i, Instances: 2, Shared: shared, Options: sel.Options,
+			Clock: clock.Wall{}, Clients: map[string]any{"postgres": pool, "redis": client}, Prefix: prefix, Instance: i,
+			Instances: 2, Shared: shared, Options: sel.Options,
 		})
 		if err != nil {
 			t.Fatal(err)

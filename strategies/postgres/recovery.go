@@ -84,7 +84,8 @@ func (t *twoPhase) end(ctx context.Context, d doubt) error {
 // was told to.
 func (p *party) silence(ctx context.Context, pid uint32) error {
 	var there bool
-	err := p.pool.QueryRow(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", int32(pid)).Scan(&there)
+	err := p.pool.QueryRow(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1",
+		int32(pid)).Scan(&there)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil

@@ -84,12 +84,14 @@ func (p *party) open(ctx context.Context, instance, number int) error {
 	}
 	var most int
 	var own string
-	err := p.pool.QueryRow(ctx, "SELECT current_setting('max_prepared_transactions')::int, current_schema()").Scan(&most, &own)
+	err := p.pool.QueryRow(ctx, "SELECT current_setting('max_prepared_transactions')::int, current_schema()").Scan(&most,
+		&own)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask for its settings: %w", err)
 	case most == 0:
-		return errors.New("max_prepared_transactions is 0: set it to at least the number of callers, and start the server again")
+		return errors.New("max_prepared_transactions is 0: set it to at least the number of callers, and start the " +
+			"server again")
 	}
 	// The databases may lie on one server, and a server's names are its own.
 	p.prefix = fmt.Sprintf("%s %d/%d ", own, instance, number)
@@ -178,7 +180,8 @@ func (t *twoPhase) Measures() []strategies.Measure {
 
 // transact does work in both databases and commits it in both or in neither. ok is
 // false if the work of one did not want to go on.
-func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgxpool.Conn) (ok bool, err error)) (ok bool, err error) {
+func (t *twoPhase) transact(ctx context.Context,
+	work func(context.Context, *pgxpool.Conn) (ok bool, err error)) (ok bool, err error) {
 	var conns [2]*pgxpool.Conn
 	defer func() {
 		for _, conn := range conns {

@@ -71,7 +71,8 @@ func newDatabases(t *testing.T) *databases {
 func (d *databases) open(t *testing.T) strategies.Strategy {
 	t.Helper()
 	s, err := choose(t, "pg-two-phase").Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Clients: map[string]any{"postgres": d.pools[0], "postgres.2": d.pools[1]}, Instances: 1, Wake: func(string) {},
+		Clock: clock.Wall{}, Clients: map[string]any{"postgres": d.pools[0], "postgres.2": d.pools[1]}, Instances: 1,
+		Wake: func(string) {},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +273,8 @@ func TestTwoPhaseConcurrent(t *testing.T) {
 func TestServerThatPreparesNothing(t *testing.T) {
 	testenv.Long(t)
 	storetest.Postgres(t) // skips if there are no programs
-	server, err := pgstore.Open(t.Context(), "process", stores.Options{Settings: map[string]string{"max_prepared_transactions": "0"}})
+	server, err := pgstore.Open(t.Context(), "process",
+		stores.Options{Settings: map[string]string{"max_prepared_transactions": "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func (u *usage) now(policy *quota.Policy) int64 { return policy.Window.At(u.cloc
 
 // remaining reads what is left of a subject's limit; known is false if it has
 // no row.
-func (u *usage) remaining(ctx context.Context, subject quota.Subject, policy *quota.Policy, row int64) (n int64, known bool, err error) {
+func (u *usage) remaining(ctx context.Context, subject quota.Subject, policy *quota.Policy,
+	row int64) (n int64, known bool, err error) {
 	n, known, err = number(ctx, u.pool, sqlRemaining, subject, policy, row)
 	return n, known, family.Wrapf(err, "read what remains")
 }
@@ -57,7 +58,8 @@ func (u *usage) charge(ctx context.Context, subject quota.Subject, policy *quota
 // Refund subtracts the reserved units. It remembers nothing: a reservation that
 // is refunded twice gives its units back twice.
 func (u *usage) Refund(ctx context.Context, reservation quota.Reservation) error {
-	return family.Wrapf(u.charge(ctx, reservation.Request.Subject, reservation.Request.Policy, u.row(reservation.Window), -reservation.Request.Units), "refund")
+	return family.Wrapf(u.charge(ctx, reservation.Request.Subject, reservation.Request.Policy, u.row(reservation.Window),
+		-reservation.Request.Units), "refund")
 }
 
 // Used implements strategies.Viewer.

@@ -27,7 +27,8 @@ func openWindows(ctx context.Context, env strategies.Env) (windows, error) {
 // decide is the decision on a request that charge has charged to the window in force, or has
 // not. It says what it left of the limit.
 func (w *windows) decide(ctx context.Context, req quota.Request,
-	charge func(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool, err error)) (quota.Decision, error) {
+	charge func(ctx context.Context, req quota.Request, window int64) (left int64, admitted bool,
+		err error)) (quota.Decision, error) {
 	policy := req.Policy
 	now := w.clock.Now()
 	span := policy.Window.At(now)
@@ -101,7 +102,8 @@ func exact() []quota.Clause {
 
 // number runs a statement that returns one number of one subject's row; found is
 // false if it returns none. More arguments follow the subject and the policy.
-func number(ctx context.Context, db family.DB, sql string, subject quota.Subject, policy *quota.Policy, more ...any) (n int64, found bool, err error) {
+func number(ctx context.Context, db family.DB, sql string, subject quota.Subject, policy *quota.Policy,
+	more ...any) (n int64, found bool, err error) {
 	return family.Row(ctx, db, sql, append([]any{string(subject), policy.Name}, more...)...)
 }
 

@@ -93,7 +93,8 @@ func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 		}
 		return decision, nil
 	}
-	return quota.Decision{}, fmt.Errorf("take for %s: this clock is behind that of Redis by more than %v", req.Subject, grace)
+	return quota.Decision{}, fmt.Errorf("take for %s: this clock is behind that of Redis by more than %v", req.Subject,
+		grace)
 }
 
 // Refund implements [strategies.Refunder]. It remembers nothing: a reservation that is
@@ -115,7 +116,9 @@ func (c *counter) Used(ctx context.Context, subject quota.Subject, policy *quota
 // Provision implements [strategies.Provisioner].
 func (c *counter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	span := policy.Window.At(c.clock.Now())
-	return family.ProvisionCounters(ctx, c.redis, policy, grants, func(subject quota.Subject) string { return c.key(policy, span.Index, subject) },
+	return family.ProvisionCounters(ctx, c.redis, policy, grants, func(subject quota.Subject) string {
+		return c.key(policy, span.Index, subject)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Set(ctx, key, used, 0)
 			if ends := expiry(span); ends > 0 {

@@ -19,7 +19,8 @@ import (
 )
 
 // notParked is why a strategy that leaves its locks to redsync is only measured.
-const notParked = "redsync sleeps by the wall clock and asks its servers from goroutines of its own, which cannot be held at a command"
+const notParked = "redsync sleeps by the wall clock and asks its servers from goroutines of its own, which cannot " +
+	"be held at a command"
 
 // The pause between two tries that redsync itself makes, at random.
 const (

@@ -30,7 +30,8 @@ var one = &quota.Policy{Name: "one", Limit: 1, Unit: "units"}
 
 // opened makes an instance of a strategy with clients of the stores that it needs; hook
 // is put into the one of the main Redis, if it is not nil.
-func opened[S strategies.Strategy](t *testing.T, meta *strategies.Meta, given quota.Options, prefix string, hook redis.Hook) S {
+func opened[S strategies.Strategy](t *testing.T, meta *strategies.Meta, given quota.Options, prefix string,
+	hook redis.Hook) S {
 	t.Helper()
 	sel, err := meta.Select(given)
 	if err != nil {
@@ -80,7 +81,8 @@ func TestShortWaits(t *testing.T) {
 		given := quota.Options{"replicas": "5", "timeout": "20ms", "few": few}
 		s := opened[*redisWait](t, &redisWaitMeta, given, storetest.Prefix(t), nil)
 		admitted, err := take(t, s, "short")
-		if admitted != want.admitted || (err == nil) != want.admitted || err != nil && !errors.Is(err, strategies.ErrPrescribed) {
+		if admitted != want.admitted || (err == nil) != want.admitted || err != nil &&
+			!errors.Is(err, strategies.ErrPrescribed) {
 			t.Errorf("%s: admitted %v, %v", few, admitted, err)
 		}
 		if n := used(t, s, "short"); n != want.used {
@@ -117,7 +119,8 @@ func TestWaitConfirms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica, err := d.Further(t.Context(), stores.Further{Name: "redis.replica", Main: master, MainSpec: "process:replicas=1"})
+	replica, err := d.Further(t.Context(),
+		stores.Further{Name: "redis.replica", Main: master, MainSpec: "process:replicas=1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +151,8 @@ func TestWaitConfirms(t *testing.T) {
 		if n, err := replica.(*redisstore.Store).Admin().Get(t.Context(), key).Int(); err != nil || n != 1 {
 			t.Fatalf("the replica has %d, %v, want 1", n, err)
 		}
-		if err := s.(*redisWait).Refund(t.Context(), quota.Reservation{Request: quota.Request{Subject: "s", Policy: one, Units: 1}}); err != nil {
+		if err := s.(*redisWait).Refund(t.Context(),
+			quota.Reservation{Request: quota.Request{Subject: "s", Policy: one, Units: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +189,8 @@ func TestWaitOnACluster(t *testing.T) {
 		client, _ := c.Client().(*redis.ClusterClient)
 		return s, client, err
 	}
-	if _, _, err := open(stores.ConnOptions{Pool: 1, AutoPipeline: true}); err == nil || !strings.Contains(err.Error(), "--client plain") {
+	if _, _, err := open(stores.ConnOptions{Pool: 1, AutoPipeline: true}); err == nil ||
+		!strings.Contains(err.Error(), "--client plain") {
 		t.Errorf("with pipelines: %v", err)
 	}
 	s, client, err := open(stores.ConnOptions{Pool: 2})
@@ -232,7 +237,8 @@ func TestExplored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := explore.Run(t.Context(), sel[0], explore.Config{Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock}})
+		res, err := explore.Run(t.Context(), sel[0],
+			explore.Config{Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +256,8 @@ func TestExplored(t *testing.T) {
 			t.Fatal(err)
 		}
 		res, err = explore.Run(t.Context(), sel[0], explore.Config{
-			Policy: standing, Limit: 2, Scripts: scripts, Faults: []quota.Fault{quota.FaultLostReply}, Properties: []explore.Property{explore.Leak, explore.Guarantee},
+			Policy: standing, Limit: 2, Scripts: scripts, Faults: []quota.Fault{quota.FaultLostReply},
+			Properties: []explore.Property{explore.Leak, explore.Guarantee},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -369,7 +376,8 @@ func TestMajority(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := strategies.Env{Clock: clock.Wall{}, Rand: seed.Rand(1, seed.Instance, 1, 0), Prefix: storetest.Prefix(t), Instances: 1, Options: sel.Options, Clients: map[string]any{}}
+		env := strategies.Env{Clock: clock.Wall{}, Rand: seed.Rand(1, seed.Instance, 1, 0), Prefix: storetest.Prefix(t),
+			Instances: 1, Options: sel.Options, Clients: map[string]any{}}
 		for i, need := range sel.Needs {
 			c := storetest.Further(t, string(need)).(*redisstore.Store).Client(redisstore.ClientOptions{Pool: 2})
 			t.Cleanup(func() { _ = c.Close() })
@@ -390,7 +398,8 @@ func TestMajority(t *testing.T) {
 
 // TestLockThatIsHeld is an error of the algorithm, counted.
 func TestLockThatIsHeld(t *testing.T) {
-	s := opened[*redlock](t, &redlockMeta, quota.Options{"n": "1", "tries": "3", "delay": "1ms", "expiry": patient}, storetest.Prefix(t), nil)
+	s := opened[*redlock](t, &redlockMeta, quota.Options{"n": "1", "tries": "3", "delay": "1ms", "expiry": patient},
+		storetest.Prefix(t), nil)
 	unlock, err := s.lock(t.Context(), one, "s")
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,8 @@ var redisWaitMeta = meta(strategies.Meta{
 					"client does not show which server has the charge"), err)
 			}
 		}
-		wait := &redisWait{counter: counter, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
+		wait := &redisWait{counter: counter, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"),
+			few: env.Options["few"]}
 		counter.call = wait.runAndWait
 		return wait, nil
 	},

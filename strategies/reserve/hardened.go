@@ -129,7 +129,8 @@ func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (held,
 	}
 	id := fileOf(quota.Reservation{Request: req}).id
 	res, err := twice(ctx, &s.again, func() ([]int64, error) {
-		return family.Numbers(holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()), 4)
+		return family.Numbers(holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(),
+			settleGrace.Milliseconds()), 4)
 	})
 	if err != nil {
 		return held{}, fmt.Errorf("reserving for %s: %w", t.subject, err)
@@ -202,7 +203,9 @@ func (s *hardened) apply(ctx context.Context, t tenant, a account, list ...chang
 	for _, change := range list {
 		args = append(args, change.id, change.size, change.stored, change.ended)
 	}
-	n, err := twice(ctx, &s.again, func() (int64, error) { return applyScript.Run(ctx, s.redis, s.keys.of(t), args...).Int64() })
+	n, err := twice(ctx, &s.again, func() (int64, error) {
+		return applyScript.Run(ctx, s.redis, s.keys.of(t), args...).Int64()
+	})
 	return n == 1, family.Wrapf(err, "settling for %s", t.subject)
 }
 
@@ -235,7 +238,8 @@ func (s *hardened) reconcile(ctx context.Context, t tenant) (changed bool, err e
 	}
 	version, err := s.redis.HGet(ctx, keys[0], "version").Int64()
 	if errors.Is(err, redis.Nil) {
-		n, err := restoreScript.Run(ctx, s.redis, keys, account.limit, account.revision, account.stored, account.deleted, account.version).Int64()
+		n, err := restoreScript.Run(ctx, s.redis, keys, account.limit, account.revision, account.stored, account.deleted,
+			account.version).Int64()
 		if err != nil {
 			return false, fmt.Errorf("restoring the ledger of %s: %w", t.subject, err)
 		}
@@ -282,7 +286,8 @@ func (s *hardened) Provision(ctx context.Context, policy *quota.Policy, grants [
 		account := accounts[grant.Subject]
 		keys := s.keys.of(tenant{policy.Name, grant.Subject})
 		pipe.Del(ctx, keys...)
-		pipe.HSet(ctx, keys[0], "limit", account.limit, "revision", account.revision, "stored", account.stored, "deleted", account.deleted,
+		pipe.HSet(ctx, keys[0], "limit", account.limit, "revision", account.revision, "stored", account.stored, "deleted",
+			account.deleted,
 			"version", account.version, "held", 0)
 	})
 }

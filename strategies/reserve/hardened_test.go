@@ -88,7 +88,8 @@ func TestHardenedRepeats(t *testing.T) {
 		if reconciled(t, s) {
 			t.Error("the sync found something to put right")
 		}
-		for _, settle := range []error{s.Refund(t.Context(), quota.Reservation{}), s.Commit(t.Context(), quota.Reservation{}, 1)} {
+		for _, settle := range []error{s.Refund(t.Context(), quota.Reservation{}),
+			s.Commit(t.Context(), quota.Reservation{}, 1)} {
 			if !errors.Is(settle, family.ErrNoReservation) {
 				t.Errorf("settling no reservation: %v", settle)
 			}
@@ -220,7 +221,8 @@ func TestHardenedRestores(t *testing.T) {
 			must(t, s.Commit(t.Context(), open, 500))
 			used(t, s, 800)
 		}
-		if d, err := ledgerOf(t, env, 0).Take(t.Context(), quota.Request{ID: 1, Subject: "stranger", Policy: uploads, Units: 1}); err != nil || d.Admitted {
+		if d, err := ledgerOf(t, env, 0).Take(t.Context(),
+			quota.Request{ID: 1, Subject: "stranger", Policy: uploads, Units: 1}); err != nil || d.Admitted {
 			t.Errorf("a tenant that the database lacks: %+v and %v", d, err)
 		}
 	})
@@ -328,7 +330,8 @@ func TestHardenedUnderLoad(t *testing.T) {
 		if used(t, s, a.stored-a.deleted); a.stored == a.deleted || a.deleted == 0 {
 			t.Errorf("%+v: this has tested nothing", a)
 		}
-		if fields := s.redis.HGetAll(t.Context(), s.keys.of(t1)[0]).Val(); fields["held"] != "0" || fields["version"] != strconv.FormatInt(a.version, 10) {
+		if fields := s.redis.HGetAll(t.Context(), s.keys.of(t1)[0]).Val(); fields["held"] != "0" ||
+			fields["version"] != strconv.FormatInt(a.version, 10) {
 			t.Errorf("the ledger is %v, and the database %+v", fields, a)
 		}
 	})

@@ -79,7 +79,8 @@ func openModelLedger(env strategies.Env) ledger {
 	})}
 }
 
-func (m *modelLedger) provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error) {
+func (m *modelLedger) provision(ctx context.Context, policy string,
+	grants []strategies.Grant) (map[quota.Subject]account, error) {
 	accounts := map[quota.Subject]account{}
 	err := family.Statement(ctx, m.run, "INSERT ledger_tenants, ledger_files", func() {
 		for _, grant := range grants {
@@ -232,7 +233,8 @@ func openPostgresLedger(ctx context.Context, pool *pgxpool.Pool) (ledger, error)
 	return &postgresLedger{pool}, family.Ensure(ctx, pool, "ledger_files", ledgerSchemaSQL)
 }
 
-func (p *postgresLedger) provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error) {
+func (p *postgresLedger) provision(ctx context.Context, policy string,
+	grants []strategies.Grant) (map[quota.Subject]account, error) {
 	names, limits, used := family.Columns(grants)
 	accounts := make(map[quota.Subject]account, len(grants))
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -265,7 +267,8 @@ func (p *postgresLedger) setLimit(ctx context.Context, policy string, tenants []
 
 // one runs a statement that changes one file.
 func (p *postgresLedger) one(ctx context.Context, f file, sql string, more ...any) (c change, err error) {
-	err = p.pool.QueryRow(ctx, sql, append([]any{f.policy, string(f.subject), f.id}, more...)...).Scan(&c.id, &c.size, &c.stored, &c.ended)
+	err = p.pool.QueryRow(ctx, sql, append([]any{f.policy, string(f.subject), f.id}, more...)...).Scan(&c.id, &c.size,
+		&c.stored, &c.ended)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errUnknownTenant
 	}
@@ -302,7 +305,8 @@ func (p *postgresLedger) changes(ctx context.Context, t tenant, after int64) ([]
 }
 
 func (p *postgresLedger) account(ctx context.Context, t tenant) (a account, ok bool, err error) {
-	err = p.pool.QueryRow(ctx, ledgerAccountSQL, t.policy, string(t.subject)).Scan(&a.limit, &a.revision, &a.stored, &a.deleted, &a.version)
+	err = p.pool.QueryRow(ctx, ledgerAccountSQL, t.policy, string(t.subject)).Scan(&a.limit, &a.revision, &a.stored,
+		&a.deleted, &a.version)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return a, false, nil
 	}

@@ -21,7 +21,8 @@ var (
 
 // ofRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
 // leaves too much reserved and never too little.
-var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on the safe side")}
+var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on " +
+	"the safe side")}
 
 var luaReserveMeta = family.GivingBack(strategies.Meta{
 	Name:  "lua-reserve",
@@ -95,7 +96,8 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 }
 
 // call sends a script.
-type call func(script *redis.Script, ctx context.Context, scripter redis.Scripter, keys []string, args ...any) *redis.Cmd
+type call func(script *redis.Script, ctx context.Context, scripter redis.Scripter, keys []string,
+	args ...any) *redis.Cmd
 
 // Take implements [strategies.Strategy].
 func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
@@ -242,10 +244,11 @@ func (s *syncs) jobs(round func(context.Context) (bool, error)) (jobs []strategi
 		jobs = append(jobs, strategies.Job{Name: "sync", Singleton: true, Every: s.every, Run: round})
 	}
 	if s.onDemand {
-		jobs = append(jobs, strategies.Job{Name: onDemandJob, Pending: s.wanted.Load, Run: func(ctx context.Context) (bool, error) {
-			s.wanted.Store(false)
-			return round(ctx)
-		}})
+		jobs = append(jobs, strategies.Job{Name: onDemandJob, Pending: s.wanted.Load,
+			Run: func(ctx context.Context) (bool, error) {
+				s.wanted.Store(false)
+				return round(ctx)
+			}})
 	}
 	return jobs
 }

@@ -39,7 +39,8 @@ func TestURLFails(t *testing.T) {
 				used(t, s, int64(100-len(failed[run])))
 			}
 			if n := len(failed[0]); n < 15 || n > 45 || !slices.Equal(failed[0], failed[1]) {
-				t.Errorf("refund=%s: URLs failed for %v and %v, want 30 of 100 and both times the same", refund, failed[0], failed[1])
+				t.Errorf("refund=%s: URLs failed for %v and %v, want 30 of 100 and both times the same", refund, failed[0],
+					failed[1])
 			}
 		}
 	})

@@ -149,7 +149,8 @@ func TestRecordedRace(t *testing.T) {
 		env.Clients = map[string]any{"redis": other}
 		b, err := checkThenSetMeta.Open(t.Context(), env)
 		must(t, err)
-		must(t, a.(strategies.Provisioner).Provision(t.Context(), uploads, []strategies.Grant{{Subject: "t1", Limit: 1000, Used: 800}}))
+		must(t, a.(strategies.Provisioner).Provision(t.Context(), uploads,
+			[]strategies.Grant{{Subject: "t1", Limit: 1000, Used: 800}}))
 
 		other.AddHook(&betweenGetAndSet{what: func() { take(t, a, 100, true) }})
 		take(t, b, 150, true)
@@ -247,7 +248,8 @@ func TestRefundLiteral(t *testing.T) {
 func TestSyncRestoresNoLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 100)
-		must(t, strategies.Redis(env).Del(t.Context(), s.keys.used(uploads.Name, "t1"), s.keys.limit(uploads.Name, "t1")).Err())
+		must(t, strategies.Redis(env).Del(t.Context(), s.keys.used(uploads.Name, "t1"),
+			s.keys.limit(uploads.Name, "t1")).Err())
 		take(t, s, 1, false)
 		nightly(t, s)
 		used(t, s, 100)
@@ -342,7 +344,8 @@ func TestLargeAmounts(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		const petabyte = 1 << 50
 		s := tenantOf(t, env, 0)
-		must(t, s.Provision(t.Context(), uploads, []strategies.Grant{{Subject: "t1", Limit: 4 * petabyte, Used: 3 * petabyte}}))
+		must(t, s.Provision(t.Context(), uploads,
+			[]strategies.Grant{{Subject: "t1", Limit: 4 * petabyte, Used: 3 * petabyte}}))
 		r := take(t, s, petabyte-1, true)
 		used(t, s, 4*petabyte-1)
 		take(t, s, 2, false)

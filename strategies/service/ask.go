@@ -93,7 +93,8 @@ func (a *asker) decide(resp *http.Response) (quota.Decision, error) {
 	case a.rejected.has(resp.StatusCode):
 		decision.RetryAfter = a.wait(resp.Header)
 	default:
-		return quota.Decision{}, fmt.Errorf("the service answers with status %d, which means neither admitted nor rejected", resp.StatusCode)
+		return quota.Decision{}, fmt.Errorf("the service answers with status %d, which means neither admitted nor rejected",
+			resp.StatusCode)
 	}
 	return decision, nil
 }

@@ -142,7 +142,8 @@ func suitsStore(options quota.Options, store any) error {
 }
 
 // units of time of the protocol, which windows begin at.
-var units = map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day"}
+var units = map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour",
+	24 * time.Hour: "day"}
 
 // UnitOf is the protocol's name of a policy's window; "" if it has none.
 func UnitOf(policy *quota.Policy) string {

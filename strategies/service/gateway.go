@@ -40,14 +40,16 @@ type gateway struct {
 }
 
 // openGateway opens an instance that configures the gateway by settings.
-func openGateway(env strategies.Env, need strategies.Need, settings func(*quota.Policy) map[string]string) (strategies.Strategy, error) {
+func openGateway(env strategies.Env, need strategies.Need,
+	settings func(*quota.Policy) map[string]string) (strategies.Strategy, error) {
 	c, ok := env.Clients[string(need)].(local)
 	if !ok {
 		return nil, fmt.Errorf("there is no %s to start", need)
 	}
 	return &gateway{local: c, settings: settings, urls: map[string]string{}, asker: asker{
 		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: http.MethodGet,
-		admitted: &statuses{http.StatusOK - firstStatus: true}, rejected: &statuses{http.StatusTooManyRequests - firstStatus: true},
+		admitted: &statuses{http.StatusOK - firstStatus: true},
+		rejected: &statuses{http.StatusTooManyRequests - firstStatus: true},
 	}}, nil
 }
 
@@ -95,7 +97,8 @@ func init() {
 		Serves:  servesSingle,
 		Counts:  quota.CountsNothing,
 		Control: strategies.ControlOpen,
-		Options: []quota.Option{{Name: "on", Default: string(NeedNginx), Values: []string{string(NeedNginx), string(NeedHAProxy)}}},
+		Options: []quota.Option{{Name: "on", Default: string(NeedNginx),
+			Values: []string{string(NeedNginx), string(NeedHAProxy)}}},
 		NeedsToo: func(options quota.Options) []strategies.Need {
 			return []strategies.Need{strategies.Need(options["on"])}
 		},
@@ -122,7 +125,8 @@ func init() {
 		},
 		Guarantee: []quota.Clause{
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1), and 1 + 10 ms of the rate for its clock",
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket},
+				Formula: "max(L, burst + 1), and 1 + 10 ms of the rate for its clock",
 				Bound: func(params quota.Params) int64 {
 					return max(0, burst(params.Options, params.Limit)+1-params.Limit) + forClock(params)
 				},
@@ -138,7 +142,8 @@ func init() {
 			return openGateway(env, NeedNginx, func(policy *quota.Policy) map[string]string {
 				rate, _ := rateOf(policy)
 				return map[string]string{
-					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, policy.Limit), 10), "nodelay": strconv.FormatBool(env.Options.Bool("nodelay")),
+					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, policy.Limit), 10),
+					"nodelay": strconv.FormatBool(env.Options.Bool("nodelay")),
 					"workers": env.Options["workers"], "answer": env.Options["answer"],
 				}
 			})
@@ -193,7 +198,8 @@ func burst(options quota.Options, limit int64) int64 {
 // servesRate refuses policies whose rate nginx would round.
 func servesRate(policy *quota.Policy) error {
 	if _, ok := rateOf(policy); !ok {
-		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds all others", policy.Name)
+		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds "+
+			"all others", policy.Name)
 	}
 	if policy.Limit > mostBurst {
 		return fmt.Errorf("policy %s: nginx counts bursts up to %d requests", policy.Name, mostBurst)
@@ -217,7 +223,8 @@ func rateOf(policy *quota.Policy) (string, bool) {
 		suffix   string
 		multiple int64
 	}{{time.Second, "r/s", 1}, {time.Minute, "r/m", 3}} {
-		if rate := units * int64(x.per); rate%int64(length) == 0 && rate/int64(length)%x.multiple == 0 && rate/int64(length) <= mostBurst {
+		if rate := units * int64(x.per); rate%int64(length) == 0 && rate/int64(length)%x.multiple == 0 &&
+			rate/int64(length) <= mostBurst {
 			return strconv.FormatInt(rate/int64(length), 10) + x.suffix, true
 		}
 	}
@@ -261,7 +268,8 @@ const longest = 24 * 24 * time.Hour
 
 // servesPeriod refuses policies whose window HAProxy would round.
 func servesPeriod(policy *quota.Policy) error {
-	if duration := policy.Window.RealLength(); duration < time.Millisecond || duration%time.Millisecond != 0 || duration > longest {
+	if duration := policy.Window.RealLength(); duration < time.Millisecond || duration%time.Millisecond != 0 ||
+		duration > longest {
 		return fmt.Errorf("policy %s: HAProxy counts over whole milliseconds, up to 24 days", policy.Name)
 	}
 	if policy.Limit > mostBurst {

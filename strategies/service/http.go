@@ -101,8 +101,8 @@ func apart(options quota.Options) error {
 func namesSubject(options quota.Options, store any) error {
 	s, ok := store.(interface{ URL() string })
 	if ok && !strings.Contains(s.URL(), subject) && options["subject-header"] == "" {
-		return errors.New("every subject would be the same to the service: put {subject} into the URL of --store service=URL, e.g. " +
-			"http://localhost:8080/check?user={subject}, or name a header by subject-header")
+		return errors.New("every subject would be the same to the service: put {subject} into the URL of --store " +
+			"service=URL, e.g. http://localhost:8080/check?user={subject}, or name a header by subject-header")
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func (f fixed) URL() string                                               { retu
 func (f fixed) Login(r *http.Request)                                     { r.Header.Set("X-Login", "yes") }
 func (f fixed) Locate(context.Context, map[string]string) (string, error) { return f.url, nil }
 
-var policy = quota.Policy{Name: "p", Limit: 5, Unit: "calls", Window: quota.Window{Kind: quota.Rolling, Length: time.Minute}}
+var policy = quota.Policy{Name: "p", Limit: 5, Unit: "calls",
+	Window: quota.Window{Kind: quota.Rolling, Length: time.Minute}}
 
 // at opens http on a handler.
 func at(t *testing.T, path string, given quota.Options, h http.HandlerFunc) (strategies.Strategy, error) {
@@ -42,7 +43,8 @@ func at(t *testing.T, path string, given quota.Options, h http.HandlerFunc) (str
 		return nil, err
 	}
 	return meta.Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Prefix: "run:", Options: sel.Options, Clients: map[string]any{"service": fixed{srv.Client(), srv.URL + path}},
+		Clock: clock.Wall{}, Prefix: "run:", Options: sel.Options,
+		Clients: map[string]any{"service": fixed{srv.Client(), srv.URL + path}},
 	})
 }
 
@@ -61,16 +63,18 @@ func TestStatusesAndHeaders(t *testing.T) {
 		want    quota.Decision
 		fails   bool
 	}{
-		"admitted":            {nil, 204, "", quota.Decision{Admitted: true, Remaining: -1}, false},
-		"with what is left":   {nil, 200, "RateLimit-Remaining=7", quota.Decision{Admitted: true, Remaining: 7}, false},
-		"by the older header": {nil, 200, "X-RateLimit-Remaining=3|RateLimit-Remaining=none", quota.Decision{Admitted: true, Remaining: 3}, false},
-		"rejected":            {nil, 429, "Retry-After=2", quota.Decision{Remaining: -1, RetryAfter: 2 * time.Second}, false},
-		"until a date":        {nil, 429, "Retry-After=Thu, 01 Jan 1970 00:00:00 GMT", quota.Decision{Remaining: -1}, false},
-		"an error":            {nil, 500, "", quota.Decision{}, true},
-		"not an admission":    {nil, 302, "Location=/elsewhere", quota.Decision{}, true},
-		"own admission":       {own, 304, "X-Left=1", quota.Decision{Admitted: true, Remaining: 1}, false},
-		"own rejection":       {own, 503, "X-Wait=0.5|Retry-After=9", quota.Decision{Remaining: -1, RetryAfter: 500 * time.Millisecond}, false},
-		"own error":           {own, 429, "", quota.Decision{}, true},
+		"admitted":          {nil, 204, "", quota.Decision{Admitted: true, Remaining: -1}, false},
+		"with what is left": {nil, 200, "RateLimit-Remaining=7", quota.Decision{Admitted: true, Remaining: 7}, false},
+		"by the older header": {nil, 200, "X-RateLimit-Remaining=3|RateLimit-Remaining=none",
+			quota.Decision{Admitted: true, Remaining: 3}, false},
+		"rejected":         {nil, 429, "Retry-After=2", quota.Decision{Remaining: -1, RetryAfter: 2 * time.Second}, false},
+		"until a date":     {nil, 429, "Retry-After=Thu, 01 Jan 1970 00:00:00 GMT", quota.Decision{Remaining: -1}, false},
+		"an error":         {nil, 500, "", quota.Decision{}, true},
+		"not an admission": {nil, 302, "Location=/elsewhere", quota.Decision{}, true},
+		"own admission":    {own, 304, "X-Left=1", quota.Decision{Admitted: true, Remaining: 1}, false},
+		"own rejection": {own, 503, "X-Wait=0.5|Retry-After=9",
+			quota.Decision{Remaining: -1, RetryAfter: 500 * time.Millisecond}, false},
+		"own error": {own, 429, "", quota.Decision{}, true},
 	} {
 		s, err := at(t, "/?u={subject}", c.given, func(w http.ResponseWriter, _ *http.Request) {
 			for h := range strings.SplitSeq(c.headers, "|") {
@@ -104,12 +108,14 @@ func TestRequests(t *testing.T) {
 		want  string
 	}{
 		{"/check/{subject}/x?y=1", nil, "GET /check/run:a%2Fb%20&%3F/x?y=1 header= close=false"},
-		{"/?u={subject}&v=1", quota.Options{"method": "POST", "keep-alive": "false"}, "POST /?u=run%3Aa%2Fb+%26%3F&v=1 header= close=true"},
+		{"/?u={subject}&v=1", quota.Options{"method": "POST", "keep-alive": "false"},
+			"POST /?u=run%3Aa%2Fb+%26%3F&v=1 header= close=true"},
 		{"/", quota.Options{"subject-header": "X-Api-Key"}, "GET / header=run%3Aa%2Fb+%26%3F close=false"},
 	} {
 		got := ""
 		s, err := at(t, c.path, c.given, func(_ http.ResponseWriter, r *http.Request) {
-			got = r.Method + " " + r.RequestURI + " header=" + r.Header.Get("X-Api-Key") + " close=" + map[bool]string{true: "true", false: "false"}[r.Close]
+			got = r.Method + " " + r.RequestURI + " header=" + r.Header.Get("X-Api-Key") + " close=" +
+				map[bool]string{true: "true", false: "false"}[r.Close]
 			if r.Header.Get("X-Login") != "yes" {
 				t.Error("the request has no login")
 			}
@@ -124,7 +130,9 @@ func TestRequests(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	s, err := at(t, "/{subject}", quota.Options{"timeout": "20ms"}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s, err := at(t, "/{subject}", quota.Options{"timeout": "20ms"}, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +169,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s with the header %q: %v", c.url, c.header, err)
 		}
 	}
-	for _, text := range []string{"5 calls per fixed 1m", "5 calls per calendar hour", "5 calls per rolling 1m costing 2"} {
+	for _, text := range []string{"5 calls per fixed 1m", "5 calls per calendar hour",
+		"5 calls per rolling 1m costing 2"} {
 		p, err := quota.ParsePolicy(text)
 		if err != nil {
 			t.Fatal(err)
@@ -178,8 +187,10 @@ func TestPolicies(t *testing.T) {
 		rate    string
 		haproxy bool
 	}{
-		"20 x refilling 10 per 1s": {"10r/s", false}, "20 x per fixed 10s": {"2r/s", true}, "3 x per rolling 1m": {"3r/m", true}, "90 x per fixed 1h": {"", true},
-		"180 x per fixed 1h": {"3r/m", true}, "4 x per fixed 1m": {"", true}, "7 x refilling 1 per 3s": {"", false}, "1 x per fixed 1.5ms": {"", false}, "9 x per rolling 30d": {"", false},
+		"20 x refilling 10 per 1s": {"10r/s", false}, "20 x per fixed 10s": {"2r/s", true},
+		"3 x per rolling 1m": {"3r/m", true}, "90 x per fixed 1h": {"", true},
+		"180 x per fixed 1h": {"3r/m", true}, "4 x per fixed 1m": {"", true}, "7 x refilling 1 per 3s": {"", false},
+		"1 x per fixed 1.5ms": {"", false}, "9 x per rolling 30d": {"", false},
 	} {
 		p, err := quota.ParsePolicy(text)
 		if err != nil {
@@ -223,7 +234,8 @@ func TestSentAgain(t *testing.T) {
 
 // TestSubjectHeader: headers that the client writes itself carry no subject.
 func TestSubjectHeader(t *testing.T) {
-	for header, ok := range map[string]bool{"X-Api-Key": true, "host": false, "Authorization": false, "X-A+X-B": false, "not a header": false} {
+	for header, ok := range map[string]bool{"X-Api-Key": true, "host": false, "Authorization": false, "X-A+X-B": false,
+		"not a header": false} {
 		if err := checkSubjectHeader(header); (err == nil) != ok {
 			t.Errorf("%s: %v", header, err)
 		}

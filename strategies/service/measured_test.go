@@ -43,7 +43,8 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err := set.Add(s.Driver(), s); err != nil {
 		t.Fatal(err)
 	}
-	plan := harness.Plan{Strategies: list, Workload: w, Policy: p, Workers: 4, Instances: 2, Requests: 200, Seed: 1, Stores: set}
+	plan := harness.Plan{Strategies: list, Workload: w, Policy: p, Workers: 4, Instances: 2, Requests: 200, Seed: 1,
+		Stores: set}
 	if change != nil {
 		change(&plan)
 	}
@@ -104,7 +105,8 @@ func TestPlantedService(t *testing.T) {
 		admits = c.admits
 		r := run(t, c.strategy, "5 calls per rolling 1h", s, nil)
 		if r.Leak.Units != c.leak || r.Leak.WorstUnits != c.worst || r.FalseRejects.Units != c.wrong {
-			t.Errorf("%s, which admits %d: a leak of %d, %d at worst, and %d rejected wrongly", c.strategy, c.admits, r.Leak.Units, r.Leak.WorstUnits, r.FalseRejects.Units)
+			t.Errorf("%s, which admits %d: a leak of %d, %d at worst, and %d rejected wrongly", c.strategy, c.admits,
+				r.Leak.Units, r.Leak.WorstUnits, r.FalseRejects.Units)
 		}
 		if got := verdict(t, r, results.LeakProperty); got != c.leakClause {
 			t.Errorf("%s, which admits %d: the leak clause is %s", c.strategy, c.admits, got)
@@ -139,7 +141,8 @@ func TestNginx(t *testing.T) {
 			t.Errorf("%s: no limit was reached", c.strategy)
 		}
 		if r.Leak.Units != c.leak || r.Leak.WorstUnits != c.worst || verdict(t, r, results.LeakProperty) != c.verdict {
-			t.Errorf("%s, %s: a leak of %d, %d at worst, and the clause is %s", c.strategy, c.policy, r.Leak.Units, r.Leak.WorstUnits, verdict(t, r, results.LeakProperty))
+			t.Errorf("%s, %s: a leak of %d, %d at worst, and the clause is %s", c.strategy, c.policy, r.Leak.Units,
+				r.Leak.WorstUnits, verdict(t, r, results.LeakProperty))
 		}
 	}
 }
@@ -151,7 +154,8 @@ func TestHAProxy(t *testing.T) {
 		return stores.Opener(haproxy.Open)(ctx, "process", stores.Options{})
 	})
 	r := run(t, "haproxy-req-rate", "5 calls per rolling 1h", s, nil)
-	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Admitted != 100 || verdict(t, r, results.LeakProperty) != results.Kept {
+	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Admitted != 100 ||
+		verdict(t, r, results.LeakProperty) != results.Kept {
 		t.Errorf("a leak of %d, %d false rejects, %d admitted", r.Leak.Units, r.FalseRejects.Count, r.Admitted)
 	}
 	steady, err := workloads.Lookup("steady")
@@ -162,7 +166,8 @@ func TestHAProxy(t *testing.T) {
 		p.Workload, p.Load, p.Requests = steady, harness.OpenAt(1000), 500
 		p.Stream.Options = quota.Options{"subjects": "1", "over-quota": "0", "popularity": "uniform"}
 	})
-	if r.FalseRejects.Count == 0 || verdict(t, r, results.FalseRejectProperty) != results.NoPromise || verdict(t, r, results.LeakProperty) != results.Kept {
+	if r.FalseRejects.Count == 0 || verdict(t, r, results.FalseRejectProperty) != results.NoPromise ||
+		verdict(t, r, results.LeakProperty) != results.Kept {
 		t.Errorf("%d false rejects of %d rejected, clauses %+v", r.FalseRejects.Count, r.Rejected, r.Guarantee)
 	}
 }

@@ -11,8 +11,10 @@ import (
 // The first quota is charged for what the second rejects, unless both are charged together. A command that comes
 // again is charged once, and a refund gives back to both.
 func TestBoth(t *testing.T) {
-	user := &quota.Policy{Name: "user", Limit: 4, Unit: "calls", Window: quota.Window{Kind: quota.Rolling, Length: time.Minute}}
-	route := &quota.Policy{Name: "route", Limit: 2, Unit: "calls", Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}}
+	user := &quota.Policy{Name: "user", Limit: 4, Unit: "calls",
+		Window: quota.Window{Kind: quota.Rolling, Length: time.Minute}}
+	route := &quota.Policy{Name: "route", Limit: 2, Unit: "calls",
+		Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}}
 	for both, charged := range map[string]int64{"after": 4, "together": 2} {
 		b := newBench(t, &logMeta, quota.Options{"both": both})
 		take := func(id uint64, want quota.Decision) quota.Reservation {

@@ -18,7 +18,8 @@ const exactly = 1 << 53
 // servesFlow refuses what scripts cannot count without rounding.
 func servesFlow(policy *quota.Policy) error {
 	if n := micros(policy.Window.Length); n > 0 && policy.Limit > exactly/n {
-		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", policy.Name, policy.Limit, policy.Unit, n)
+		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", policy.Name, policy.Limit,
+			policy.Unit, n)
 	}
 	return nil
 }

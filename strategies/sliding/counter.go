@@ -79,7 +79,8 @@ func (s *slidingCounter) Refund(ctx context.Context, reservation quota.Reservati
 
 // Used implements [strategies.Viewer]: what is counted in the numbered window, and
 // under a rolling policy what the window before weighs, rounded up.
-func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject,
+	policy *quota.Policy) ([]quota.Reading, error) {
 	now := s.clock.Now()
 	span := numbered(policy.Window).At(now)
 	values, err := s.redis.MGet(ctx, s.counters(subject, policy, span.Index)...).Result()

@@ -36,7 +36,8 @@ func init() {
 
 // The faults that leave Redis' own count as high as it should be or higher. A key
 // that is lost begins anew: eviction is not tolerated.
-var counted = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage}
+var counted = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock,
+	quota.FaultOutage}
 
 // byRedis is the clock of the strategies that ask the server for the time.
 const byRedis = "redis"
@@ -62,14 +63,15 @@ func (b *base) key(subject quota.Subject, policy *quota.Policy) string {
 // Close implements [strategies.Strategy]. There is nothing to release.
 func (*base) Close(context.Context) error { return nil }
 
-// answer runs a script that answers three numbers: whether the request is admitted, or -1 if its second quota rejects it,
-// how many units remain, and for how many microseconds a rejected caller should wait.
+// answer runs a script that answers three numbers: whether the request is admitted, or -1 if its second quota rejects
+// it, how many units remain, and for how many microseconds a rejected caller should wait.
 func (b *base) answer(ctx context.Context, script *redis.Script, keys []string, args ...any) (quota.Decision, error) {
 	res, err := family.Numbers(script.Run(ctx, b.redis, keys, args...), 3)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 	}
-	decision := quota.Decision{Admitted: res[0] == 1, BySecond: res[0] == -1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
+	decision := quota.Decision{Admitted: res[0] == 1, BySecond: res[0] == -1, Tier: quota.TierRedis,
+		Remaining: max(0, res[1])}
 	if !decision.Admitted {
 		decision.RetryAfter = time.Duration(res[2]) * time.Microsecond
 	}

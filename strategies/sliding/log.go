@@ -59,7 +59,9 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if req.Units > mostEntries {
 		return quota.Decision{}, fmt.Errorf("a request of %d units: at most %d are logged", req.Units, mostEntries)
 	}
-	decision, err := family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) { return s.enter(ctx, reqs) })
+	decision, err := family.Charge(req, s.together, func(reqs ...quota.Request) (quota.Decision, error) {
+		return s.enter(ctx, reqs)
+	})
 	if decision.Admitted {
 		decision.Reservation = quota.Reservation{Request: req}
 	}
@@ -72,7 +74,8 @@ func (s *slidingLog) enter(ctx context.Context, reqs []quota.Request) (quota.Dec
 	args := []any{reqs[0].Units, reqs[0].ID}
 	for i, request := range reqs {
 		length := request.Policy.Window.RealLength()
-		keys[i], args = s.key(request.Subject, request.Policy), append(args, micros(length), request.Policy.Limit, lifetime(length))
+		keys[i], args = s.key(request.Subject, request.Policy),
+			append(args, micros(length), request.Policy.Limit, lifetime(length))
 	}
 	return s.answer(ctx, logScript, keys, args...)
 }

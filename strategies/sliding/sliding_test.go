@@ -42,7 +42,9 @@ func newBench(t *testing.T, meta *strategies.Meta, given quota.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.strategy, err = meta.Open(t.Context(), strategies.Env{Clients: map[string]any{"redis": b.client}, Clock: b, Prefix: "t:", Options: sel.Options, Instances: 1})
+	b.strategy, err = meta.Open(t.Context(),
+		strategies.Env{Clients: map[string]any{"redis": b.client}, Clock: b, Prefix: "t:", Options: sel.Options,
+			Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func (b *bench) verdict(p *quota.Policy) oracle.Verdict {
 }
 
 func rolling(limit int64) *quota.Policy {
-	return &quota.Policy{Name: "login", Limit: limit, Unit: "attempts", Window: quota.Window{Kind: quota.Rolling, Length: time.Minute}}
+	return &quota.Policy{Name: "login", Limit: limit, Unit: "attempts",
+		Window: quota.Window{Kind: quota.Rolling, Length: time.Minute}}
 }
 
 // buckets are the strategies that must tell the same of every bucket.
@@ -134,7 +137,8 @@ func TestBucketsDoNotRound(t *testing.T) {
 					} else {
 						short := new(big.Rat).Sub(new(big.Rat).SetInt64(units), level)
 						short.Quo(short, rate) // microseconds, rounded up
-						wait := new(big.Int).Div(new(big.Int).Add(short.Num(), new(big.Int).Sub(short.Denom(), big.NewInt(1))), short.Denom())
+						wait := new(big.Int).Div(new(big.Int).Add(short.Num(), new(big.Int).Sub(short.Denom(), big.NewInt(1))),
+							short.Denom())
 						if d.RetryAfter.Microseconds() != wait.Int64() {
 							t.Fatalf("%s: retry after %v, not %v µs", p.Text(), d.RetryAfter, wait)
 						}
@@ -171,7 +175,8 @@ func TestBucketOverWindows(t *testing.T) {
 			v := b.verdict(p)
 			params := quota.Params{Limit: 5, Policy: p, Options: quota.Options{"burst": given}}
 			if bound := flowGuarantee[1].Bound(params); bound != want || v.LeakWorst > want || v.LeakWorst < want-1 {
-				t.Errorf("%s with a burst of %s: leak %d, bound %d; should be %d or one less", m.Name, given, v.LeakWorst, bound, want)
+				t.Errorf("%s with a burst of %s: leak %d, bound %d; should be %d or one less", m.Name, given, v.LeakWorst, bound,
+					want)
 			}
 			if rejects := flowGuarantee[2].Bound(params); (rejects == 0) != (want >= 5) || rejects == 0 && v.FalseRejects != 0 {
 				t.Errorf("%s with a burst of %s: %d false rejects, at most %d", m.Name, given, v.FalseRejects, rejects)
@@ -269,7 +274,8 @@ func TestLogKnowsRequests(t *testing.T) {
 // TestExplored: no schedule breaks what they declare, as time passes and without.
 func TestExplored(t *testing.T) {
 	take := explore.Action{Kind: explore.Take, Units: 1}
-	bucket := quota.Policy{Name: "calls", Limit: 1, Unit: "calls", Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 3}}
+	bucket := quota.Policy{Name: "calls", Limit: 1, Unit: "calls",
+		Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 3}}
 	type search struct {
 		meta   *strategies.Meta
 		policy quota.Policy
@@ -283,7 +289,8 @@ func TestExplored(t *testing.T) {
 		faults := [][]quota.Fault{nil, {quota.FaultClock}}
 		for _, faults := range testenv.Pick(faults[:1], faults) {
 			r, err := explore.Run(t.Context(), sel, explore.Config{
-				Policy: c.policy, Limit: 1, Clients: 2, Instances: 2, Faults: faults, Scripts: []explore.Script{{take, take}, {take}},
+				Policy: c.policy, Limit: 1, Clients: 2, Instances: 2, Faults: faults,
+				Scripts: []explore.Script{{take, take}, {take}},
 			})
 			if err != nil || r.Capped != "" || len(r.Findings) > 0 {
 				t.Errorf("%s with %v: %v, capped %q, findings %+v", c.meta.Name, faults, err, r.Capped, r.Findings)
@@ -294,7 +301,8 @@ func TestExplored(t *testing.T) {
 
 // TestServesFlow: what Lua cannot count exactly is refused.
 func TestServesFlow(t *testing.T) {
-	p := quota.Policy{Name: "p", Limit: 1 << 20, Unit: "calls", Window: quota.Window{Kind: quota.Bucket, Refill: 1, Length: time.Hour}}
+	p := quota.Policy{Name: "p", Limit: 1 << 20, Unit: "calls",
+		Window: quota.Window{Kind: quota.Bucket, Refill: 1, Length: time.Hour}}
 	if err := servesFlow(&p); err != nil {
 		t.Error(err)
 	}

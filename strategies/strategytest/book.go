@@ -34,7 +34,8 @@ type book struct {
 }
 
 func (f *fixture) book(policy *quota.Policy) *book {
-	return &book{fixture: f, policy: policy, limit: policy.Limit, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
+	return &book{fixture: f, policy: policy, limit: policy.Limit, epoch: clock.Nano(), initial: map[uint32]int64{},
+		takes: map[uint64]oracle.Event{}}
 }
 
 // subject is a holder of the book's quota.
@@ -140,7 +141,8 @@ func (b *book) refund(s subject, reservation quota.Reservation, units int64) err
 }
 
 func (b *book) commit(s subject, reservation quota.Reservation, actual int64) error {
-	event := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: reservation.Request.Units - actual, Subject: s.number}
+	event := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: reservation.Request.Units - actual,
+		Subject: s.number}
 	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), reservation, actual)
 	event.Reply = clock.Nano()
 	b.record(reservation.Request.ID, event)
@@ -215,7 +217,8 @@ func (b *book) hold(faults ...quota.Fault) {
 	for _, clause := range verdict.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, verdicts) {
 		if clause.Verdict == results.Broken {
 			b.Errorf("%s window, limit %d: the worst subject has a %s of %s; the guarantee %s allows %d",
-				b.policy.Window.Kind, b.policy.Limit, clause.Property, format.Units(clause.Certain, "units"), clause.Formula, clause.Bound)
+				b.policy.Window.Kind, b.policy.Limit, clause.Property, format.Units(clause.Certain, "units"), clause.Formula,
+				clause.Bound)
 		}
 	}
 }
@@ -283,7 +286,8 @@ func (b *book) exactly(offered, cost int64) bool {
 func (b *book) within(what string, admitted, offered int64) {
 	b.Helper()
 	if least := b.least(offered); admitted < least {
-		b.Errorf("%s: %s window, limit %d: %d of %d units were admitted; at least %d have to be, unless a false-reject clause says otherwise",
+		b.Errorf("%s: %s window, limit %d: %d of %d units were admitted; at least %d have to be, unless a false-reject "+
+			"clause says otherwise",
 			what, b.policy.Window.Kind, b.policy.Limit, admitted, offered, least)
 	}
 	if most := b.most(offered); most >= 0 && admitted > most {

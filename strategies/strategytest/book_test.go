@@ -50,7 +50,8 @@ func TestRefundsKnowTheirTake(t *testing.T) {
 			t.Errorf("late by %v: %d units leaked, %d events malformed", late, v.LeakUnits, v.Malformed)
 		}
 		if late > 0 { // into the same window as the last take, another one of its whole limit
-			b.record(0, oracle.Event{Call: b.epoch + b.events[2].Reply + 1, Reply: b.epoch + b.events[2].Reply + 2, Units: 3, Subject: s.number, Outcome: oracle.Admitted})
+			b.record(0, oracle.Event{Call: b.epoch + b.events[2].Reply + 1, Reply: b.epoch + b.events[2].Reply + 2, Units: 3,
+				Subject: s.number, Outcome: oracle.Admitted})
 			if v := b.judge(p.Window); v.LeakPossible != 3 {
 				t.Errorf("late by %v: %d units possibly leaked, not 3: the late refund made room", late, v.LeakPossible)
 			}

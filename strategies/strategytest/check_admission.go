@@ -24,8 +24,10 @@ func checkSequential(tb testing.TB, meta *strategies.Meta, stores Stores) {
 			if decision.Admitted {
 				admitted++
 			}
-			if want := max(0, limit-admitted); book.exactly(offered, 1) && decision.Remaining >= 0 && decision.Remaining != want {
-				tb.Errorf("%s window: %d remain after request %d, says the decision; it is %d", policy.Window.Kind, decision.Remaining, i+1, want)
+			if want := max(0, limit-admitted); book.exactly(offered, 1) && decision.Remaining >= 0 &&
+				decision.Remaining != want {
+				tb.Errorf("%s window: %d remain after request %d, says the decision; it is %d", policy.Window.Kind,
+					decision.Remaining, i+1, want)
 			}
 		}
 		book.within("one caller", admitted, offered)
@@ -84,7 +86,8 @@ func checkCosts(tb testing.TB, meta *strategies.Meta, stores Stores) {
 			admitted += granted
 		}
 		if book.exactly(27, 11) && admitted != book.policy.Limit {
-			tb.Errorf("%s window: %d units were admitted by requests that fill up a limit of %d", policy.Window.Kind, admitted, book.policy.Limit)
+			tb.Errorf("%s window: %d units were admitted by requests that fill up a limit of %d", policy.Window.Kind, admitted,
+				book.policy.Limit)
 		}
 		book.hold()
 	}

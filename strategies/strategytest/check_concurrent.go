@@ -17,7 +17,8 @@ import (
 func exact(meta *strategies.Meta, policy *quota.Policy, instances int64) bool {
 	const limit = 100
 	return slices.ContainsFunc(meta.Guarantee, func(clause quota.Clause) bool {
-		params := quota.Params{Limit: limit, MaxCost: 1, InFlight: 1, Instances: instances, Offered: 2 * limit, Policy: policy}
+		params := quota.Params{Limit: limit, MaxCost: 1, InFlight: 1, Instances: instances, Offered: 2 * limit,
+			Policy: policy}
 		return clause.Property == quota.PropertyLeak && clause.Applies(policy.Window.Kind) && clause.Bound(params) == 0
 	})
 }
@@ -91,8 +92,8 @@ func checkAtOnce(tb testing.TB, meta *strategies.Meta, stores Stores) {
 	}
 }
 
-// cross has two callers ask for all units of a fresh subject, again and again, and counts how often they got more. With more
-// than one unit, what a subject needs is there when the last one is asked for: whoever makes it is late.
+// cross has two callers ask for all units of a fresh subject, again and again, and counts how often they got more. With
+// more than one unit, what a subject needs is there when the last one is asked for: whoever makes it is late.
 func (f *fixture) cross(policy *quota.Policy, crossings int) (several int) {
 	const callers = 2
 	book := f.book(policy)

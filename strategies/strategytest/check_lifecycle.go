@@ -192,5 +192,6 @@ func checkClose(tb testing.TB, meta *strategies.Meta, stores Stores) {
 		}
 	}
 	stacks := make([]byte, 1<<16)
-	tb.Errorf("%d goroutines before an instance opened, %d after it closed:\n%s", before, after, stacks[:runtime.Stack(stacks, true)])
+	tb.Errorf("%d goroutines before an instance opened, %d after it closed:\n%s", before, after,
+		stacks[:runtime.Stack(stacks, true)])
 }

@@ -100,7 +100,8 @@ func checkClause(tb testing.TB, meta *strategies.Meta, clause quota.Clause, poli
 	among(tb, "property", properties, clause.Property)
 	unique(tb, "tolerated fault", clause.Tolerates)
 	if n := utf8.RuneCountInString(clause.Formula); n >= longFormula {
-		tb.Errorf("%s clause: the formula %q has %d characters; fewer than %d fit into a table", clause.Property, clause.Formula, n, longFormula)
+		tb.Errorf("%s clause: the formula %q has %d characters; fewer than %d fit into a table", clause.Property,
+			clause.Formula, n, longFormula)
 	}
 	// A single caller who asks without end, unit by unit: if even then nothing can
 	// break the clause, it is no promise.
@@ -109,13 +110,15 @@ func checkClause(tb testing.TB, meta *strategies.Meta, clause quota.Clause, poli
 		tb.Error(err)
 		return
 	}
-	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless, Policy: withLimit(policy, 10), Options: sel.Options}
+	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless, Policy: withLimit(policy, 10),
+		Options: sel.Options}
 	bound := clause.Bound(easy)
 	if bound == quota.Unbounded && clause.Property == quota.PropertyFalseReject {
 		return // it says in so many words that it promises nothing
 	}
 	if bound >= endless-easy.Limit {
-		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out", clause.Property, bound, easy.Offered)
+		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out",
+			clause.Property, bound, easy.Offered)
 	}
 	for _, limit := range []int64{1, 10} {
 		for _, cost := range []int64{1, 3} {

@@ -167,7 +167,8 @@ func (b *book) shows(viewer strategies.Viewer, s subject, want int64) {
 			b.Errorf("%+v: units that are not known", reading)
 		}
 		if b.exactly(2*b.policy.Limit, 1) && reading.Units != want {
-			b.Errorf("%s window: tier %s shows %d units, and %d were counted", b.policy.Window.Kind, reading.Tier, reading.Units, want)
+			b.Errorf("%s window: tier %s shows %d units, and %d were counted", b.policy.Window.Kind, reading.Tier, reading.Units,
+				want)
 		}
 	}
 	unique(b, "tier", tiers)

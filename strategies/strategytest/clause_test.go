@@ -36,19 +36,24 @@ func TestClauses(t *testing.T) {
 		clause []quota.Clause
 		fails  bool
 	}{
-		"less, and no clause":        {-3, nil, true},
-		"less, bounded by nothing":   {-3, []quota.Clause{quota.MayReject()}, false},
-		"less, bounded too tightly":  {-3, bounded(quota.PropertyFalseReject, one), true},
-		"more, bounded too tightly":  {3, bounded(quota.PropertyLeak, one), true},
-		"more, bounded by an option": {3, bounded(quota.PropertyLeak, func(p quota.Params) int64 { return p.Options.Int("burst") }), false},
+		"less, and no clause":       {-3, nil, true},
+		"less, bounded by nothing":  {-3, []quota.Clause{quota.MayReject()}, false},
+		"less, bounded too tightly": {-3, bounded(quota.PropertyFalseReject, one), true},
+		"more, bounded too tightly": {3, bounded(quota.PropertyLeak, one), true},
+		"more, bounded by an option": {3, bounded(quota.PropertyLeak, func(p quota.Params) int64 {
+			return p.Options.Int("burst")
+		}), false},
 		"more, bounded by the policy": {3, bounded(quota.PropertyLeak, func(p quota.Params) int64 {
 			return int64(p.Policy.Window.Length / (20 * time.Minute))
 		}), false},
-		"more, bounded by nothing": {3, bounded(quota.PropertyLeak, func(quota.Params) int64 { return quota.Unbounded }), true},
+		"more, bounded by nothing": {3, bounded(quota.PropertyLeak, func(quota.Params) int64 {
+			return quota.Unbounded
+		}), true},
 	} {
-		m := strategies.FromFunc("bucket", []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return &bucket{p.Limit + c.more, map[string]int64{}}, nil
-		})
+		m := strategies.FromFunc("bucket", []quota.Kind{quota.Fixed},
+			func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return &bucket{p.Limit + c.more, map[string]int64{}}, nil
+			})
 		m.Needs = nil
 		m.Guarantee = c.clause
 		m.Options = []quota.Option{{Name: "burst", Doc: "most requests beyond the limit", Type: "int", Default: "3"}}

@@ -49,7 +49,8 @@ func (d *double) right(ctx context.Context, req quota.Request) (quota.Decision, 
 }
 
 // withPolicy decides under another policy, without its showing.
-func (d *double) withPolicy(ctx context.Context, req quota.Request, change func(*quota.Policy)) (quota.Decision, error) {
+func (d *double) withPolicy(ctx context.Context, req quota.Request,
+	change func(*quota.Policy)) (quota.Decision, error) {
 	other := *req.Policy
 	change(&other)
 	inner := req

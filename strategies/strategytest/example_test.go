@@ -13,12 +13,13 @@ import (
 // request. Keys of fixed windows hold the window's number, so no key has to expire
 // for the limit to hold.
 func testConformance(t *testing.T) {
-	meta := strategies.FromFunc("team-incr", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-			n, err := strategies.Redis(env).Incr(ctx, key).Result()
-			return n <= p.Limit, err
-		}), nil
-	})
+	meta := strategies.FromFunc("team-incr", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+				n, err := strategies.Redis(env).Incr(ctx, key).Result()
+				return n <= p.Limit, err
+			}), nil
+		})
 	meta.Reset, meta.Guarantee = strategies.ResetsMissing, []quota.Clause{quota.Exactly()}
 	strategytest.Run(t, &meta) // on a Redis in this process
 }

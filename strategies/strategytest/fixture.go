@@ -82,7 +82,8 @@ type testClock struct {
 }
 
 // openBy opens on a clock for the test.
-func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c testClock) *fixture {
+func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options,
+	c testClock) *fixture {
 	tb.Helper()
 	sel, err := meta.Select(given)
 	if err != nil {

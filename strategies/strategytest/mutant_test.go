@@ -90,7 +90,9 @@ var mutants = []struct {
 			return dec, err
 		}
 	}},
-	{name: "shares its count and says that it does not", check: "per-process", meta: func(m *strategies.Meta) { m.PerProcess = true }},
+	{name: "shares its count and says that it does not", check: "per-process", meta: func(m *strategies.Meta) {
+		m.PerProcess = true
+	}},
 	{name: "ignores the amount", check: "costs", make: func(d *double) {
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
 			r, err := d.full.Used(ctx, req.Subject, req.Policy)
@@ -306,31 +308,34 @@ var mutants = []struct {
 	}},
 	{name: "reads, and writes a moment later", check: "at-once", meta: func(m *strategies.Meta) {
 		var used sync.Map
-		open := strategies.FromFunc(m.Name, m.Kinds, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
-				n, _ := used.LoadOrStore(key, int64(0))
-				runtime.Gosched()
-				used.Store(key, n.(int64)+1)
-				return n.(int64) < p.Limit, nil
-			}), nil
-		})
+		open := strategies.FromFunc(m.Name, m.Kinds,
+			func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
+					n, _ := used.LoadOrStore(key, int64(0))
+					runtime.Gosched()
+					used.Store(key, n.(int64)+1)
+					return n.(int64) < p.Limit, nil
+				}), nil
+			})
 		m.Needs, m.Open, m.Guarantee = nil, open.Open, []quota.Clause{quota.Exactly()}
 	}},
-	{name: "reads, and writes a moment later, except for the first request", check: "at-once", meta: func(m *strategies.Meta) {
-		var used sync.Map
-		open := strategies.FromFunc(m.Name, m.Kinds, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
-				n, more := used.LoadOrStore(key, int64(1))
-				if !more || n.(int64) >= p.Limit {
-					return !more, nil
-				}
-				runtime.Gosched()
-				used.Store(key, n.(int64)+1)
-				return true, nil
-			}), nil
-		})
-		m.Needs, m.Open, m.Guarantee = nil, open.Open, []quota.Clause{quota.Exactly()}
-	}},
+	{name: "reads, and writes a moment later, except for the first request", check: "at-once",
+		meta: func(m *strategies.Meta) {
+			var used sync.Map
+			open := strategies.FromFunc(m.Name, m.Kinds,
+				func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+					return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
+						n, more := used.LoadOrStore(key, int64(1))
+						if !more || n.(int64) >= p.Limit {
+							return !more, nil
+						}
+						runtime.Gosched()
+						used.Store(key, n.(int64)+1)
+						return true, nil
+					}), nil
+				})
+			m.Needs, m.Open, m.Guarantee = nil, open.Open, []quota.Clause{quota.Exactly()}
+		}},
 	{name: "fails under load", check: "concurrent", make: func(d *double) {
 		var busy atomic.Int32
 		two := newMeeting()
@@ -354,13 +359,17 @@ var mutants = []struct {
 		}
 	}},
 	{name: "an option value does not open", check: "options", meta: func(m *strategies.Meta) {
-		m.Options = []quota.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good", Values: []string{"good", "bad"}}}
+		m.Options = []quota.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good",
+			Values: []string{"good", "bad"}}}
 	}},
 	{name: "a doc with a full stop", check: "meta", meta: func(m *strategies.Meta) { m.Doc += "." }},
 	{name: "an excluded mode without a reason", check: "meta", meta: func(m *strategies.Meta) {
 		m.Excluded = map[strategies.Mode]string{strategies.ModeExplore: ""}
 	}},
-	{name: "documented by nothing", check: "meta", meta: func(m *strategies.Meta) { m.Form = strategies.Documented; m.Source = "" }},
+	{name: "documented by nothing", check: "meta", meta: func(m *strategies.Meta) {
+		m.Form = strategies.Documented
+		m.Source = ""
+	}},
 	{name: "refunds and does not say so", check: "meta", meta: func(m *strategies.Meta) { m.GivesBack = false }},
 	{name: "serves no policy", check: "meta", meta: func(m *strategies.Meta) {
 		m.Serves = func(*quota.Policy) error { return errors.New("none") }
@@ -460,7 +469,8 @@ func TestAtOnceOnOneProcessor(t *testing.T) {
 	set(t, &crossingsPart, testenv.Pick(10, 1)*crossingsPart)
 	r := observe(t, func(tb testing.TB) { checkAtOnce(tb, &m, Stores{}) })
 	if now := runtime.GOMAXPROCS(0); r.failed || r.skipped || processors.Load() != 2 || now != 1 {
-		t.Errorf("failed %v, skipped %v, with %d processors and %d after it:\n%s", r.failed, r.skipped, processors.Load(), now, r.log.String())
+		t.Errorf("failed %v, skipped %v, with %d processors and %d after it:\n%s", r.failed, r.skipped, processors.Load(),
+			now, r.log.String())
 	}
 }
 

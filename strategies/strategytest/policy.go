@@ -64,7 +64,8 @@ func served(meta *strategies.Meta, stores Stores) []quota.Policy {
 
 // lasts reports whether a check is over before such a window ends, or before a unit flows in.
 func lasts(window *quota.Window) bool {
-	return (window.Length == 0 || window.Length/time.Duration(max(window.Refill, 1)) >= wholeRate) && window.Timeline == (quota.Timeline{})
+	return (window.Length == 0 || window.Length/time.Duration(max(window.Refill, 1)) >= wholeRate) &&
+		window.Timeline == (quota.Timeline{})
 }
 
 // representative is one policy of each sort of window. Under load the kinds of tumbling windows differ by name alone.

@@ -129,7 +129,8 @@ func (f *fixture) lookOut(client *redis.Client) func() {
 	return func() {
 		for addr := range c.others(f.ctx(), plain) {
 			if !c.known[addr] {
-				f.witness.Note(witness.OtherClient, "a connection from "+addr+" reached Redis past the client that the strategy was given")
+				f.witness.Note(witness.OtherClient, "a connection from "+addr+
+					" reached Redis past the client that the strategy was given")
 			}
 		}
 		if err := plain.Close(); err != nil {

@@ -42,13 +42,14 @@ func direct(ctx context.Context, c redis.UniversalClient) (context.Context, redi
 // chooses.
 func counter(t *testing.T, key func(base string) string, via route) *strategies.Meta {
 	t.Helper()
-	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
-			ctx, c := via(ctx, strategies.Redis(env))
-			n, err := c.Incr(ctx, key(k)).Result()
-			return n <= p.Limit, err
-		}), nil
-	})
+	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
+				ctx, c := via(ctx, strategies.Redis(env))
+				n, err := c.Incr(ctx, key(k)).Result()
+				return n <= p.Limit, err
+			}), nil
+		})
 	m.Reset, m.Guarantee = strategies.ResetsMissing, []quota.Clause{quota.Exactly()}
 	return &m
 }
@@ -68,16 +69,19 @@ func TestUnseenWorkFails(t *testing.T) {
 	}{
 		"right":               {counter(t, same, direct), "sequential", ""},
 		"right, by the clock": {counter(t, same, direct), "clock", ""},
-		"context.Background": {counter(t, same, func(_ context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
-			return context.Background(), c
-		}), "sequential", "incr came without the context of the call that it is part of"},
-		"connection of its own": {counter(t, same, func(ctx context.Context, _ redis.UniversalClient) (context.Context, redis.UniversalClient) {
-			return ctx, own
-		}), "sequential", "no command came through the client that it was given"},
-		"connection beside the given one": {counter(t, same, func(ctx context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
-			_ = c.Ping(ctx)
-			return ctx, elsewhere(t, c)
-		}), "sequential", "reached Redis past the client that the strategy was given"},
+		"context.Background": {counter(t, same,
+			func(_ context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
+				return context.Background(), c
+			}), "sequential", "incr came without the context of the call that it is part of"},
+		"connection of its own": {counter(t, same,
+			func(ctx context.Context, _ redis.UniversalClient) (context.Context, redis.UniversalClient) {
+				return ctx, own
+			}), "sequential", "no command came through the client that it was given"},
+		"connection beside the given one": {counter(t, same,
+			func(ctx context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
+				_ = c.Ping(ctx)
+				return ctx, elsewhere(t, c)
+			}), "sequential", "reached Redis past the client that the strategy was given"},
 		"time.Now in a key": {counter(t, func(k string) string {
 			return k + ":" + strconv.FormatInt(wall.Unix(), 10)
 		}, direct), "clock", "the wall clock's time in seconds"},
@@ -102,33 +106,35 @@ func TestUnseenWorkFails(t *testing.T) {
 // byStore puts the time that Redis tells into its keys, by TIME and by a script, and if
 // own is set notes that of package time, too.
 func byStore(own bool) *strategies.Meta {
-	m := strategies.FromFunc("by-store", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
-			at, err := strategies.Redis(env).Time(ctx).Result()
-			if err != nil {
-				return false, err
-			}
-			ms, err := strategies.Redis(env).Eval(ctx, "return redis.call('TIME')[1] * 1000", nil).Int64()
-			if err != nil {
-				return false, err
-			}
-			strategies.Redis(env).HSet(ctx, k+":seen", "s", at.Unix(), "ms", ms)
-			if own {
-				strategies.Redis(env).Set(ctx, k+":own", clock.Wall{}.Now().UnixMilli(), time.Hour)
-			}
-			n, err := strategies.Redis(env).Incr(ctx, k).Result()
-			return n <= p.Limit, err
-		}), nil
-	})
+	m := strategies.FromFunc("by-store", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
+				at, err := strategies.Redis(env).Time(ctx).Result()
+				if err != nil {
+					return false, err
+				}
+				ms, err := strategies.Redis(env).Eval(ctx, "return redis.call('TIME')[1] * 1000", nil).Int64()
+				if err != nil {
+					return false, err
+				}
+				strategies.Redis(env).HSet(ctx, k+":seen", "s", at.Unix(), "ms", ms)
+				if own {
+					strategies.Redis(env).Set(ctx, k+":own", clock.Wall{}.Now().UnixMilli(), time.Hour)
+				}
+				n, err := strategies.Redis(env).Incr(ctx, k).Result()
+				return n <= p.Limit, err
+			}), nil
+		})
 	m.Reset, m.Guarantee = strategies.ResetsMissing, []quota.Clause{quota.Exactly()}
 	return &m
 }
 
 // refusing answers every take with an error.
 func refusing() *strategies.Meta {
-	m := strategies.FromFunc("refusing", []quota.Kind{quota.Fixed}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
-		return nil, errors.New("no")
-	})
+	m := strategies.FromFunc("refusing", []quota.Kind{quota.Fixed},
+		func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+			return nil, errors.New("no")
+		})
 	return &m
 }
 
@@ -153,12 +159,13 @@ func (m *memoryWindow) Allow(ctx context.Context, key string) (bool, error) {
 
 // inMemory takes the time from now, or from the clock if it is nil.
 func inMemory(now func() time.Time) *strategies.Meta {
-	m := strategies.FromFunc("in-memory", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		if now == nil {
-			return &memoryWindow{policy: p, now: env.Clock.Now, spans: map[string]int64{}, used: map[string]int64{}}, nil
-		}
-		return &memoryWindow{policy: p, now: now, spans: map[string]int64{}, used: map[string]int64{}}, nil
-	})
+	m := strategies.FromFunc("in-memory", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			if now == nil {
+				return &memoryWindow{policy: p, now: env.Clock.Now, spans: map[string]int64{}, used: map[string]int64{}}, nil
+			}
+			return &memoryWindow{policy: p, now: now, spans: map[string]int64{}, used: map[string]int64{}}, nil
+		})
 	m.Needs = nil
 	m.Guarantee = nil
 	return &m

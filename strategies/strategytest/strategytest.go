@@ -96,7 +96,8 @@ func (s Stores) embedded() bool {
 // replica of the database of record has a model if that has one.
 func (s Stores) lacks(list []strategies.Need) (need strategies.Need, lacks bool) {
 	for _, need := range list {
-		if slices.Contains(needs, need) || s.Clients[string(need)] != nil || need == strategies.NeedReplica && s.Postgres == nil {
+		if slices.Contains(needs, need) || s.Clients[string(need)] != nil || need == strategies.NeedReplica &&
+			s.Postgres == nil {
 			continue
 		}
 		return need, true
@@ -119,8 +120,9 @@ func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 			s.Policy = policy
 		}
 		if meta.Form == strategies.Library && len(meta.Kinds) > 0 && len(served(meta, s)) == 0 {
-			t.Skipf("not tested: %s serves no policy that is known with limits of %d and %d, and a window of %v or more: if it is right "+
-				"with such limits, have its Serves take them, and register a policy by quota.RegisterPolicy", meta.Name, smallest, largest, wholeRate)
+			t.Skipf("not tested: %s serves no policy that is known with limits of %d and %d, and a window of %v or more: if "+
+				"it is right with such limits, have its Serves take them, and register a policy by quota.RegisterPolicy", meta.Name,
+				smallest, largest, wholeRate)
 		}
 		for _, check := range checks {
 			t.Run(check.name, func(t *testing.T) {

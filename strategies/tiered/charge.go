@@ -50,7 +50,8 @@ func (in *instance) chargeCache(ctx context.Context, u *use, req quota.Request, 
 // chargeSource adds to the table, drops the cached counts, and marks the agent
 // for the filter of this instance only. As the listing stands, it also adds to
 // the count that it has just dropped, which begins anew at these units.
-func (in *instance) chargeSource(ctx context.Context, u *use, req quota.Request, units int64) (charged bool, err error) {
+func (in *instance) chargeSource(ctx context.Context, u *use, req quota.Request,
+	units int64) (charged bool, err error) {
 	count, err := in.source.charge(ctx, u, req.Subject, units)
 	if err != nil {
 		return false, fmt.Errorf("charge %d %s: %w", units, u.unit, fromSource(err))

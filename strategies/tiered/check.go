@@ -94,7 +94,8 @@ func decide(admitted bool, tier quota.Tier, used, limit int64, req quota.Request
 func (in *instance) cachedLimit(ctx context.Context, u *use, subject quota.Subject) (int64, error) {
 	limit, known, err := in.number(ctx, in.limits(subject), u.limitField)
 	if err == nil && !known {
-		err = fmt.Errorf("%s of %s is missing: %w, %w", u.limitField, in.limits(subject), errMalformed, strategies.ErrPrescribed)
+		err = fmt.Errorf("%s of %s is missing: %w, %w", u.limitField, in.limits(subject), errMalformed,
+			strategies.ErrPrescribed)
 	}
 	return limit, err
 }

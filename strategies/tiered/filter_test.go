@@ -179,7 +179,8 @@ func BenchmarkFilterTest(b *testing.B) {
 		name    string
 		grows   bool
 		members int
-	}{{"fixed", false, filterMembers}, {"scalable-1-layer", true, filterMembers}, {"scalable-2-layers", true, 5 * filterMembers}} {
+	}{{"fixed", false, filterMembers}, {"scalable-1-layer", true, filterMembers},
+		{"scalable-2-layers", true, 5 * filterMembers}} {
 		f := newFilter(shape{c.grows, FilterMembers(0)})
 		f.rebuild(members(c.members))
 		for name, s := range map[string]quota.Subject{"member": "member-7", "stranger": "stranger-7"} {

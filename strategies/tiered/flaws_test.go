@@ -40,12 +40,14 @@ func TestCommands(t *testing.T) {
 		"redis-hash:ttl=literal":   back(lookUp, charge),
 		"redis-hash:write=through": {[]string{update, drop}, []string{update, drop}, miss, miss},
 		// Its count is never more than the last charge, so nothing is rejected.
-		"redis-hash:write=literal": {[]string{update, drop, charge, expire}, []string{update, drop, charge, expire}, hit, nil},
-		"three-tier":               {[]string{charge, expire, again}, []string{charge, expire, again, mark}, hit, hit},
-		"three-tier:ttl=literal":   {[]string{charge, again}, []string{charge, again, mark}, lookUp, lookUp},
+		"redis-hash:write=literal": {[]string{update, drop, charge, expire}, []string{update, drop, charge, expire}, hit,
+			nil},
+		"three-tier":             {[]string{charge, expire, again}, []string{charge, expire, again, mark}, hit, hit},
+		"three-tier:ttl=literal": {[]string{charge, again}, []string{charge, again, mark}, lookUp, lookUp},
 		// The filter rejects what it was told of without asking a store.
 		"three-tier:write=through": {[]string{update, drop, limit}, []string{update, drop, limit}, miss, []string{}},
-		"three-tier:write=literal": {[]string{update, drop, charge, expire, limit}, []string{update, drop, charge, expire, limit}, hit, []string{}},
+		"three-tier:write=literal": {[]string{update, drop, charge, expire, limit},
+			[]string{update, drop, charge, expire, limit}, hit, []string{}},
 	} {
 		t.Run(selection, func(t *testing.T) {
 			onEveryStack(t, func(t *testing.T, s *stack) {

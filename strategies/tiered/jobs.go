@@ -112,7 +112,8 @@ func (in *instance) Measures() []strategies.Measure {
 	}
 	if in.filter != nil {
 		out = append(out,
-			strategies.Measure{Name: "filter hits", Unit: "checks", Value: in.filtered.Load(), Metric: strategies.MetricFilterHits},
+			strategies.Measure{Name: "filter hits", Unit: "checks", Value: in.filtered.Load(),
+				Metric: strategies.MetricFilterHits},
 			strategies.Measure{
 				Name: "false positives", Unit: "checks", Value: in.falsePositives.Load(), Metric: strategies.MetricFalsePositives,
 			},
@@ -123,10 +124,12 @@ func (in *instance) Measures() []strategies.Measure {
 		out = append(out,
 			strategies.Measure{Name: "written back", Unit: "statements", Value: in.written.Load()},
 			strategies.Measure{Name: "queue depth", Unit: "charges", Value: in.queue.depth(), Kind: strategies.MeasureLevel},
-			strategies.Measure{Name: "queue depth, most", Unit: "charges", Value: in.queue.longest.Load(), Kind: strategies.MeasureMost},
+			strategies.Measure{Name: "queue depth, most", Unit: "charges", Value: in.queue.longest.Load(),
+				Kind: strategies.MeasureMost},
 			strategies.Measure{Name: "queue lag, sum", Unit: "us", Value: in.queue.waited.Load()},
 			strategies.Measure{
-				Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost, Metric: strategies.MetricQueueLag,
+				Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost,
+				Metric: strategies.MetricQueueLag,
 			},
 		)
 	}

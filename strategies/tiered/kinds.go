@@ -58,7 +58,8 @@ func useOf(uses *[useCount]use, policy *quota.Policy) (*use, error) {
 	for i, use := range uses {
 		units[i] = use.unit
 	}
-	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", policy.Name, policy.Unit, strings.Join(units, ", "))
+	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", policy.Name, policy.Unit,
+		strings.Join(units, ", "))
 }
 
 func serves(policy *quota.Policy) error {

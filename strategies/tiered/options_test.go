@@ -52,7 +52,8 @@ func TestOptions(t *testing.T) {
 				continue
 			}
 			if got := strings.Join(o.Values, " "); got != want[o.Name] || o.Default != o.Values[0] {
-				t.Errorf("%s: option %s is one of %q, by default %s; want %q, by default the first", name, o.Name, got, o.Default, want[o.Name])
+				t.Errorf("%s: option %s is one of %q, by default %s; want %q, by default the first", name, o.Name, got, o.Default,
+					want[o.Name])
 			}
 		}
 	}
@@ -103,7 +104,8 @@ func TestWriteThrough(t *testing.T) {
 		a.run("rebuild")
 		rejectedBy(a, "after a rebuild", quota.TierRedis)
 		// A refund goes the same way.
-		if err := a.Strategy.(strategies.Refunder).Refund(t.Context(), quota.Reservation{Request: request(p, 2)}); err != nil {
+		if err := a.Strategy.(strategies.Refunder).Refund(t.Context(),
+			quota.Reservation{Request: request(p, 2)}); err != nil {
 			t.Fatal(err)
 		}
 		a.wantUsed(p, -1, 1)
@@ -309,7 +311,8 @@ func TestFilterOption(t *testing.T) {
 			rejected := 0
 			for i := range strangers {
 				// They have no row: who gets past the filter meets an error.
-				req := quota.Request{Subject: quota.Subject(fmt.Sprintf("stranger-%d", i)), Policy: policy(t, "agent-api", 1), Units: 1}
+				req := quota.Request{Subject: quota.Subject(fmt.Sprintf("stranger-%d", i)), Policy: policy(t, "agent-api", 1),
+					Units: 1}
 				if d, err := in.Take(t.Context(), req); err == nil && d.Tier == quota.TierFilter {
 					rejected++
 				}

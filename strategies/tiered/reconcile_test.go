@@ -111,7 +111,8 @@ func TestReconcileRepairs(t *testing.T) {
 	}
 	repaired, wrong := simulate(t, quota.Options{"lag": "0s", "reconcile": "5s"}, true)
 	if repaired.Leak.Units > 5 || wrong <= 0 || wrong > 5*time.Second {
-		t.Errorf("with one every 5 s: a leak of %d for %v; want one of less than a second, for up to 5 s", repaired.Leak.Units, wrong)
+		t.Errorf("with one every 5 s: a leak of %d for %v; want one of less than a second, for up to 5 s",
+			repaired.Leak.Units, wrong)
 	}
 }
 

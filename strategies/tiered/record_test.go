@@ -55,7 +55,8 @@ func TestLag(t *testing.T) {
 			t.Error("the queue is not empty after a round per charge")
 		}
 		for name, want := range map[string]int64{
-			"written back": 3, "queue depth": 0, "queue depth, most": 3, "queue lag, sum": 15_000_000, "queue lag, most": 5_000_000,
+			"written back": 3, "queue depth": 0, "queue depth, most": 3, "queue lag, sum": 15_000_000,
+			"queue lag, most": 5_000_000,
 		} {
 			if got := in.measure(name); got != want {
 				t.Errorf("%s: %d, want %d", name, got, want)
@@ -203,15 +204,18 @@ func TestFalsePositivesAreCounted(t *testing.T) {
 		p := policy(t, "agent-api", 1)
 		var found int64
 		for i := range strangers {
-			d, err := in.Take(t.Context(), quota.Request{Subject: quota.Subject(fmt.Sprintf("stranger-%d", i)), Policy: p, Units: 1})
+			d, err := in.Take(t.Context(),
+				quota.Request{Subject: quota.Subject(fmt.Sprintf("stranger-%d", i)), Policy: p, Units: 1})
 			if err == nil && d.Tier == quota.TierFilter {
 				found++
 			}
 		}
-		if d, err := in.Take(t.Context(), quota.Request{Subject: "member-7", Policy: p, Units: 1}); err != nil || d.Tier != quota.TierFilter {
+		if d, err := in.Take(t.Context(), quota.Request{Subject: "member-7", Policy: p, Units: 1}); err != nil ||
+			d.Tier != quota.TierFilter {
 			t.Errorf("%+v, %v; want a member to be found", d, err)
 		}
-		if found == 0 || in.measure("false positives") != found || in.measure("filter hits") != found+1 || in.measure("cache lookups") != strangers-found {
+		if found == 0 || in.measure("false positives") != found || in.measure("filter hits") != found+1 ||
+			in.measure("cache lookups") != strangers-found {
 			t.Errorf("%d strangers were found; the measures are %+v", found, in.Strategy.(strategies.Meter).Measures())
 		}
 		if got := in.measure("filter size"); got != 179_720 {

@@ -60,7 +60,8 @@ func TestResetJob(t *testing.T) {
 		_, _ = in.Take(t.Context(), request(march, 1))
 		s.trace = nil
 		in.run("reset")
-		want := []string{"UPDATE quotas RESET tokens_used", "hdel quota:agent-7 tokens_used", "hdel quota:other tokens_used", "del over_quota"}
+		want := []string{"UPDATE quotas RESET tokens_used", "hdel quota:agent-7 tokens_used", "hdel quota:other tokens_used",
+			"del over_quota"}
 		if s.pool != nil {
 			want = want[1:]
 		}
@@ -201,7 +202,8 @@ func TestResetLocksInOrder(t *testing.T) {
 				t.Fatalf("the reset did not wait for a row that is locked: %v", err)
 			default:
 			}
-			if err := s.pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waiting); err != nil {
+			if err := s.pool.QueryRow(t.Context(),
+				"SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waiting); err != nil {
 				t.Fatal(err)
 			}
 		}

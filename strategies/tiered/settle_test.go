@@ -56,7 +56,8 @@ func TestSettle(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := readings[0].Units; got != step.want {
-					t.Errorf("%s, settles %v: %d units after step %d, %s; want %d", c.selection, c.settles, got, i+1, step.name, step.want)
+					t.Errorf("%s, settles %v: %d units after step %d, %s; want %d", c.selection, c.settles, got, i+1, step.name,
+						step.want)
 				}
 			}
 			s.redis.Del(t.Context(), s.prefix+"quota:"+string(agent))
@@ -75,7 +76,8 @@ func TestCommitThatCannotBeCharged(t *testing.T) {
 			t.Fatalf("%+v, %v", d, err)
 		}
 		in.losesRedis()
-		if err := in.Strategy.(strategies.Committer).Commit(t.Context(), d.Reservation, 4); err == nil || in.measure("charge failed") != 4 {
+		if err := in.Strategy.(strategies.Committer).Commit(t.Context(), d.Reservation, 4); err == nil ||
+			in.measure("charge failed") != 4 {
 			t.Errorf("%v, %d units failed to be charged; want an error, and 4", err, in.measure("charge failed"))
 		}
 	})

@@ -90,7 +90,8 @@ func openReplica(ctx context.Context, env strategies.Env, of source) (reader, er
 		return nil, fmt.Errorf("there is no store %s", strategies.NeedReplica)
 	}
 	primary := of.(*postgresSource)
-	replica := &postgresReplica{postgresSource: &postgresSource{pool: pool, sql: primary.sql}, primary: primary.pool, clock: env.Clock}
+	replica := &postgresReplica{postgresSource: &postgresSource{pool: pool, sql: primary.sql}, primary: primary.pool,
+		clock: env.Clock}
 	return replica, replica.follow(ctx)
 }
 
@@ -119,8 +120,10 @@ func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 	for i := range uses {
 		use := &uses[i]
 		p.sql[use] = &statements{
-			check: check, used: use.sql(sqlUsed), limit: use.sql(sqlLimit), counts: use.sql(sqlCounts), charge: use.sql(sqlCharge),
-			writeBack: use.sql(sqlWriteBack), reset: use.sql(sqlReset), provision: use.sql(sqlProvision), setLimit: use.sql(sqlSetLimit),
+			check: check, used: use.sql(sqlUsed), limit: use.sql(sqlLimit), counts: use.sql(sqlCounts),
+			charge:    use.sql(sqlCharge),
+			writeBack: use.sql(sqlWriteBack), reset: use.sql(sqlReset), provision: use.sql(sqlProvision),
+			setLimit: use.sql(sqlSetLimit),
 		}
 	}
 }
@@ -181,7 +184,9 @@ func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBac
 	// Every instance locks rows in the order of agents, or two of them could wait
 	// for each other. The order of one agent's items, which decides, is kept.
 	sorted := slices.Clone(items)
-	slices.SortStableFunc(sorted, func(a, b writeBack) int { return strings.Compare(string(a.subject), string(b.subject)) })
+	slices.SortStableFunc(sorted, func(a, b writeBack) int {
+		return strings.Compare(string(a.subject), string(b.subject))
+	})
 	var batch pgx.Batch
 	for _, back := range sorted {
 		batch.Queue(p.sql[u].writeBack, string(back.subject), back.count)
@@ -232,7 +237,8 @@ func (p *postgresReplica) follow(ctx context.Context) error {
 	}
 	for {
 		var there *bool
-		if err := p.pool.QueryRow(ctx, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written).Scan(&there); err != nil {
+		if err := p.pool.QueryRow(ctx, "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn",
+			written).Scan(&there); err != nil {
 			return fmt.Errorf("ask the replica how far it has read: %w", err)
 		}
 		switch {

@@ -70,7 +70,9 @@ func (m *modelSource) find(subject quota.Subject, f func(*row)) error {
 }
 
 func (m *modelSource) check(ctx context.Context, u *use, subject quota.Subject) (hasRoom bool, err error) {
-	err = m.count(ctx, "SELECT check_quota"+m.as, u, subject, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
+	err = m.count(ctx, "SELECT check_quota"+m.as, u, subject, func(r *row) {
+		hasRoom = r.used[u.index] < r.limit[u.index]
+	})
 	return hasRoom, err
 }
 
@@ -118,7 +120,8 @@ func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) 
 func (m *modelSource) counts(ctx context.Context, u *use) (all []strategies.Grant, err error) {
 	err = m.do(ctx, "SELECT ALL "+u.usedColumn, u, func() error {
 		for _, subject := range slices.Sorted(maps.Keys(m.rows)) {
-			all = append(all, strategies.Grant{Subject: subject, Limit: m.rows[subject].limit[u.index], Used: m.rows[subject].used[u.index]})
+			all = append(all, strategies.Grant{Subject: subject, Limit: m.rows[subject].limit[u.index],
+				Used: m.rows[subject].used[u.index]})
 		}
 		return nil
 	})

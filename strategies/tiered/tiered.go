@@ -76,10 +76,13 @@ func Promises() []quota.Clause {
 	}
 	return []quota.Clause{
 		quota.Exactly().From(record + "no false negatives"),
-		{Property: quota.PropertyLeak, Formula: "L + 5 %", Bound: hundredth(5), Source: record + "enforced within 5 % of the usage"},
+		{Property: quota.PropertyLeak, Formula: "L + 5 %", Bound: hundredth(5), Source: record +
+			"enforced within 5 % of the usage"},
 		{
-			Property: quota.PropertyFalseReject, Formula: "1 % of L", Bound: hundredth(1), Source: record + "fewer than 1 % false positives",
-			Kinds: []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}, // elsewhere more than L is valid
+			Property: quota.PropertyFalseReject, Formula: "1 % of L", Bound: hundredth(1), Source: record +
+				"fewer than 1 % false positives",
+			// elsewhere more than L is valid
+			Kinds: []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 		},
 	}
 }
@@ -119,7 +122,8 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 	}
 	in := &instance{
 		config: configure(env.Options),
-		clock:  env.Clock, redis: strategies.Redis(env), source: src, reads: src, wake: env.Wake, prefix: env.Prefix, filter: f,
+		clock:  env.Clock, redis: strategies.Redis(env), source: src, reads: src, wake: env.Wake, prefix: env.Prefix,
+		filter: f,
 	}
 	if env.Options["source"] == fromReplica {
 		in.reads, err = openReplica(ctx, env, src)

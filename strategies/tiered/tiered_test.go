@@ -107,7 +107,8 @@ func TestRebuildIsDueAtStart(t *testing.T) {
 		}
 		// An agent set up as used up is where its own requests would have put it.
 		p := policy(t, "agent-api", 5)
-		in.provision(p, strategies.Grant{Subject: agent, Limit: 5, Used: 5}, strategies.Grant{Subject: "other", Limit: 5, Used: 4})
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 5, Used: 5},
+			strategies.Grant{Subject: "other", Limit: 5, Used: 4})
 		if !rebuild.Pending() {
 			t.Error("no rebuild is due after an agent over quota was provisioned")
 		}
@@ -152,11 +153,13 @@ func TestRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "provision") {
 				t.Errorf("%s: an agent without a row: %v", name, err)
 			}
-			if readings, err := in.Strategy.(strategies.Viewer).Used(t.Context(), "nobody", p); err != nil || readings[0].Known || readings[1].Known {
+			if readings, err := in.Strategy.(strategies.Viewer).Used(t.Context(), "nobody", p); err != nil ||
+				readings[0].Known || readings[1].Known {
 				t.Errorf("%s: readings of an agent without a row: %+v, %v", name, readings, err)
 			}
 			for _, other := range []string{"user-links", "agent-spend"} {
-				if _, err := in.Take(t.Context(), quota.Request{Subject: agent, Policy: policy(t, other, 3), Units: 1}); err == nil {
+				if _, err := in.Take(t.Context(),
+					quota.Request{Subject: agent, Policy: policy(t, other, 3), Units: 1}); err == nil {
 					t.Errorf("%s takes %s, for which it has no column", name, other)
 				}
 			}
@@ -195,7 +198,8 @@ func TestOutages(t *testing.T) {
 				if n := in.measure("charge failed"); n != 5 {
 					t.Errorf("%d units failed to be charged, want 5", n)
 				}
-				if d, err := in.Take(t.Context(), quota.Request{Subject: full, Policy: p, Units: 1}); err != nil || d.Admitted || !d.Degraded {
+				if d, err := in.Take(t.Context(), quota.Request{Subject: full, Policy: p, Units: 1}); err != nil || d.Admitted ||
+					!d.Degraded {
 					t.Errorf("without Redis, at the limit: %+v, %v; want a degraded rejection", d, err)
 				}
 				ctx, cancel := context.WithCancel(t.Context())

@@ -36,7 +36,8 @@ var (
 
 func newCounter(env strategies.Env, r record) counter {
 	return counter{
-		redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + r.subjects + ":", record: r, windows: new(quota.Memo),
+		redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + r.subjects +
+			":", record: r, windows: new(quota.Memo),
 		open: family.FailsOpen(env.Options),
 	}
 }
@@ -72,7 +73,9 @@ func (c *counter) provision(ctx context.Context, policy *quota.Policy, grants []
 	set func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time)) error {
 	now := c.clock.Now()
 	labelled := c.windows.At(&policy.Window, now)
-	return family.ProvisionCounters(ctx, c.redis, policy, grants, func(subject quota.Subject) string { return c.key(subject, policy, labelled.Label) },
+	return family.ProvisionCounters(ctx, c.redis, policy, grants, func(subject quota.Subject) string {
+		return c.key(subject, policy, labelled.Label)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) { set(pipe, key, used, &labelled.Span, now) })
 }
 
@@ -106,7 +109,8 @@ func (c *countdown) decrement(ctx context.Context, key string, units int64) (lef
 }
 
 // count takes a request off the count of the window at hand.
-func (c *countdown) count(ctx context.Context, req quota.Request, key string, span *quota.Span, now time.Time) (quota.Decision, error) {
+func (c *countdown) count(ctx context.Context, req quota.Request, key string, span *quota.Span,
+	now time.Time) (quota.Decision, error) {
 	left, err := c.decrement(ctx, key, req.Units)
 	if err == nil && c.expires && left == req.Policy.Limit-req.Units {
 		err = c.redis.Expire(ctx, key, wholeSeconds(span, now)).Err()

@@ -125,9 +125,10 @@ func (s *decrExpire) Provision(ctx context.Context, policy *quota.Policy, grants
 	if s.once != nil {
 		defer s.once.forget() // a subject that has used nothing has no key now
 	}
-	return s.provision(ctx, policy, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
-		pipe.Set(ctx, key, policy.Limit-used, wholeSeconds(span, now))
-	})
+	return s.provision(ctx, policy, grants,
+		func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
+			pipe.Set(ctx, key, policy.Limit-used, wholeSeconds(span, now))
+		})
 }
 
 var decrLiteralMeta = family.PerWindow(strategies.Meta{

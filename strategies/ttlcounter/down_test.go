@@ -33,7 +33,8 @@ func TestDown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Seed, plan.Load, plan.Arrivals, plan.Duration, plan.Trouble = 1, harness.OpenAt(50), "constant", 55*time.Second, c.outages
+		plan.Seed, plan.Load, plan.Arrivals, plan.Duration, plan.Trouble = 1, harness.OpenAt(50), "constant", 55*time.Second,
+			c.outages
 		plan.Stream.Set("subjects", 1)
 		report, err := sim.Run(t.Context(), sim.Config{Plan: plan})
 		if err != nil {
@@ -76,7 +77,8 @@ func TestDownInEveryOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := explore.Run(t.Context(), sel, explore.Config{
-			Scripts: scripts, Instances: 2, Limit: 1, Faults: []quota.Fault{quota.FaultOutage}, Properties: []explore.Property{c.property},
+			Scripts: scripts, Instances: 2, Limit: 1, Faults: []quota.Fault{quota.FaultOutage},
+			Properties: []explore.Property{c.property},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ var incrExpireMeta = family.PerWindow(strategies.Meta{
 		// A clock that passes the window's end between the caller's look at it and
 		// the INCR is not tolerated: the key may have expired by then, and the late
 		// command starts the old window's count again.
-		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
+		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage,
+			quota.FaultLimit),
 		family.RoomForSingleUnits,
 	},
 	Down: family.WhenDown,
@@ -53,9 +54,10 @@ func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 
 // Provision implements [strategies.Provisioner].
 func (s *incrExpire) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, policy, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
-		pipe.Set(ctx, key, used, wholeSeconds(span, now))
-	})
+	return s.provision(ctx, policy, grants,
+		func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
+			pipe.Set(ctx, key, used, wholeSeconds(span, now))
+		})
 }
 
 var takeScript = family.Script(files, "take.lua")
@@ -98,7 +100,8 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 	for range 2 {
 		now := s.clock.Now()
 		span, key := s.current(req.Subject, req.Policy, now)
-		res, err := family.Numbers(takeScript.Run(ctx, s.redis, []string{key}, req.Units, req.Policy.Limit, expiry(span).UnixMilli()), 2)
+		res, err := family.Numbers(takeScript.Run(ctx, s.redis, []string{key}, req.Units, req.Policy.Limit,
+			expiry(span).UnixMilli()), 2)
 		if err != nil {
 			return s.unanswered(ctx, err)
 		}
@@ -113,10 +116,11 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 
 // Provision implements [strategies.Provisioner].
 func (s *incrExpireAtomic) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, policy, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, _ time.Time) {
-		pipe.Set(ctx, key, used, 0)
-		pipe.PExpireAt(ctx, key, expiry(span))
-	})
+	return s.provision(ctx, policy, grants,
+		func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, _ time.Time) {
+			pipe.Set(ctx, key, used, 0)
+			pipe.PExpireAt(ctx, key, expiry(span))
+		})
 }
 
 // expiry is when a window's counter goes.

@@ -43,15 +43,18 @@ func init() {
 				Formula: "L + 3 x L",
 				Bound:   func(params quota.Params) int64 { return mostResets * params.Limit },
 			},
-			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
+			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction,
+				quota.FaultOutage),
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			late := env.Options.Duration("late")
 			missed := env.Options.Int("missed")
 			return &scheduledReset{
-				counter:  newCounter(env, userLinks),
-				wake:     env.Wake,
-				schedule: strategies.SharedValue(env.Shared, "reset-schedule", func() *schedule { return newSchedule(late, missed) }),
+				counter: newCounter(env, userLinks),
+				wake:    env.Wake,
+				schedule: strategies.SharedValue(env.Shared, "reset-schedule", func() *schedule {
+					return newSchedule(late, missed)
+				}),
 			}, nil
 		},
 	}))
@@ -82,7 +85,8 @@ func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Dec
 }
 
 // Used implements [strategies.Viewer].
-func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
+func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject,
+	policy *quota.Policy) ([]quota.Reading, error) {
 	return family.Reading(ctx, s.redis, s.base(subject, policy.Name), subject)
 }
 
@@ -92,7 +96,9 @@ func (s *scheduledReset) Provision(ctx context.Context, policy *quota.Policy, gr
 	for _, grant := range grants {
 		s.schedule.see(grant.Subject, policy, now)
 	}
-	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.base(subject, policy.Name) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string {
+		return s.base(subject, policy.Name)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, 0) })
 }
 

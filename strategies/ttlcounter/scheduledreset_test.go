@@ -163,11 +163,13 @@ func TestScheduledResetLeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := explore.Run(t.Context(), sel[0], explore.Config{Policy: links, Instances: 1, Faults: []quota.Fault{quota.FaultClock}})
+	r, err := explore.Run(t.Context(), sel[0],
+		explore.Config{Policy: links, Instances: 1, Faults: []quota.Fault{quota.FaultClock}})
 	if err != nil || r.Capped != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	for property, want := range map[explore.Property]bool{explore.Leak: true, explore.FalseReject: false, explore.Guarantee: false, explore.TTL: false} {
+	for property, want := range map[explore.Property]bool{explore.Leak: true, explore.FalseReject: false,
+		explore.Guarantee: false, explore.TTL: false} {
 		if f := r.Found(property); (f != nil) != want {
 			t.Errorf("%s: %+v, want one %v", property, f, want)
 		}

@@ -26,7 +26,8 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 		return func(t *testing.T) {
 			c := server(t).Client(redisstore.ClientOptions{Pool: 4})
 			t.Cleanup(func() { closing(t, c) })
-			test(t, strategies.Env{Clock: clock.Wall{}, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1})
+			test(t, strategies.Env{Clock: clock.Wall{}, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t),
+				Instances: 1})
 		}
 	}
 	t.Run("embedded", run(storetest.EmbeddedRedis))
@@ -292,8 +293,10 @@ func TestAtomicExpiry(t *testing.T) {
 			after := clock.Wall{}.Now()
 			// An embedded server's keys age late by a little.
 			const off = grace / 2
-			if least, most := span.End.Add(grace-off).Sub(after), span.End.Add(grace+off).Sub(before); ttl < least || ttl > most {
-				t.Errorf("%s: time to live %s, want %s to %s: until the window's end and the grace of %s", subject, ttl, least, most, grace)
+			if least, most := span.End.Add(grace-off).Sub(after), span.End.Add(grace+off).Sub(before); ttl < least ||
+				ttl > most {
+				t.Errorf("%s: time to live %s, want %s to %s: until the window's end and the grace of %s", subject, ttl, least,
+					most, grace)
 			}
 		}
 	})
@@ -311,7 +314,8 @@ func TestDecrLiteral(t *testing.T) {
 			}
 		}
 		key := s.(*decrLiteral).key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
-		if v, ttl := strategies.Redis(env).Get(t.Context(), key).Val(), strategies.Redis(env).TTL(t.Context(), key).Val(); v != "-3" || ttl != -1 {
+		if v, ttl := strategies.Redis(env).Get(t.Context(), key).Val(),
+			strategies.Redis(env).TTL(t.Context(), key).Val(); v != "-3" || ttl != -1 {
 			t.Errorf("counter %s with time to live %s, want -3 and none", v, ttl)
 		}
 		r, err := s.(strategies.Viewer).Used(t.Context(), "u1", p)

@@ -47,7 +47,8 @@ var fixedMeta = strategies.Meta{
 		family.RoomForSingleUnits,
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		window := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
+		window := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix,
+			fallback: newDeques(env.Clock)}
 		window.pipeline = strategies.Redis(env).Pipeline
 		if env.Options.Bool("multi") {
 			window.pipeline = strategies.Redis(env).TxPipeline
@@ -114,9 +115,12 @@ func (s *fixedWindow) both(ctx context.Context, reqs []quota.Request) (quota.Dec
 	case ctx.Err() != nil || strategies.IsCrossSlot(err):
 		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 	default:
-		return family.Charge(reqs[0], false, func(requests ...quota.Request) (quota.Decision, error) { return s.alone(requests[0]), nil })
+		return family.Charge(reqs[0], false, func(requests ...quota.Request) (quota.Decision, error) {
+			return s.alone(requests[0]), nil
+		})
 	}
-	decision := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2, Remaining: max(0, reqs[0].Policy.Limit-res[1])}
+	decision := quota.Decision{Tier: quota.TierRedis, Admitted: res[0] == 0, BySecond: res[0] == 2,
+		Remaining: max(0, reqs[0].Policy.Limit-res[1])}
 	if !decision.Admitted {
 		decision.RetryAfter = ends[res[0]-1].Sub(now)
 	}
@@ -159,7 +163,9 @@ func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, policy *q
 // window in force.
 func (s *fixedWindow) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	index := numbered(policy.Window).At(s.clock.Now()).Index
-	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string { return s.key(subject, policy, index) },
+	return family.ProvisionCounters(ctx, s.redis, policy, grants, func(subject quota.Subject) string {
+		return s.key(subject, policy, index)
+	},
 		func(pipe redis.Pipeliner, key string, used int64) {
 			pipe.Set(ctx, key, used, timeToLive(policy.Window))
 		})
@@ -173,7 +179,8 @@ func (s *fixedWindow) Close(context.Context) error { return nil }
 // that the record does not name, the policy's name stands there. Neither holds a
 // colon, and the index is a number, so keys are unambiguous for any subject.
 func (s *fixedWindow) key(subject quota.Subject, policy *quota.Policy, index int64) string {
-	return s.prefix + family.KeySegment(policy.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
+	return s.prefix + family.KeySegment(policy.Name, "contact-form", "contact") + ":" + string(subject) + ":" +
+		strconv.FormatInt(index, 10)
 }
 
 // numbered is the tumbling window of that length; a rolling one is approximated

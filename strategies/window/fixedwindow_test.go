@@ -177,7 +177,8 @@ func TestFixedCancelled(t *testing.T) {
 		s := open(t, fixedMeta, env)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(quota.Fixed, time.Minute, 1), Units: 1}); err == nil {
+		if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(quota.Fixed, time.Minute, 1),
+			Units: 1}); err == nil {
 			t.Errorf("%+v for a caller that gave up", d)
 		}
 	})
@@ -194,7 +195,8 @@ func TestFixedProvision(t *testing.T) {
 			}
 			used(t, s, p, quota.TierRedis, units, units > 0)
 			key := env.Prefix + "contact:203.0.113.10:32189040"
-			if ttl := strategies.Redis(env).PTTL(t.Context(), key).Val(); units > 0 && (ttl <= time.Minute || ttl > 65*time.Second) {
+			if ttl := strategies.Redis(env).PTTL(t.Context(), key).Val(); units > 0 &&
+				(ttl <= time.Minute || ttl > 65*time.Second) {
 				t.Errorf("time to live %s, want the window and most of 5 s", ttl)
 			}
 		}
@@ -218,7 +220,8 @@ func TestTimeToLive(t *testing.T) {
 		{time.Minute, 1e6, time.Second},
 		{100 * time.Millisecond, 1, 6 * time.Second},
 	} {
-		w := quota.Window{Kind: quota.Fixed, Length: c.length, Timeline: quota.Timeline{Real: start, Policy: start, Speed: c.speed}}
+		w := quota.Window{Kind: quota.Fixed, Length: c.length,
+			Timeline: quota.Timeline{Real: start, Policy: start, Speed: c.speed}}
 		if got := timeToLive(w); got != c.want {
 			t.Errorf("%s at %g x: %s, want %s", c.length, c.speed, got, c.want)
 		}

@@ -36,7 +36,9 @@ var dequeMeta = strategies.Meta{
 
 // perProcess is the clause of limits that each instance keeps for itself.
 func perProcess(tolerates ...quota.Fault) quota.Clause {
-	return leak(nil, "instances x L", tolerates, func(params quota.Params) int64 { return (params.Instances - 1) * params.Limit })
+	return leak(nil, "instances x L", tolerates, func(params quota.Params) int64 {
+		return (params.Instances - 1) * params.Limit
+	})
 }
 
 // everyFault: there is no store that could fail, and each decision is made at one

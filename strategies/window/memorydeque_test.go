@@ -58,7 +58,8 @@ func TestDequesStay(t *testing.T) {
 	take(t, s, p, 1)
 	const moments = 2 * 32 // bytes of a moment: a time.Time of 24 and its units
 	name := int64(len("203.0.113.10"))
-	if m := s.(strategies.Meter).Measures(); m[0].Value != 1 || m[1].Value < name+moments || m[1].Value > 10*(name+moments) {
+	if m := s.(strategies.Meter).Measures(); m[0].Value != 1 || m[1].Value < name+moments ||
+		m[1].Value > 10*(name+moments) {
 		t.Errorf("measures %+v, want one deque of a name and two moments", m)
 	}
 	now.now = start.Add(time.Hour)
@@ -125,7 +126,8 @@ func TestDequeCancelled(t *testing.T) {
 	s := open(t, dequeMeta, strategies.Env{Clock: &dial{now: start}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(quota.Rolling, time.Minute, 1), Units: 1}); err == nil {
+	if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(quota.Rolling, time.Minute, 1),
+		Units: 1}); err == nil {
 		t.Errorf("%+v for a caller that gave up", d)
 	}
 }
@@ -142,6 +144,7 @@ func TestDequeIsSmall(t *testing.T) {
 	}
 	q := s.deques.m[family.AccountOf(p, "203.0.113.10")]
 	if len(q.moments) != 6 || cap(q.moments) > 64 || q.units != 6<<30 {
-		t.Errorf("%d moments in a slice for %d, of %d units; want 6 of %d", len(q.moments), cap(q.moments), q.units, int64(6<<30))
+		t.Errorf("%d moments in a slice for %d, of %d units; want 6 of %d", len(q.moments), cap(q.moments), q.units,
+			int64(6<<30))
 	}
 }

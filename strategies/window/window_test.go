@@ -27,7 +27,8 @@ func (d *dial) Now() time.Time { return d.now }
 var start = time.Date(2031, time.March, 15, 12, 0, 0, 0, time.UTC)
 
 func policy(kind quota.Kind, length time.Duration, limit int64) *quota.Policy {
-	return &quota.Policy{Name: "contact-form", Limit: limit, Unit: "submissions", Window: quota.Window{Kind: kind, Length: length}}
+	return &quota.Policy{Name: "contact-form", Limit: limit, Unit: "submissions",
+		Window: quota.Window{Kind: kind, Length: length}}
 }
 
 // onBoth runs a test on miniredis and on a redis-server, with a clock of its own.
@@ -39,7 +40,8 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env, now *dial)
 			t.Cleanup(func() { closing(t, c) })
 			now := &dial{now: start}
 			test(t, strategies.Env{
-				Clock: now, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1, Options: quota.Options{"multi": "false"},
+				Clock: now, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1,
+				Options: quota.Options{"multi": "false"},
 			}, now)
 		}
 	}
@@ -86,14 +88,16 @@ func admitted(t *testing.T, s strategies.Strategy, p *quota.Policy, n int) (coun
 func used(t *testing.T, s strategies.Strategy, p *quota.Policy, tier quota.Tier, units int64, known bool) {
 	t.Helper()
 	r, err := s.(strategies.Viewer).Used(t.Context(), "203.0.113.10", p)
-	if err != nil || len(r) != 1 || r[0] != (quota.Reading{Tier: tier, Units: units, Known: known, PerInstance: tier == quota.TierProcess}) {
+	if err != nil || len(r) != 1 ||
+		r[0] != (quota.Reading{Tier: tier, Units: units, Known: known, PerInstance: tier == quota.TierProcess}) {
 		t.Errorf("shows %+v (%v), want %d units in %s, known %v", r, err, units, tier, known)
 	}
 }
 
 func grant(t *testing.T, s strategies.Strategy, p *quota.Policy, limit, units int64) error {
 	t.Helper()
-	return s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{{Subject: "203.0.113.10", Limit: limit, Used: units}})
+	return s.(strategies.Provisioner).Provision(t.Context(), p,
+		[]strategies.Grant{{Subject: "203.0.113.10", Limit: limit, Used: units}})
 }
 
 // A full hour of the calendar is a window of one hour's length, for both.

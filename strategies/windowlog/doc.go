@@ -89,7 +89,8 @@ func look(policy *quota.Policy, now time.Time) view {
 }
 
 // count returns how many rows of the window there are.
-func (v view) count(ctx context.Context, on family.DB, subject quota.Subject, policy *quota.Policy) (n int64, err error) {
+func (v view) count(ctx context.Context, on family.DB, subject quota.Subject,
+	policy *quota.Policy) (n int64, err error) {
 	n, _, err = family.Row(ctx, on, sqlCount, string(subject), policy.Name, v.index, v.since)
 	return n, family.Wrapf(err, "count the window's rows")
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // ofRecord is what ProjectEPU says of its e-mails and guest messages.
-var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at most in a rolling hour, three messages in ten minutes")}
+var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at most in a rolling hour, three " +
+	"messages in ten minutes")}
 
 func init() {
 	family.Register(files, meta(strategies.Meta{
@@ -24,10 +25,11 @@ func init() {
 		// room for itself, and a row that it does not see is of a caller that was in
 		// flight with it. A row too many, of a repeated or unanswered INSERT, rejects.
 		Guarantee: []quota.Clause{{
-			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit},
-			Formula:   "L + in flight - 1",
-			Bound:     func(params quota.Params) int64 { return max(params.InFlight-1, 0) },
+			Property: quota.PropertyLeak,
+			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage,
+				quota.FaultLimit},
+			Formula: "L + in flight - 1",
+			Bound:   func(params quota.Params) int64 { return max(params.InFlight-1, 0) },
 		}},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			log, err := openLog(ctx, env)

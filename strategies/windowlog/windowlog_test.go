@@ -67,7 +67,8 @@ func newPool(t *testing.T, tr pgx.QueryTracer) *pgxpool.Pool {
 
 func open(t *testing.T, pool *pgxpool.Pool, name string, c quota.Clock) strategies.Strategy {
 	t.Helper()
-	s, err := choose(t, name).Open(t.Context(), strategies.Env{Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Options: choose(t, name).Options})
+	s, err := choose(t, name).Open(t.Context(),
+		strategies.Env{Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Options: choose(t, name).Options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,14 +165,16 @@ func TestProvision(t *testing.T) {
 		p := policy(t, "guest-message", 3)
 		take(t.Context(), t, s, p)
 		for range 2 { // a grant replaces what is there
-			if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{{Subject: "a", Limit: 3, Used: 2}, {Subject: "b", Limit: 3}}); err != nil {
+			if err := s.(strategies.Provisioner).Provision(t.Context(), p,
+				[]strategies.Grant{{Subject: "a", Limit: 3, Used: 2}, {Subject: "b", Limit: 3}}); err != nil {
 				t.Fatal(err)
 			}
 			if n := used(t, s, p); n != 2 {
 				t.Errorf("%s: %d rows, want 2", name, n)
 			}
 		}
-		if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{{Subject: "a", Limit: 9}}); err == nil {
+		if err := s.(strategies.Provisioner).Provision(t.Context(), p,
+			[]strategies.Grant{{Subject: "a", Limit: 9}}); err == nil {
 			t.Errorf("%s takes a limit of the subject's own, and has nowhere to keep it", name)
 		}
 	}
@@ -262,7 +265,8 @@ func TestMomentIsThatOfTheDecision(t *testing.T) {
 func TestServesSingleUnits(t *testing.T) {
 	for _, name := range all {
 		sel := choose(t, name)
-		if sel.ServesPolicy(policy(t, "agent-spend", 10)) == nil || sel.ServesPolicy(policy(t, "agent-sandboxes", 10)) == nil {
+		if sel.ServesPolicy(policy(t, "agent-spend", 10)) == nil ||
+			sel.ServesPolicy(policy(t, "agent-sandboxes", 10)) == nil {
 			t.Errorf("%s serves costs of several units, or a quota without a window", name)
 		}
 	}
@@ -303,7 +307,8 @@ func TestAtomicDoesNotLeak(t *testing.T) {
 		clients      int
 	}
 	few := []search{{locking, "receipt-email", 2}, {retrying, "receipt-email", 2}}
-	for _, c := range testenv.Pick(few, append(few, search{locking, "receipt-email", 3}, search{locking, "link-hits", 2})) {
+	for _, c := range testenv.Pick(few,
+		append(few, search{locking, "receipt-email", 3}, search{locking, "link-hits", 2})) {
 		r := explored(t, c.name, explore.Config{Policy: *policy(t, c.policy, 1), Clients: c.clients})
 		if len(r.Findings) > 0 || r.Runs < 2 {
 			t.Errorf("%+v: %d schedules, %+v", c, r.Runs, r.Findings)

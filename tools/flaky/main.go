@@ -114,7 +114,8 @@ func (c *config) all(ctx context.Context) (int, error) {
 			break
 		}
 		done = round
-		fmt.Printf("round %d of %d, GOMAXPROCS %d: %.0f s, %d tests have failed so far\n", round, c.rounds, procs(round), time.Since(began).Seconds(), len(failed))
+		fmt.Printf("round %d of %d, GOMAXPROCS %d: %.0f s, %d tests have failed so far\n", round, c.rounds, procs(round),
+			time.Since(began).Seconds(), len(failed))
 	}
 	return report(failed, done), ctx.Err()
 }

@@ -56,8 +56,10 @@ func TestBehind(t *testing.T) {
 		"all pairs worse, the median enough":  {less, []float64{2, 2, 2}, []float64{2.01, 2.3, 2.5}, "15 % worse", "2.00"},
 		"better":                              {less, []float64{2, 2, 2}, []float64{1, 1, 1}, "", "2.00"},
 		"more of what should be more":         {more, []float64{2, 2, 2}, []float64{4, 4, 4}, "", "2.00"},
-		"three times what was none":           {metric{what: "files", key: "x", unit: "u", limit: true}, []float64{0, 0, 0}, []float64{3, 3, 3}, "3.00, and 0 is committed", "0.00"},
-		"none again":                          {metric{what: "files", key: "x", unit: "u", limit: true}, []float64{0, 0, 0}, []float64{0, 0, 0}, "", "0.00"},
+		"three times what was none": {metric{what: "files", key: "x", unit: "u", limit: true}, []float64{0, 0, 0},
+			[]float64{3, 3, 3}, "3.00, and 0 is committed", "0.00"},
+		"none again": {metric{what: "files", key: "x", unit: "u", limit: true}, []float64{0, 0, 0}, []float64{0, 0, 0}, "",
+			"0.00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			committed := filepath.Join(t.TempDir(), "committed.tsv")
@@ -69,7 +71,8 @@ func TestBehind(t *testing.T) {
 				if code != 0 || strings.Contains(out, "FAILS") {
 					t.Errorf("exit %d: %s\n%s", code, errs, out)
 				}
-			} else if code != program.Failed || !strings.Contains(errs, c.m.what+", u: "+c.behind) || !strings.Contains(out, "FAILS: "+c.behind) {
+			} else if code != program.Failed || !strings.Contains(errs, c.m.what+", u: "+c.behind) ||
+				!strings.Contains(out, "FAILS: "+c.behind) {
 				t.Errorf("exit %d: %s\n%s", code, errs, out)
 			}
 			if !strings.Contains(out, " "+c.committed+" ") {
@@ -85,7 +88,8 @@ func TestOnceMore(t *testing.T) {
 	committed := filepath.Join(t.TempDir(), "committed.tsv")
 	m := metric{what: "cost", key: "x", unit: "u"}
 	ones := []float64{1, 1, 1, 1, 1, 1}
-	if code, _, errs := against(t, committed, planted("p", theirsAndOurs, ones, []float64{2, 2, 2}, m), "-commit"); code != 0 {
+	if code, _, errs := against(t, committed, planted("p", theirsAndOurs, ones, []float64{2, 2, 2}, m),
+		"-commit"); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for want, is := range map[int][]float64{0: {3, 3, 3, 2, 2, 2}, program.Failed: {3, 3, 3, 3, 3, 3}} {
@@ -100,7 +104,8 @@ func TestOnceMore(t *testing.T) {
 func TestLostFigure(t *testing.T) {
 	committed := filepath.Join(t.TempDir(), "committed.tsv")
 	m := metric{what: "cost", key: "x", unit: "u"}
-	if code, _, errs := against(t, committed, planted("p", theirsAndOurs, []float64{1, 1, 1}, []float64{2, 2, 2}, m), "-commit"); code != 0 {
+	if code, _, errs := against(t, committed, planted("p", theirsAndOurs, []float64{1, 1, 1}, []float64{2, 2, 2}, m),
+		"-commit"); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	m.key = "another"
@@ -121,7 +126,8 @@ func TestTimesAreNotCommitted(t *testing.T) {
 	if met, ok := r.met(); met || !ok {
 		t.Errorf("2 s of 1: met %v, %v", met, ok)
 	}
-	r = row{metric: metric{what: "cost", key: "x", unit: "u", wanted: 0.5}, left: []float64{1, 1}, right: []float64{0.4, 0.5}}
+	r = row{metric: metric{what: "cost", key: "x", unit: "u", wanted: 0.5}, left: []float64{1, 1},
+		right: []float64{0.4, 0.5}}
 	l.add([]row{r}, "abc")
 	r.right = []float64{9, 9}
 	if why := l.worse(r, "def"); why != "" {
@@ -137,14 +143,20 @@ func TestMet(t *testing.T) {
 		r       row
 		met, ok bool
 	}{
-		"a ratio below its aim":             {row{metric: metric{wanted: 0.5}, left: []float64{2}, right: []float64{0.9}}, true, true},
-		"a ratio above its aim":             {row{metric: metric{wanted: 0.5}, left: []float64{2}, right: []float64{1.1}}, false, true},
-		"more is better, above":             {row{metric: metric{wanted: 2, more: true}, left: []float64{2}, right: []float64{5}}, true, true},
-		"more is better, below":             {row{metric: metric{wanted: 2, more: true}, left: []float64{2}, right: []float64{3}}, false, true},
-		"a limit, whatever the commit did":  {row{metric: metric{wanted: 0.6, limit: true}, left: []float64{0.1}, right: []float64{0.5}}, true, true},
-		"a limit that the commit knows not": {row{metric: metric{wanted: 0.6, limit: true}, missing: "abc", right: []float64{0.7}}, false, true},
-		"nothing wanted":                    {row{left: []float64{2}, right: []float64{3}}, false, false},
-		"nothing measured":                  {row{metric: metric{wanted: 2}, missing: "here"}, false, false},
+		"a ratio below its aim": {row{metric: metric{wanted: 0.5}, left: []float64{2}, right: []float64{0.9}},
+			true, true},
+		"a ratio above its aim": {row{metric: metric{wanted: 0.5}, left: []float64{2}, right: []float64{1.1}},
+			false, true},
+		"more is better, above": {row{metric: metric{wanted: 2, more: true}, left: []float64{2},
+			right: []float64{5}}, true, true},
+		"more is better, below": {row{metric: metric{wanted: 2, more: true}, left: []float64{2},
+			right: []float64{3}}, false, true},
+		"a limit, whatever the commit did": {row{metric: metric{wanted: 0.6, limit: true}, left: []float64{0.1},
+			right: []float64{0.5}}, true, true},
+		"a limit that the commit knows not": {row{metric: metric{wanted: 0.6, limit: true}, missing: "abc",
+			right: []float64{0.7}}, false, true},
+		"nothing wanted":   {row{left: []float64{2}, right: []float64{3}}, false, false},
+		"nothing measured": {row{metric: metric{wanted: 2}, missing: "here"}, false, false},
 	} {
 		if met, ok := c.r.met(); met != c.met || ok != c.ok {
 			t.Errorf("%s: %v, %v", name, met, ok)

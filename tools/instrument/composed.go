@@ -35,7 +35,8 @@ func simulateOnAllCores(ctx context.Context, t *tool, s *side) (sample, error) {
 	return t.inTemporary(func(dir string) (sample, error) {
 		walls := map[string]float64{}
 		for _, parallel := range []string{"1", "0"} {
-			out, err := execute(ctx, dir, s.built[cli], "sim", sameEverywhere, "--preset", "adr-008-month-end", "--parallel", parallel, "--out", parallel)
+			out, err := execute(ctx, dir, s.built[cli], "sim", sameEverywhere, "--preset", "adr-008-month-end", "--parallel",
+				parallel, "--out", parallel)
 			if err != nil && exitCode(err) != 1 && exitCode(err) != 3 {
 				return nil, err
 			}
@@ -87,7 +88,8 @@ func boundedSearch(ctx context.Context, t *tool, s *side) (sample, error) {
 	peak := map[string]float64{}
 	for _, states := range []string{"1000", "100000"} {
 		got, err := t.command(ctx, s, []string{
-			"explore", "three-tier", "--clients", "3", "--property", "leak", "--max-states", states, "--max-memory", strconv.Itoa(bound), "--json",
+			"explore", "three-tier", "--clients", "3", "--property", "leak", "--max-states", states, "--max-memory",
+			strconv.Itoa(bound), "--json",
 		}, onePart, searches)
 		if err != nil {
 			return nil, err
@@ -101,7 +103,8 @@ func boundedSearch(ctx context.Context, t *tool, s *side) (sample, error) {
 func judged(ctx context.Context, t *tool, s *side) (sample, error) {
 	return t.inTemporary(func(dir string) (sample, error) {
 		const lasts = 5 * time.Second
-		_, err := execute(ctx, dir, s.built[cli], "run", "incr-expire", "--loop", "closed", "--rounds", "1", "--duration", lasts.String(),
+		_, err := execute(ctx, dir, s.built[cli], "run", "incr-expire", "--loop", "closed", "--rounds", "1", "--duration",
+			lasts.String(),
 			"--redis", "process", "--postgres", "embedded", "--out", "out", "--history", "kept")
 		if err != nil && exitCode(err) != 3 {
 			return nil, err
@@ -123,21 +126,23 @@ func judged(ctx context.Context, t *tool, s *side) (sample, error) {
 
 // longHistory judges a history of many decisions, as the oracle's own test makes it.
 func longHistory(name, events string) probe {
-	return probe{name: name, pkg: "oracle", pairs: 3, open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
-		program := s.built["oracle"]
-		folder, ok := s.folder("oracle")
-		if program == "" || !ok {
-			return sample{}, nil
-		}
-		out, err := execute(ctx, folder, "env", "QUOTABENCH_LONG_EVENTS="+events, program, "-test.run", "^TestManyEvents$", "-test.v", "-test.timeout", "10m")
-		if err != nil {
-			return nil, err
-		}
-		return longJudged(string(out.stdout))
-	}), metrics: []metric{
-		{what: name, key: "judge by run", unit: "run of 100,000/s", limit: true, wanted: 0.1},
-		{what: name + ": memory", key: "GiB", unit: "GiB", limit: true, wanted: 1},
-	}}
+	return probe{name: name, pkg: "oracle", pairs: 3,
+		open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
+			program := s.built["oracle"]
+			folder, ok := s.folder("oracle")
+			if program == "" || !ok {
+				return sample{}, nil
+			}
+			out, err := execute(ctx, folder, "env", "QUOTABENCH_LONG_EVENTS="+
+				events, program, "-test.run", "^TestManyEvents$", "-test.v", "-test.timeout", "10m")
+			if err != nil {
+				return nil, err
+			}
+			return longJudged(string(out.stdout))
+		}), metrics: []metric{
+			{what: name, key: "judge by run", unit: "run of 100,000/s", limit: true, wanted: 0.1},
+			{what: name + ": memory", key: "GiB", unit: "GiB", limit: true, wanted: 1},
+		}}
 }
 
 var judgedLine = regexp.MustCompile(`(\d+) events: recorded in \S+ \(\d+ MiB\), judged in (\S+) \((\d+) MiB\)`)

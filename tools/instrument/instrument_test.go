@@ -33,16 +33,20 @@ func TestVerdict(t *testing.T) {
 		ratios      []float64
 		verdict     string
 	}{
-		"less is better, all less":     {metric{}, []float64{10, 20, 40}, []float64{5, 18, 30}, []float64{0.5, 0.75, 0.9}, faster},
-		"less is better, all more":     {metric{}, []float64{10, 20}, []float64{11, 40}, []float64{1.1, 2}, slower},
-		"more is better, all more":     {metric{more: true}, []float64{10, 20}, []float64{11, 40}, []float64{1.1, 2}, faster},
-		"more is better, all less":     {metric{more: true}, []float64{10, 20}, []float64{5, 10}, []float64{0.5, 0.5}, slower},
-		"one pair on the other side":   {metric{}, []float64{10, 10, 10}, []float64{1, 1, 11}, []float64{0.1, 0.1, 1.1}, notApart},
-		"one pair alike":               {metric{}, []float64{10, 10}, []float64{1, 10}, []float64{0.1, 1}, notApart},
-		"medians differ, no pair does": {metric{}, []float64{1, 10, 100}, []float64{1, 10, 100}, []float64{1, 1, 1}, notApart},
-		"memory":                       {metric{unit: mebibytes}, []float64{10}, []float64{20}, []float64{2}, moreMemory},
-		"allocations":                  {metric{unit: allocations}, []float64{10}, []float64{5}, []float64{0.5}, lessMemory},
-		"nothing to divide by":         {metric{}, []float64{0, 10}, []float64{1, 5}, nil, noRatio},
+		"less is better, all less": {metric{}, []float64{10, 20, 40}, []float64{5, 18, 30}, []float64{0.5, 0.75, 0.9},
+			faster},
+		"less is better, all more": {metric{}, []float64{10, 20}, []float64{11, 40}, []float64{1.1, 2}, slower},
+		"more is better, all more": {metric{more: true}, []float64{10, 20}, []float64{11, 40}, []float64{1.1, 2}, faster},
+		"more is better, all less": {metric{more: true}, []float64{10, 20}, []float64{5, 10}, []float64{0.5, 0.5},
+			slower},
+		"one pair on the other side": {metric{}, []float64{10, 10, 10}, []float64{1, 1, 11}, []float64{0.1, 0.1, 1.1},
+			notApart},
+		"one pair alike": {metric{}, []float64{10, 10}, []float64{1, 10}, []float64{0.1, 1}, notApart},
+		"medians differ, no pair does": {metric{}, []float64{1, 10, 100}, []float64{1, 10, 100}, []float64{1, 1, 1},
+			notApart},
+		"memory":               {metric{unit: mebibytes}, []float64{10}, []float64{20}, []float64{2}, moreMemory},
+		"allocations":          {metric{unit: allocations}, []float64{10}, []float64{5}, []float64{0.5}, lessMemory},
+		"nothing to divide by": {metric{}, []float64{0, 10}, []float64{1, 5}, nil, noRatio},
 	} {
 		r := row{metric: c.m, left: c.left, right: c.right}
 		if got := r.ratios(); !slices.Equal(got, c.ratios) || r.verdict() != c.verdict {
@@ -56,7 +60,8 @@ func TestRow(t *testing.T) {
 	some := sample{"x": 3000, "y": 1}
 	none := sample{"y": 2}
 	m := metric{key: "x", per: 1000}
-	if r := newRow(m, beforeAndNow, names, []sample{some, some}, []sample{some, {"x": 1500}}); r.missing != "" || !slices.Equal(r.left, []float64{3, 3}) || !slices.Equal(r.right, []float64{3, 1.5}) {
+	if r := newRow(m, beforeAndNow, names, []sample{some, some}, []sample{some, {"x": 1500}}); r.missing != "" ||
+		!slices.Equal(r.left, []float64{3, 3}) || !slices.Equal(r.right, []float64{3, 1.5}) {
 		t.Errorf("%+v", r)
 	}
 	for want, samples := range map[string][2][]sample{
@@ -78,7 +83,8 @@ func TestMedianAndDigits(t *testing.T) {
 	if median([]float64{9, 1, 5}) != 5 || median([]float64{8, 1, 2, 4}) != 3 {
 		t.Error("the median is wrong")
 	}
-	for x, want := range map[float64]string{0: "0.00", 0.000213: "0.000213", 0.98765: "0.988", 1.5: "1.50", 123456.7: "123,457"} {
+	for x, want := range map[float64]string{0: "0.00", 0.000213: "0.000213", 0.98765: "0.988", 1.5: "1.50",
+		123456.7: "123,457"} {
 		if got := digits(x); got != want {
 			t.Errorf("%v is printed as %q, want %q", x, got, want)
 		}
@@ -87,10 +93,12 @@ func TestMedianAndDigits(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	rep := report{base: "abc", pairs: 2, others: []float64{0.01, 0.02, 0.5}}
-	rep.add(rep.of(probe{metrics: []metric{{what: "speed", key: "x", unit: "1/s", more: true, wanted: 2}}}, []sample{{"x": 1}, {"x": 2}}, []sample{{"x": 2}, {"x": 8}}))
+	rep.add(rep.of(probe{metrics: []metric{{what: "speed", key: "x", unit: "1/s", more: true, wanted: 2}}},
+		[]sample{{"x": 1}, {"x": 2}}, []sample{{"x": 2}, {"x": 8}}))
 	var out strings.Builder
 	rep.print(&out)
-	for _, want := range []string{"speed", "abc", "here / abc,", "1.50", "5.00", "3.00 [2.00, 4.00] ≥ 2 - faster, met", "2 pairs", "one row of 2", "took 2.00 %", "50.0 %"} {
+	for _, want := range []string{"speed", "abc", "here / abc,", "1.50", "5.00", "3.00 [2.00, 4.00] ≥ 2 - faster, met",
+		"2 pairs", "one row of 2", "took 2.00 %", "50.0 %"} {
 		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -118,7 +126,8 @@ func TestBenchmarks(t *testing.T) {
 	got, err := benchmarks(&output{stdout: []byte("goos: linux\nBenchmarkCommands/incr-16\n" +
 		"BenchmarkCommands/incr-16  \t  100\t  12.5 ns/op\t 8e+06 commands/s\n" +
 		"BenchmarkSimulated/incr-expire-atomic \t 1\t 0 ns/op\nBenchmarkX-2 --- SKIP: none here\nPASS\n")})
-	want := sample{"BenchmarkCommands/incr ns/op": 12.5, "BenchmarkCommands/incr commands/s": 8e6, "BenchmarkSimulated/incr-expire-atomic ns/op": 0}
+	want := sample{"BenchmarkCommands/incr ns/op": 12.5, "BenchmarkCommands/incr commands/s": 8e6,
+		"BenchmarkSimulated/incr-expire-atomic ns/op": 0}
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -141,8 +150,10 @@ func recordOf(t *testing.T, text string) *output {
 
 // TestResults reads the same figures from records of both schemas.
 func TestResults(t *testing.T) {
-	closedOnes := sample{"throughput": 200, "client CPU": 7, "bare loop": 400, "by bare loop": 0.5, "service p50": 11, "service p99": 21}
-	openOnes := sample{"throughput": 200, "client CPU": 0, "response p50": 11, "response p99": 21, "service p50": 1, "service p99": 2}
+	closedOnes := sample{"throughput": 200, "client CPU": 7, "bare loop": 400, "by bare loop": 0.5, "service p50": 11,
+		"service p99": 21}
+	openOnes := sample{"throughput": 200, "client CPU": 0, "response p50": 11, "response p99": 21, "service p50": 1,
+		"service p99": 2}
 	for name, c := range map[string]struct {
 		text string
 		want sample
@@ -395,13 +406,15 @@ func TestInterrupted(t *testing.T) {
 	testenv.Long(t)
 	before := worktrees(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	p := probe{name: "endless", pkg: "no/such/package", open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
-		cancel()
-		_, err := execute(ctx, t.dir, "sleep", "600")
-		return nil, err
-	})}
+	p := probe{name: "endless", pkg: "no/such/package",
+		open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
+			cancel()
+			_, err := execute(ctx, t.dir, "sleep", "600")
+			return nil, err
+		})}
 	var out, errs strings.Builder
-	if code := run(ctx, []probe{p}, []string{"-base", "HEAD"}, &out, &errs); code != program.Interrupted || !strings.Contains(errs.String(), "interrupted") {
+	if code := run(ctx, []probe{p}, []string{"-base", "HEAD"}, &out, &errs); code != program.Interrupted ||
+		!strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 	if after := worktrees(t); after != before {
@@ -429,7 +442,8 @@ func TestUsage(t *testing.T) {
 	}
 	t.Setenv("PATH", dir)
 	var out, errs strings.Builder
-	if code := run(t.Context(), all, nil, &out, &errs); code != program.Usage || !strings.Contains(errs.String(), "git is not installed") {
+	if code := run(t.Context(), all, nil, &out, &errs); code != program.Usage ||
+		!strings.Contains(errs.String(), "git is not installed") {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }

@@ -87,7 +87,8 @@ func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writ
 	case failed > 0:
 		return fail(program.Failed, fmt.Errorf("%d probes failed", failed))
 	case len(behind) > 0:
-		return fail(program.Failed, fmt.Errorf("%s behind: %s", format.Plural(int64(len(behind)), "row is", "rows are"), strings.Join(behind, "; ")))
+		return fail(program.Failed, fmt.Errorf("%s behind: %s", format.Plural(int64(len(behind)), "row is", "rows are"),
+			strings.Join(behind, "; ")))
 	}
 	return 0
 }

@@ -55,7 +55,8 @@ const (
 )
 
 // both has one turn for the commit and one for this tree.
-func both(take func(context.Context, *tool, *side) (sample, error)) func(context.Context, *tool) (left, right turn, done func() error, err error) {
+func both(take func(context.Context, *tool, *side) (sample, error)) func(context.Context,
+	*tool) (left, right turn, done func() error, err error) {
 	return func(_ context.Context, t *tool) (left, right turn, done func() error, err error) {
 		of := func(s *side) turn { return func(ctx context.Context) (sample, error) { return take(ctx, t, s) } }
 		return of(t.base), of(t.here), nil, nil
@@ -64,13 +65,15 @@ func both(take func(context.Context, *tool, *side) (sample, error)) func(context
 
 // bench is a probe of go test -bench.
 func bench(name, pkg, pattern, benchtime string, metrics ...metric) probe {
-	return probe{name: name, pkg: pkg, metrics: metrics, open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
-		return t.benchmark(ctx, s, pkg, pattern, benchtime)
-	})}
+	return probe{name: name, pkg: pkg, metrics: metrics,
+		open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
+			return t.benchmark(ctx, s, pkg, pattern, benchtime)
+		})}
 }
 
 // alone has one turn for this tree, and none for the commit.
-func alone(take func(context.Context, *tool, *side) (sample, error)) func(context.Context, *tool) (left, right turn, done func() error, err error) {
+func alone(take func(context.Context, *tool, *side) (sample, error)) func(context.Context,
+	*tool) (left, right turn, done func() error, err error) {
 	return func(_ context.Context, t *tool) (left, right turn, done func() error, err error) {
 		return func(context.Context) (sample, error) { return sample{}, nil },
 			func(ctx context.Context) (sample, error) { return take(ctx, t, t.here) }, nil, nil
@@ -79,10 +82,12 @@ func alone(take func(context.Context, *tool, *side) (sample, error)) func(contex
 
 // command is a probe of the command line. A side that does not know the flag that one
 // of the optional groups begins with goes without the group.
-func command(name string, args []string, optional [][]string, read func(*output) (sample, error), metrics ...metric) probe {
-	return probe{name: name, pkg: cli, metrics: metrics, open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
-		return t.command(ctx, s, args, optional, read)
-	})}
+func command(name string, args []string, optional [][]string, read func(*output) (sample, error),
+	metrics ...metric) probe {
+	return probe{name: name, pkg: cli, metrics: metrics,
+		open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
+			return t.command(ctx, s, args, optional, read)
+		})}
 }
 
 // closed asks for a closed loop alone. Before the flag there was no other.
@@ -108,7 +113,8 @@ func (p probe) times(pairs int) probe { p.pairs = pairs; return p }
 
 // measuring are the arguments of a run of a strategy on a Redis of its own.
 func measuring(strategy string, more ...string) []string {
-	return append([]string{"run", strategy, "--redis", "process", "--postgres", "embedded", "--rounds", "3", "--duration", "1s", "--out", "out"}, more...)
+	return append([]string{"run", strategy, "--redis", "process", "--postgres", "embedded", "--rounds", "3", "--duration",
+		"1s", "--out", "out"}, more...)
 }
 
 // twice, third and so on are aims: ratios to the commit.
@@ -140,22 +146,28 @@ func simulating() []probe {
 			metric{what: what, key: "peak", unit: mebibytes, wanted: 0.4})
 	}
 	whole := day("whole day", "").times(1).in(long)
-	whole.metrics = append(whole.metrics, metric{what: "sim three-tier, adr-005-day, whole: memory", key: "peak", unit: "GiB", per: 1024, limit: true, wanted: 1})
+	whole.metrics = append(whole.metrics,
+		metric{what: "sim three-tier, adr-005-day, whole: memory", key: "peak", unit: "GiB", per: 1024, limit: true,
+			wanted: 1})
 	return []probe{
 		bench("sim commands", "harness/sim", "^BenchmarkCommands$", "500ms",
-			metric{what: "counter commands in sim", key: "BenchmarkCommands/incr commands/s", unit: "1/s", more: true, wanted: twice},
+			metric{what: "counter commands in sim", key: "BenchmarkCommands/incr commands/s", unit: "1/s", more: true,
+				wanted: twice},
 			metric{what: "counter commands in sim", key: "BenchmarkCommands/incr allocs/op", unit: allocations},
-			metric{what: "script calls in sim", key: "BenchmarkCommands/script commands/s", unit: "1/s", more: true, wanted: twice},
+			metric{what: "script calls in sim", key: "BenchmarkCommands/script commands/s", unit: "1/s", more: true,
+				wanted: twice},
 			metric{what: "script calls in sim", key: "BenchmarkCommands/script allocs/op", unit: allocations}),
 		bench("sim decisions", "harness/sim", "^BenchmarkSimulated$/^incr-expire-atomic$", "500ms",
-			metric{what: "decisions of incr-expire-atomic in sim, with oracle and trace", key: "BenchmarkSimulated/incr-expire-atomic decisions/s", unit: "1/s", more: true, wanted: twice}),
+			metric{what: "decisions of incr-expire-atomic in sim, with oracle and trace",
+				key: "BenchmarkSimulated/incr-expire-atomic decisions/s", unit: "1/s", more: true, wanted: twice}),
 		day("sim day", "300000"),
 		whole,
 		command("sim all", []string{"sim", sameEverywhere, "--preset", "adr-008-month-end", "--out", "out"}, nil, rusage,
 			metric{what: "sim of 4 strategies", key: "wall", unit: seconds, wanted: 0.55},
 			metric{what: "sim of 4 strategies", key: "user", unit: cpuSeconds}).times(3),
 		{name: "sim on all cores", pkg: cli, open: alone(simulateOnAllCores), metrics: []metric{
-			{what: "sim of 4 strategies on all cores", key: "wall by one core's", unit: "--parallel 1", limit: true, wanted: 0.6},
+			{what: "sim of 4 strategies on all cores", key: "wall by one core's", unit: "--parallel 1", limit: true,
+				wanted: 0.6},
 			{what: "files that differ between the two", key: "files that differ", unit: "files", limit: true},
 		}},
 	}
@@ -170,24 +182,31 @@ func exploring() []probe {
 			metric{what: what, key: "states", unit: "states"})
 	}
 	memory := func(name, states string) probe {
-		p := search(name, "search of three-tier, 3 clients, "+states+" states", "three-tier", "--clients", "3", "--max-states", states).times(1)
-		p.metrics = append(p.metrics, metric{what: "search of three-tier, 3 clients, " + states + " states", key: "peak", unit: mebibytes, wanted: 0.5})
+		p := search(name, "search of three-tier, 3 clients, "+states+
+			" states", "three-tier", "--clients", "3", "--max-states", states).times(1)
+		p.metrics = append(p.metrics, metric{what: "search of three-tier, 3 clients, " + states +
+			" states", key: "peak", unit: mebibytes, wanted: 0.5})
 		return p
 	}
 	return []probe{
-		command("five clients", []string{"explore", "check-then-set", "--clients", "5", "--limit", "1", "--full", "--json"}, nil, rusage,
+		command("five clients", []string{"explore", "check-then-set", "--clients", "5", "--limit", "1", "--full", "--json"},
+			nil, rusage,
 			metric{what: "all 31,320 schedules of 5 clients, limit 1", key: "wall", unit: seconds, wanted: third},
 			metric{what: "all 31,320 schedules of 5 clients, limit 1", key: "user", unit: cpuSeconds}),
 		bench("schedules", "explore", "^BenchmarkSchedules$", "500ms",
-			metric{what: "schedules of check-then-set, 4 clients", key: "BenchmarkSchedules schedules/s", unit: "1/s", more: true, wanted: 3},
-			metric{what: "schedules of check-then-set, 4 clients, in all", key: "BenchmarkSchedules allocs/op", unit: allocations}),
-		search("search three-tier", "search of three-tier, 3 clients, 50,000 states", "three-tier", "--clients", "3", "--max-states", "50000").times(3),
+			metric{what: "schedules of check-then-set, 4 clients", key: "BenchmarkSchedules schedules/s", unit: "1/s",
+				more: true, wanted: 3},
+			metric{what: "schedules of check-then-set, 4 clients, in all", key: "BenchmarkSchedules allocs/op",
+				unit: allocations}),
+		search("search three-tier", "search of three-tier, 3 clients, 50,000 states", "three-tier", "--clients", "3",
+			"--max-states", "50000").times(3),
 		search("search lua-reserve", "search of lua-reserve, 3 clients", "lua-reserve", "--clients", "3"),
 		search("search all", "search of 10 strategies, 20,000 states each", searchedOnRedis, "--max-states", "20000"),
 		memory("search memory", "200000"),
 		memory("search memory 1M", "1000000").in(long),
 		{name: "search bounded", pkg: cli, open: alone(boundedSearch), metrics: []metric{
-			{what: "memory of a search of 100,000 states, beyond that of one of 1,000", key: "beyond by bound", unit: "--max-memory 64", limit: true, wanted: 1.5},
+			{what: "memory of a search of 100,000 states, beyond that of one of 1,000", key: "beyond by bound",
+				unit: "--max-memory 64", limit: true, wanted: 1.5},
 		}, pairs: 1},
 	}
 }
@@ -205,17 +224,23 @@ func measuringRuns() []probe {
 	}
 	return []probe{
 		bench("decision", "harness/measure", "^BenchmarkDecision$", "1x",
-			metric{what: "decision of unlimited", key: "BenchmarkDecision x-two-clock-pairs", unit: "2 pairs of clock readings", limit: true, wanted: 0.6},
-			metric{what: "decision of unlimited: allocations", key: "BenchmarkDecision allocs/decision", unit: allocations}).times(3),
+			metric{what: "decision of unlimited", key: "BenchmarkDecision x-two-clock-pairs", unit: "2 pairs of clock readings",
+				limit: true, wanted: 0.6},
+			metric{what: "decision of unlimited: allocations", key: "BenchmarkDecision allocs/decision",
+				unit: allocations}).times(3),
 		bench("bare loop", "harness/measure", "^BenchmarkIncrExpireOverBareLoop$", "1x",
-			metric{what: "incr-expire", key: "BenchmarkIncrExpireOverBareLoop x-bare-incr-loop", unit: "bare INCR loop, like keys", more: true, limit: true, wanted: 0.98}).times(1),
+			metric{what: "incr-expire", key: "BenchmarkIncrExpireOverBareLoop x-bare-incr-loop",
+				unit: "bare INCR loop, like keys", more: true, limit: true, wanted: 0.98}).times(1),
 		bench("pacer", "harness/measure", "^BenchmarkPacer$", "1x",
-			metric{what: "pacer at 10,000/s: processor time", key: "BenchmarkPacer cores", unit: "cores", limit: true, wanted: 0.2},
-			metric{what: "pacer at 10,000/s: median lateness", key: "BenchmarkPacer x-sleep-lateness", unit: "time.Sleep's", wanted: 1}).times(3),
+			metric{what: "pacer at 10,000/s: processor time", key: "BenchmarkPacer cores", unit: "cores", limit: true,
+				wanted: 0.2},
+			metric{what: "pacer at 10,000/s: median lateness", key: "BenchmarkPacer x-sleep-lateness", unit: "time.Sleep's",
+				wanted: 1}).times(3),
 		beside50.times(3),
 		auto,
 		{name: "judge", pkg: cli, open: alone(judged), pairs: 2, metrics: []metric{
-			{what: "judge of a 5 s history of incr-expire", key: "judge by run", unit: "time of the run", limit: true, wanted: 0.1},
+			{what: "judge of a 5 s history of incr-expire", key: "judge by run", unit: "time of the run", limit: true,
+				wanted: 0.1},
 		}},
 		longHistory("judge of 3 M decisions", "3000000"),
 		longHistory("judge of 60 M decisions", "60000000").times(1).in(long),
@@ -236,7 +261,8 @@ func reading() []probe {
 	}
 	return []probe{
 		quick("report of a run", 1, "report", "run"),
-		quick("report of everything", 5, "report", "run", "run-rolling", "run-services", "run-slow", "run-uploads", "first", "explore", "explore-faults", "sim-month-end", "sim-regions"),
+		quick("report of everything", 5, "report", "run", "run-rolling", "run-services", "run-slow", "run-uploads", "first",
+			"explore", "explore-faults", "sim-month-end", "sim-regions"),
 		quick("compare", 1, "compare", "run", "run"),
 		quick("list", 1, "list"),
 		quick("doctor", 1, "doctor"),
@@ -252,7 +278,8 @@ func explaining() []probe {
 			metric{what: "open loop, " + rate + "/s: response p99", key: "response p99", unit: "µs", per: 1e3}).in(onlyNamed)
 	}
 	all := []probe{
-		command("unlimited", []string{"run", "unlimited", "--redis", "embedded", "--postgres", "embedded", "--rounds", "3", "--duration", "1s", "--out", "out"}, closed, results,
+		command("unlimited", []string{"run", "unlimited", "--redis", "embedded", "--postgres", "embedded", "--rounds", "3",
+			"--duration", "1s", "--out", "out"}, closed, results,
 			metric{what: "run unlimited: CPU per decision", key: "client CPU", unit: "ns"},
 			metric{what: "run unlimited: throughput", key: "throughput", unit: "1/s", more: true}).in(onlyNamed),
 		command("closed loop", measuring("incr-expire", "--workers", "50"), closed, results,
@@ -302,7 +329,8 @@ func searches(out *output) (sample, error) {
 		return nil, fmt.Errorf("exploration: %d searches, and no schedule", len(file.Searches))
 	}
 	return sample{
-		"wall": out.wall.Seconds(), "user": out.cpu.Seconds(), "states": float64(states), "peak": float64(out.peak) / (1 << 20),
+		"wall": out.wall.Seconds(), "user": out.cpu.Seconds(), "states": float64(states),
+		"peak": float64(out.peak) / (1 << 20),
 	}, nil
 }
 

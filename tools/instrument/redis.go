@@ -36,7 +36,8 @@ func named(prefix string) []metric {
 
 // saturated are the arguments of one round of a closed loop of incr-expire.
 func saturated(clients int, more ...string) []string {
-	return append([]string{"run", "incr-expire", "--loop", "closed", "--workers", strconv.Itoa(clients), "--redis", "process", "--postgres", "embedded",
+	return append([]string{"run", "incr-expire", "--loop", "closed", "--workers", strconv.Itoa(clients), "--redis",
+		"process", "--postgres", "embedded",
 		"--rounds", "1", "--duration", "2s", "--out", "out"}, more...)
 }
 
@@ -45,7 +46,8 @@ func saturated(clients int, more ...string) []string {
 // are on the same cores. Further arguments are the run's: if it does not know the
 // flag there is no figure.
 func besideRedisBenchmark(clients int, more ...string) probe {
-	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs, metrics: named(format.Plural(int64(clients), "client", "clients") + ": ")}
+	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs,
+		metrics: named(format.Plural(int64(clients), "client", "clients") + ": ")}
 	p.open = func(ctx context.Context, t *tool) (theirs, ours turn, done func() error, err error) {
 		program, err := programs.Named("redis-benchmark").Path()
 		if err != nil {
@@ -98,7 +100,8 @@ func flagsOf(server *redis.Store, clients, requests int) []string {
 
 // loadBy runs redis-benchmark. Lists of cores that are empty leave that side where
 // the system puts it.
-func (t *tool) loadBy(ctx context.Context, server *redis.Store, clientOn, serverOn, program string, args []string) (got sample, err error) {
+func (t *tool) loadBy(ctx context.Context, server *redis.Store, clientOn, serverOn, program string,
+	args []string) (got sample, err error) {
 	if serverOn != "" {
 		set, err := cores.Parse(serverOn)
 		if err == nil {

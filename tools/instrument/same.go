@@ -32,7 +32,8 @@ type checked struct {
 }
 
 func (c *checked) lines() []string {
-	out := []string{fmt.Sprintf("%s: %d of %d compared are the same; %s", strings.ToUpper(c.what), c.same, c.compared, c.how)}
+	out := []string{fmt.Sprintf("%s: %d of %d compared are the same; %s", strings.ToUpper(c.what), c.same, c.compared,
+		c.how)}
 	for _, text := range c.explained {
 		out = append(out, "  "+text)
 	}
@@ -102,7 +103,8 @@ func (s *simulated) decisions() string {
 	if s.FalseRejects != nil {
 		wrong = s.FalseRejects.Count
 	}
-	return fmt.Sprintf("%d of %d admitted, %s, %d units leaked, %d false rejects", s.Admitted, s.Issued, format.Plural(s.Errors, "error", "errors"), s.Leak.Units, wrong)
+	return fmt.Sprintf("%d of %d admitted, %s, %d units leaked, %d false rejects", s.Admitted, s.Issued,
+		format.Plural(s.Errors, "error", "errors"), s.Leak.Units, wrong)
 }
 
 // compareSimulations simulates every strategy that both sides have under every preset,
@@ -174,10 +176,12 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 	if c.compared == 0 {
 		return c, fmt.Errorf("%s simulates nothing under any preset", t.named)
 	}
-	c.how = fmt.Sprintf("every strategy that both sides simulate, under every preset, %d requests from seed 1; %d were compared by the hash of all that happened, "+
-		"the others by what was decided, since %s records no hash", comparedRounds, hashes, t.named)
+	c.how = fmt.Sprintf("every strategy that both sides simulate, under every preset, %d requests from seed 1; %d were "+
+		"compared by the hash of all that happened, the others by what was decided, since %s records no hash", comparedRounds,
+		hashes, t.named)
 	if hashes == c.compared {
-		c.how = fmt.Sprintf("every strategy that both sides simulate, under every preset, %d requests from seed 1, by the hash of all that happened", comparedRounds)
+		c.how = fmt.Sprintf("every strategy that both sides simulate, under every preset, %d requests from seed 1, by the "+
+			"hash of all that happened", comparedRounds)
 	}
 	return c, nil
 }
@@ -189,7 +193,8 @@ func (t *tool) simulate(ctx context.Context, s *side, strategy, preset string) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	_, err = execute(ctx, dir, s.built[cli], "sim", strategy, "--preset", preset, "--requests", fmt.Sprint(comparedRounds), "--seed", "1", "--out", "out")
+	_, err = execute(ctx, dir, s.built[cli], "sim", strategy, "--preset", preset, "--requests", fmt.Sprint(comparedRounds),
+		"--seed", "1", "--out", "out")
 	if code := exitCode(err); code == program.Usage {
 		return nil, nil
 	} else if err != nil && code != 1 && code != 3 { // what it found, which is recorded
@@ -204,7 +209,8 @@ func (t *tool) simulate(ctx context.Context, s *side, strategy, preset string) (
 		return nil, fmt.Errorf("sim %s --preset %s: %w", strategy, preset, err)
 	}
 	if len(file.Runs) != 1 {
-		return nil, fmt.Errorf("sim %s --preset %s: results.json holds %d runs, and one was expected", strategy, preset, len(file.Runs))
+		return nil, fmt.Errorf("sim %s --preset %s: results.json holds %d runs, and one was expected", strategy, preset,
+			len(file.Runs))
 	}
 	return &file.Runs[0], nil
 }
@@ -254,7 +260,8 @@ const searchedFor = "leak,guarantee,false-reject,drift,ttl,stranded,negative"
 // server, and compares the steps of the shortest schedule found for each property.
 func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error) {
 	c.what = sameSchedules
-	c.how = "the shortest schedule of two clients that take once, for each property of every strategy that both sides search without a server, up to 20,000 states"
+	c.how = "the shortest schedule of two clients that take once, for each property of every strategy that both sides " +
+		"search without a server, up to 20,000 states"
 	reasons, err := t.reasonsOf(sameSchedules)
 	if err != nil {
 		return c, err
@@ -302,7 +309,8 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 // findings are the steps of what is found, by property; nil if the side cannot
 // search the strategy.
 func (t *tool) findings(ctx context.Context, s *side, strategy string) (map[string]int, error) {
-	args := []string{"explore", strategy, "--property", searchedFor, "--script", "take", "--max-states", "20000", "--postgres", "embedded", "--json"}
+	args := []string{"explore", strategy, "--property", searchedFor, "--script", "take", "--max-states", "20000",
+		"--postgres", "embedded", "--json"}
 	out, err := execute(ctx, t.dir, s.built[cli], args...)
 	if code := exitCode(err); code == program.Usage {
 		return nil, nil

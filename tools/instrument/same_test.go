@@ -54,7 +54,8 @@ func TestCompareSimulations(t *testing.T) {
 		b       = `{"trace":"bb","issued":10,"admitted":5,"leak":{"units":1},"false_rejects":{"count":0}}`
 		untold  = `{"issued":10,"admitted":5,"leak":{"units":1}}`
 		leaks   = `{"issued":10,"admitted":6,"leak":{"units":2}}`
-		reasons = "abc\t" + sameSeed + "\tone under adr-005-day\tmended\nabc\t" + sameSeed + "\tone under adr-008-month\tmended\nabc\t" + sameSeed + "\tone under adr-008-month-end\tmended\n"
+		reasons = "abc\t" + sameSeed + "\tone under adr-005-day\tmended\nabc\t" + sameSeed +
+			"\tone under adr-008-month\tmended\nabc\t" + sameSeed + "\tone under adr-008-month-end\tmended\n"
 	)
 	for name, c := range map[string]struct {
 		base, here, reasons          string
@@ -70,12 +71,14 @@ func TestCompareSimulations(t *testing.T) {
 	} {
 		x := sides(t, recording(c.base), recording(c.here), c.reasons)
 		got, err := compareSimulations(t.Context(), x)
-		if err != nil || got.compared != 3 || got.same != c.same || len(got.explained) != c.explained || len(got.unexplained) != c.unexplained {
+		if err != nil || got.compared != 3 || got.same != c.same || len(got.explained) != c.explained ||
+			len(got.unexplained) != c.unexplained {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 	x := sides(t, recording(a), "exit 2\n", "")
-	if got, err := compareSimulations(t.Context(), x); err != nil || got.compared != 3 || len(got.unexplained) != 3 || !strings.Contains(got.unexplained[0], "refused here") {
+	if got, err := compareSimulations(t.Context(), x); err != nil || got.compared != 3 || len(got.unexplained) != 3 ||
+		!strings.Contains(got.unexplained[0], "refused here") {
 		t.Errorf("a side that refuses what was simulated before: %+v, %v", got, err)
 	}
 	x = sides(t, "exit 2\n", recording(a), "")
@@ -120,20 +123,23 @@ func TestNoCounterexampleCompared(t *testing.T) {
 
 // TestUnexplainedFails: a difference without a reason is a row behind.
 func TestUnexplainedFails(t *testing.T) {
-	p := probe{name: "p", pkg: "no/such/package", group: theirsAndOurs, check: func(context.Context, *tool) (c checked, err error) {
-		c.what = "the same"
-		c.compared = 1
-		c.differ(nil, "this", "1 before, and here 2")
-		return c, nil
-	}}
+	p := probe{name: "p", pkg: "no/such/package", group: theirsAndOurs,
+		check: func(context.Context, *tool) (c checked, err error) {
+			c.what = "the same"
+			c.compared = 1
+			c.differ(nil, "this", "1 before, and here 2")
+			return c, nil
+		}}
 	code, out, errs := against(t, filepath.Join(t.TempDir(), "committed.tsv"), p)
-	if code != program.Failed || !strings.Contains(out, "FAILS, and no reason is listed: this: 1 before, and here 2") || !strings.Contains(errs, "the same: this") {
+	if code != program.Failed || !strings.Contains(out, "FAILS, and no reason is listed: this: 1 before, and here 2") ||
+		!strings.Contains(errs, "the same: this") {
 		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}
 }
 
 func TestStrategyNames(t *testing.T) {
-	got := strategyNames("STRATEGIES\n  incr-expire  documented\n      a line of its own\n  gcra  reference\n\nOPTIONS OF STRATEGIES\n  gcra:burst=<int>\n")
+	got := strategyNames("STRATEGIES\n  incr-expire  documented\n      a line of its own\n  gcra  reference\n\nOPTIONS " +
+		"OF STRATEGIES\n  gcra:burst=<int>\n")
 	if want := []string{"gcra", "incr-expire"}; !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -143,7 +149,8 @@ func TestDiffering(t *testing.T) {
 	a := t.TempDir()
 	b := t.TempDir()
 	for path, text := range map[string]string{
-		filepath.Join(a, "same"): "1", filepath.Join(b, "same"): "1", filepath.Join(a, "other"): "1", filepath.Join(b, "other"): "2",
+		filepath.Join(a, "same"): "1", filepath.Join(b, "same"): "1", filepath.Join(a, "other"): "1",
+		filepath.Join(b, "other"): "2",
 		filepath.Join(a, "alone"): "", filepath.Join(a, "provenance.json"): "1", filepath.Join(b, "provenance.json"): "2",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

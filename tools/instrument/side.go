@@ -32,7 +32,8 @@ type side struct {
 const cli = "cmd/quotabench"
 
 // former are the paths that packages had at earlier commits, the latest first.
-var former = map[string][]string{"harness/measure": {"harness"}, "oracle": {"harness/oracle"}, "explore": {"harness/explore"}}
+var former = map[string][]string{"harness/measure": {"harness"}, "oracle": {"harness/oracle"},
+	"explore": {"harness/explore"}}
 
 // folder is where the side has the package.
 func (s *side) folder(pkg string) (path string, ok bool) {
@@ -193,7 +194,8 @@ func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, benchtime s
 		return sample{}, nil
 	}
 	folder, _ := s.folder(pkg)
-	out, err := execute(ctx, folder, program, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", benchtime, "-test.timeout", "10m")
+	out, err := execute(ctx, folder, program, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", benchtime,
+		"-test.timeout", "10m")
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +207,8 @@ func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, benchtime s
 // left out if the side does not know the flag that they begin with. A command may
 // find a broken guarantee (1) or discard some of its figures (3): what it recorded is
 // read all the same.
-func (t *tool) command(ctx context.Context, s *side, args []string, optional [][]string, read func(*output) (sample, error)) (got sample, err error) {
+func (t *tool) command(ctx context.Context, s *side, args []string, optional [][]string,
+	read func(*output) (sample, error)) (got sample, err error) {
 	program := s.built[cli]
 	if program == "" {
 		return sample{}, nil

@@ -255,9 +255,10 @@ func (r *report) print(w io.Writer) {
 	if !shown {
 		return
 	}
-	notes := fmt.Sprintf("%s per row at most, the sides in turns; a verdict needs all of them on one side of 1, which equal programs reach in one row of %d. "+
-		"A row fails where its median is %.0f %% worse than the committed one and each of its pairs is worse than that. A time is not committed. "+
-		"Percentiles count here also where a report would discard them: an earlier commit cannot discard.",
+	notes := fmt.Sprintf("%s per row at most, the sides in turns; a verdict needs all of them on one side of 1, which "+
+		"equal programs reach in one row of %d. A row fails where its median is %.0f %% worse than the committed one and "+
+		"each of its pairs is worse than that. A time is not committed. Percentiles count here also where a report would "+
+		"discard them: an earlier commit cannot discard.",
 		format.Plural(int64(r.pairs), "pair", "pairs"), 1<<min(r.pairs-1, 62), 100*tolerance)
 	if len(r.others) > 0 {
 		notes += fmt.Sprintf(" Other programs took %s of the processors in the median sample, %s in the worst.",

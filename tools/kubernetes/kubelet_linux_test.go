@@ -65,16 +65,19 @@ spec:
   resources: {requests: {storage: 1Gi}}
 `
 
-// TestJobOnKubelet: the Job of examples/kubernetes runs on a kubelet. Three pods share one load, and the record of the first pod
-// has what Redis counted, a leak too. If one of them is killed or deleted, the first pod says so, gives no verdict, and leaves no keys.
+// TestJobOnKubelet: the Job of examples/kubernetes runs on a kubelet. Three pods share one load, and the record of the
+// first pod has what Redis counted, a leak too. If one of them is killed or deleted, the first pod says so, gives no
+// verdict, and leaves no keys.
 func TestJobOnKubelet(t *testing.T) {
 	dir := os.Getenv(nodeEnv)
 	if dir == "" {
 		needed(t)
 		testenv.Long(t)
 		dir := t.TempDir()
-		for name, in := range map[string][2]string{"quotabench": {"../../full", "./cmd/quotabench"}, "pause": {".", "./pause"}} {
-			build := exec.CommandContext(t.Context(), "go", "build", "-C", in[0], "-ldflags=-s -w", "-o", filepath.Join(dir, name), in[1])
+		for name, in := range map[string][2]string{"quotabench": {"../../full", "./cmd/quotabench"},
+			"pause": {".", "./pause"}} {
+			build := exec.CommandContext(t.Context(), "go", "build", "-C", in[0], "-ldflags=-s -w", "-o",
+				filepath.Join(dir, name), in[1])
 			build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image has no libraries
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -91,7 +94,9 @@ func TestJobOnKubelet(t *testing.T) {
 	defer c.Close() //nolint:errcheck // of a test
 	t.Run("whole", func(t *testing.T) { n.whole(t, c) })
 	t.Run("killed", func(t *testing.T) {
-		n.broken(t, c, "killed", " is lost: its process or its connection has ended", func() { must(t, syscall.Kill(generator(t, 2), syscall.SIGKILL)) })
+		n.broken(t, c, "killed", " is lost: its process or its connection has ended", func() {
+			must(t, syscall.Kill(generator(t, 2), syscall.SIGKILL))
+		})
 	})
 	t.Run("deleted", func(t *testing.T) {
 		n.broken(t, c, "deleted", " failed: it was interrupted", func() { n.delete(t, "deleted", 2) })
@@ -109,8 +114,10 @@ func (n *node) share(t *testing.T, name string, args ...string) {
 	c := &pod.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts, core.VolumeMount{Name: "results", MountPath: "/results"})
 	c.Image = "quotabench.test/quotabench:1"
-	c.Resources.Requests = core.ResourceList{core.ResourceCPU: resource.MustParse("100m"), core.ResourceMemory: resource.MustParse("256Mi")}
-	c.Args = append([]string{"run", "check-then-set", "--workload", "steady:subjects=4", "--policy", policy, "--rounds", "1",
+	c.Resources.Requests = core.ResourceList{core.ResourceCPU: resource.MustParse("100m"),
+		core.ResourceMemory: resource.MustParse("256Mi")}
+	c.Args = append([]string{"run", "check-then-set", "--workload", "steady:subjects=4", "--policy", policy, "--rounds",
+		"1",
 		"--generators", "3", "--out", "/results/" + name}, args...)
 	text, err := yaml.Marshal(&job)
 	must(t, err)
@@ -138,16 +145,19 @@ func (n *node) whole(t *testing.T, c *goredis.Client) {
 	if !r.Audit.Valid || r.Params.Sources != 3 || r.Issued != 2003 {
 		t.Errorf("%d generators issued %d: %+v", r.Params.Sources, r.Issued, r.Audit)
 	}
-	if leaked == 0 || admitted == r.Issued || r.Admitted != admitted || r.Leak.Trials != trials || r.Leak.Units != leaked || r.Leak.Possible != leaked {
+	if leaked == 0 || admitted == r.Issued || r.Admitted != admitted || r.Leak.Trials != trials ||
+		r.Leak.Units != leaked || r.Leak.Possible != leaked {
 		t.Errorf("the record has %d admitted, %+v", r.Admitted, r.Leak)
 	}
-	if want := fmt.Sprintf("round 1 of 3 generators: leak: certain %d, possible %[1]d", leaked); lead.exit != 0 || !strings.Contains(lead.log, want) {
+	if want := fmt.Sprintf("round 1 of 3 generators: leak: certain %d, possible %[1]d", leaked); lead.exit != 0 ||
+		!strings.Contains(lead.log, want) {
 		t.Errorf("the coordinator ended with %d; want %q", lead.exit, want)
 	}
 	noKeys(t, c)
 }
 
-// broken has one of three generators end during the load. The coordinator ends soon, with the reason, and so does the Job.
+// broken has one of three generators end during the load. The coordinator ends soon, with the reason, and so does the
+// Job.
 func (n *node) broken(t *testing.T, c *goredis.Client, name, why string, end func()) {
 	saw := watch(t)
 	n.share(t, name, "--duration", "2m", "--loop", "open", "--rate", "300")
@@ -225,7 +235,8 @@ func (n *node) ended(t *testing.T, job string) (e end) {
 	var name string
 	until(t, "the pod of "+job+" ends", func() bool {
 		var pods core.PodList
-		must(t, n.call(t, http.MethodGet, "/api/v1/namespaces/default/pods?labelSelector=job-name="+job+","+batch.JobCompletionIndexAnnotation+"=0", nil, &pods))
+		must(t, n.call(t, http.MethodGet, "/api/v1/namespaces/default/pods?labelSelector=job-name="+job+","+
+			batch.JobCompletionIndexAnnotation+"=0", nil, &pods))
 		if len(pods.Items) == 0 || len(pods.Items[0].Status.ContainerStatuses) == 0 {
 			return false
 		}

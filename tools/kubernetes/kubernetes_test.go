@@ -1,4 +1,5 @@
-// Package kubernetes tests the manifest of examples/kubernetes against the types of the Kubernetes API, and on a kubelet.
+// Package kubernetes tests the manifest of examples/kubernetes against the types of the Kubernetes API, and on a
+// kubelet.
 package kubernetes
 
 import (
@@ -28,7 +29,8 @@ func manifest(t *testing.T) (job batch.Job) {
 	return job
 }
 
-// TestManifest: the Job has one pod more than generators, ends when a run has no verdict, and gives its pods what they need.
+// TestManifest: the Job has one pod more than generators, ends when a run has no verdict, and gives its pods what they
+// need.
 func TestManifest(t *testing.T) {
 	job := manifest(t)
 	spec := &job.Spec
@@ -37,7 +39,8 @@ func TestManifest(t *testing.T) {
 	}
 	pod := &spec.Template.Spec
 	c := &pod.Containers[0]
-	if want := "--generators=" + string(rune('0'+*spec.Completions-1)); c.Args[0] != "run" || !slices.Contains(c.Args, want) {
+	if want := "--generators=" + string(rune('0'+*spec.Completions-1)); c.Args[0] != "run" ||
+		!slices.Contains(c.Args, want) {
 		t.Errorf("%d pods run %q, want %s", *spec.Completions, c.Args, want)
 	}
 	if rules := spec.PodFailurePolicy.Rules; len(rules) != 1 || rules[0].Action != batch.PodFailurePolicyActionFailJob ||
@@ -51,7 +54,8 @@ func TestManifest(t *testing.T) {
 			variables[e.Name] = e.ValueFrom.SecretKeyRef.Key
 		}
 	}
-	if len(variables) != 2 || variables[group.StoreVariable("redis")] != "redis" || variables["QUOTABENCH_MEET"] != "meet" {
+	if len(variables) != 2 || variables[group.StoreVariable("redis")] != "redis" ||
+		variables["QUOTABENCH_MEET"] != "meet" {
 		t.Errorf("%v", variables)
 	}
 	term := pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
@@ -70,7 +74,8 @@ func TestUnknownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	var job batch.Job
-	if err := yaml.UnmarshalStrict([]byte(strings.Replace(string(text), "completionMode:", "completionsMode:", 1)), &job); err == nil {
+	if err := yaml.UnmarshalStrict([]byte(strings.Replace(string(text), "completionMode:", "completionsMode:", 1)),
+		&job); err == nil {
 		t.Error("a field of another name is taken")
 	}
 }

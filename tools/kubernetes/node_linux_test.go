@@ -159,30 +159,40 @@ func startNode(t *testing.T, dir string) *node {
 	n.start(t, "nats-server", "--addr", "127.0.0.1")
 	n.start(t, "etcd", "--data-dir=/var/lib/etcd")
 	n.start(t, "containerd", "--config=/var/lib/containerd.toml")
-	n.start(t, programOf(t, "kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+	n.start(t, programOf(t, "kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
 		"--cert-dir=/var/lib/apiserver", "--token-auth-file=/var/lib/tokens.csv", "--authorization-mode=AlwaysAllow",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=/var/lib/key.pem",
 		"--service-account-signing-key-file=/var/lib/key.pem", "--disable-admission-plugins=ServiceAccount",
-		"--service-cluster-ip-range=10.96.0.0/24", "--endpoint-reconciler-type=none", "--kubelet-preferred-address-types=InternalIP")
+		"--service-cluster-ip-range=10.96.0.0/24", "--endpoint-reconciler-type=none",
+		"--kubelet-preferred-address-types=InternalIP")
 	until(t, "the API server is ready", func() bool {
-		return n.call(t, http.MethodGet, "/readyz", nil, nil) == nil && n.call(t, http.MethodGet, "/api/v1/namespaces/default", nil, nil) == nil
+		return n.call(t, http.MethodGet, "/readyz", nil, nil) == nil &&
+			n.call(t, http.MethodGet, "/api/v1/namespaces/default", nil, nil) == nil
 	})
-	n.start(t, programOf(t, "kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager", "--leader-elect=false",
+	n.start(t, programOf(t, "kube-controller-manager"), "--kubeconfig=/var/lib/kubeconfig", "--cert-dir=/var/lib/manager",
+		"--leader-elect=false",
 		"--bind-address=127.0.0.1", "--controllers=job-controller,persistentvolume-binder-controller")
-	until(t, "containerd answers", func() bool { return exec.CommandContext(t.Context(), programOf(t, "ctr"), "version").Run() == nil })
+	until(t, "containerd answers", func() bool {
+		return exec.CommandContext(t.Context(), programOf(t, "ctr"), "version").Run() == nil
+	})
 	for _, name := range []string{"pause", "quotabench"} {
 		must(t, writeImage(filepath.Join(dir, name), "/var/lib/image.tar"))
 		run(t, "ctr", "--namespace", "k8s.io", "images", "import", "/var/lib/image.tar")
 	}
-	n.start(t, programOf(t, "kubelet"), "--config=/var/lib/kubelet.yaml", "--kubeconfig=/var/lib/kubeconfig", "--hostname-override="+nodeName, "--node-ip="+address)
-	until(t, "the node is there", func() bool { return n.call(t, http.MethodGet, "/api/v1/nodes/"+nodeName, nil, nil) == nil })
+	n.start(t, programOf(t, "kubelet"), "--config=/var/lib/kubelet.yaml", "--kubeconfig=/var/lib/kubeconfig",
+		"--hostname-override="+nodeName, "--node-ip="+address)
+	until(t, "the node is there", func() bool {
+		return n.call(t, http.MethodGet, "/api/v1/nodes/"+nodeName, nil, nil) == nil
+	})
 	return n
 }
 
 // mount gives this process the files that programs write: in memory, and beside this machine's own. A kubelet sets
 // parameters of the kernel, which are files here instead.
 func mount(dir string) error {
-	err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), syscall.Mount("proc", "/proc", "proc", 0, ""))
+	err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""),
+		syscall.Mount("proc", "/proc", "proc", 0, ""))
 	for _, path := range []string{"/run", "/var/lib", "/var/log"} {
 		err = errors.Join(err, syscall.Mount("tmpfs", path, "tmpfs", 0, "mode=755"))
 	}
@@ -217,7 +227,8 @@ func writeImage(program, path string) error {
 	config := fmt.Sprintf(`{"architecture": %q, "os": "linux", "config": {"Entrypoint": ["/%s"]}, "rootfs": {"type": "layers", "diff_ids": ["sha256:%x"]}}`,
 		runtime.GOARCH, name, sha256.Sum256(layer))
 	manifest := fmt.Sprintf(`[{"Config": "config.json", "RepoTags": ["quotabench.test/%s:1"], "Layers": ["layer.tar"]}]`, name)
-	return os.WriteFile(path, archived("manifest.json", []byte(manifest), "config.json", []byte(config), "layer.tar", layer), 0o600)
+	return os.WriteFile(path, archived("manifest.json", []byte(manifest), "config.json", []byte(config), "layer.tar",
+		layer), 0o600)
 }
 
 // archived is a tar of files, each given by its name and its content.

@@ -30,6 +30,7 @@ func write(dir string) error {
 	}
 	root := cli.Command(io.Discard, io.Discard)
 	root.DisableAutoGenTag = true
-	header := &doc.GenManHeader{Title: "QUOTABENCH", Section: "1", Source: "quotabench " + root.Version, Manual: "quotabench manual"}
+	header := &doc.GenManHeader{Title: "QUOTABENCH", Section: "1", Source: "quotabench " +
+		root.Version, Manual: "quotabench manual"}
 	return doc.GenManTree(root, header, dir)
 }

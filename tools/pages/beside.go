@@ -33,7 +33,8 @@ func (e *Evidence) fill(page *Page) ([]byte, error) {
 		_, after, ended := strings.Cut(from, besideTo)
 		names := strings.Fields(list)
 		if !named || !ended || len(names) == 0 {
-			return nil, fmt.Errorf("%s: figures begin with %qNAMES -->, and end with %q, on lines of their own", page.Name, besideFrom, besideTo)
+			return nil, fmt.Errorf("%s: figures begin with %qNAMES -->, and end with %q, on lines of their own", page.Name,
+				besideFrom, besideTo)
 		}
 		fmt.Fprintf(&out, "%s%s%s -->\n\n", before, besideFrom, list)
 		if err := e.beside(&out, names); err != nil {
@@ -94,7 +95,8 @@ func (e *Evidence) rows(file *results.File, names []string) (rows []figure) {
 // compare is a table of what strategies cost in one record.
 func compare(buffer *bytes.Buffer, rows []figure) {
 	fmt.Fprintf(buffer, "From [%s](%s#runs):\n\n", rows[0].name, Index)
-	heading(buffer, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips"})
+	heading(buffer, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99",
+		"commands, SQL, trips"})
 	for _, figure := range rows {
 		summary := figure.summary
 		cells := []string{cell(summary.Label), "invalid", "-", "-"}
@@ -102,7 +104,8 @@ func compare(buffer *bytes.Buffer, rows []figure) {
 			shown := func(key string) string { return figures.Of(key).Text(summary, nil) }
 			cells = []string{cell(summary.Label), shown("leak"), worst(summary), shown("false-rejects")}
 		}
-		line(buffer, append(cells, timing("throughput", summary), timing("p50", summary), timing("p99", summary), work(summary.Cost.Commands, summary.Cost.SQL, summary.Cost.RoundTrips)))
+		line(buffer, append(cells, timing("throughput", summary), timing("p50", summary), timing("p99", summary),
+			work(summary.Cost.Commands, summary.Cost.SQL, summary.Cost.RoundTrips)))
 	}
 	fmt.Fprintln(buffer)
 }

@@ -64,7 +64,8 @@ func (v *Verdicts) of(record string) []claims.Judgement {
 // pages are one for each design record with its drawings, and their index.
 func (v *Verdicts) pages() ([]Page, error) {
 	var index bytes.Buffer
-	fmt.Fprint(&index, "# Claims of the five design records\n\nWhat each [record](../design-records.md) promises, and [what came out](../claims.md).\n\n")
+	fmt.Fprint(&index, "# Claims of the five design records\n\nWhat each [record](../design-records.md) promises, and "+
+		"[what came out](../claims.md).\n\n")
 	columns := []string{"record"}
 	for _, verdict := range claims.Verdicts {
 		columns = append(columns, string(verdict))
@@ -104,7 +105,8 @@ func recordPage(record string) string { return strings.ToLower(record) + ".md" }
 func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 	var buffer, exhibits bytes.Buffer
 	fmt.Fprintf(&buffer, "# %s: %s\n\n", file.Record, file.Title)
-	for _, part := range []struct{ name, text string }{{"Keep", file.Summary.Keep}, {"Change", file.Summary.Change}, {"Instead", file.Summary.Instead}} {
+	for _, part := range []struct{ name, text string }{{"Keep", file.Summary.Keep}, {"Change", file.Summary.Change},
+		{"Instead", file.Summary.Instead}} {
 		if part.text != "" {
 			fmt.Fprintf(&buffer, "- **%s**: %s\n", part.name, strings.TrimSpace(part.text))
 		}
@@ -151,7 +153,9 @@ func curve(j *claims.Judgement) ([]byte, error) {
 // said is the promise, with its figure unless it is in the sentence.
 func said(j *claims.Judgement) string {
 	says := strings.TrimSuffix(j.Says, ".")
-	if slices.ContainsFunc(number.FindAllString(j.Promised, -1), func(n string) bool { return !strings.Contains(says, n) }) {
+	if slices.ContainsFunc(number.FindAllString(j.Promised, -1), func(n string) bool {
+		return !strings.Contains(says, n)
+	}) {
 		says += " (" + j.Promised + ")"
 	}
 	return cell(says)

@@ -37,7 +37,8 @@ func TestSummariesAgree(t *testing.T) {
 			}
 			for _, id := range named {
 				if got := verdicts[id]; got != part.may && got != claims.HoldsOnlyIf {
-					t.Errorf("%s: the verdict on %s is %q, and the summary says %q: change the summary in internal/report/claims/records", f.Record, id, got, part.text)
+					t.Errorf("%s: the verdict on %s is %q, and the summary says %q: change the summary in "+
+						"internal/report/claims/records", f.Record, id, got, part.text)
 				}
 			}
 		}
@@ -48,10 +49,12 @@ func TestSummariesAgree(t *testing.T) {
 }
 
 // committedVerdicts are judged once: the records take seconds to read.
-var committedVerdicts = sync.OnceValues(func() (*Verdicts, error) { return readVerdicts(filepath.Join(baseline, "claims")) })
+var committedVerdicts = sync.OnceValues(func() (*Verdicts, error) {
+	return readVerdicts(filepath.Join(baseline, "claims"))
+})
 
-// TestVerdictsAreJudged: no verdict of a page is that of the report that lies beside the records, and one without its record is
-// undecided.
+// TestVerdictsAreJudged: no verdict of a page is that of the report that lies beside the records, and one without its
+// record is undecided.
 func TestVerdictsAreJudged(t *testing.T) {
 	want, err := committedVerdicts()
 	if err != nil {
@@ -106,16 +109,20 @@ func TestVerdictsAreJudged(t *testing.T) {
 
 // TestPageOfARecord has each verdict with its figure, and strategies link the claims whose runs have them.
 func TestPageOfARecord(t *testing.T) {
-	v := &Verdicts{Files: []*claims.File{{Record: "ADR-1", Title: "Limits", Summary: claims.Summary{Keep: "X1 alone."}}}, Report: claims.Report{Claims: []claims.Judgement{
-		{Record: "ADR-1", ID: "X1", Says: "It takes 9 µs.", Promised: "9 µs", Measured: "p99 = 7 µs (6 µs to 8 µs)", Verdict: claims.Holds, Commands: []string{"quotabench run another --redis x"}},
-		{Record: "ADR-1", ID: "X2", Says: "It is fast.", Promised: "50x", Verdict: claims.HoldsOnlyIf, Why: "workers = 1; not with workers = 2"},
-		{Record: "ADR-2", ID: "X1", Says: "Other.", Verdict: claims.Refuted},
-	}}}
+	v := &Verdicts{Files: []*claims.File{{Record: "ADR-1", Title: "Limits", Summary: claims.Summary{Keep: "X1 alone."}}},
+		Report: claims.Report{Claims: []claims.Judgement{
+			{Record: "ADR-1", ID: "X1", Says: "It takes 9 µs.", Promised: "9 µs", Measured: "p99 = 7 µs (6 µs to 8 µs)",
+				Verdict: claims.Holds, Commands: []string{"quotabench run another --redis x"}},
+			{Record: "ADR-1", ID: "X2", Says: "It is fast.", Promised: "50x", Verdict: claims.HoldsOnlyIf,
+				Why: "workers = 1; not with workers = 2"},
+			{Record: "ADR-2", ID: "X1", Says: "Other.", Verdict: claims.Refuted},
+		}}}
 	pages, err := v.pages()
 	if err != nil {
 		t.Fatal(err)
 	}
-	requireAll(t, string(pages[0].Bytes), "- **Keep**: X1 alone.\n", "|X1|It takes 9 µs|p99 = 7 µs|**holds**|\n", "|X2|It is fast (50x)|-|**holds only if** workers = 1|\n")
+	requireAll(t, string(pages[0].Bytes), "- **Keep**: X1 alone.\n", "|X1|It takes 9 µs|p99 = 7 µs|**holds**|\n",
+		"|X2|It is fast (50x)|-|**holds only if** workers = 1|\n")
 	requireAll(t, string(pages[1].Bytes), "|[ADR-1](adr-1.md)|1|1|0|0|0|\n")
 	p := rendered(t, &Evidence{Verdicts: v}, meta("another"), meta("yet"))
 	requireAll(t, p["another.md"], " Claims: [ADR-1](../claims/adr-1.md).\n")

@@ -115,7 +115,8 @@ func shortest(searches []*results.Search) (search *results.Search, finding *resu
 	for _, s := range searches {
 		for i := range s.Findings {
 			x := &s.Findings[i]
-			if finding == nil || cmp.Or(cmp.Compare(len(x.Faults), len(finding.Faults)), cmp.Compare(leaks(x), leaks(finding)), cmp.Compare(len(x.Steps), len(finding.Steps))) < 0 {
+			if finding == nil || cmp.Or(cmp.Compare(len(x.Faults), len(finding.Faults)), cmp.Compare(leaks(x), leaks(finding)),
+				cmp.Compare(len(x.Steps), len(finding.Steps))) < 0 {
 				search = s
 				finding = x
 			}

@@ -36,14 +36,16 @@ func readFaults(dir string) (*claims.Report, error) {
 }
 
 // parts are the tables of the page, by what the names of their faults begin with; the last has all others.
-var parts = []struct{ title, prefix string }{{"Redis", "redis-"}, {"PostgreSQL", "postgres-"}, {"Callers, clocks, networks and limits", ""}}
+var parts = []struct{ title, prefix string }{{"Redis", "redis-"}, {"PostgreSQL", "postgres-"},
+	{"Callers, clocks, networks and limits", ""}}
 
-// matrix is the page of a report: in each table a row for each strategy, and a column for each fault. Below are the declarations
-// that are refuted.
+// matrix is the page of a report: in each table a row for each strategy, and a column for each fault. Below are the
+// declarations that are refuted.
 func matrix(report *claims.Report) Page {
 	var buffer, refuted bytes.Buffer
-	fmt.Fprintf(&buffer, "# What strategies make of faults\n\nEach strategy was measured on real servers with each [fault](../internal/app/faults/faults.yaml). "+
-		"What it declares under the fault: %s Empty: it has no such store.\n", legend(report))
+	fmt.Fprintf(&buffer, "# What strategies make of faults\n\nEach strategy was measured on real servers with each "+
+		"[fault](../internal/app/faults/faults.yaml). What it declares under the fault: %s Empty: it has no such store.\n",
+		legend(report))
 	told := map[string]bool{}
 	for _, part := range parts {
 		columns := []string{"strategy"}

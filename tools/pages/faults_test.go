@@ -14,7 +14,8 @@ import (
 func TestMatrix(t *testing.T) {
 	leak := 1234.0
 	r := &claims.Report{Claims: []claims.Judgement{
-		{Record: "away", ID: "lease", Verdict: claims.Refuted, Close: true, Why: "it admits|all", Figures: []claims.Shown{{Key: "leak", Value: &leak}}},
+		{Record: "away", ID: "lease", Verdict: claims.Refuted, Close: true, Why: "it admits|all",
+			Figures: []claims.Shown{{Key: "leak", Value: &leak}}},
 		{Record: "away", ID: "gcra", Verdict: claims.Holds, Figures: []claims.Shown{{Key: "leak", Value: new(float64)}}},
 		{Record: "late", ID: "lease:down=open", Verdict: claims.Undeclared},
 		{Record: "late", ID: "gcra", Verdict: claims.NotHere},
@@ -23,8 +24,11 @@ func TestMatrix(t *testing.T) {
 	}}
 	page := string(matrix(r).Bytes)
 	for _, want := range []string{
-		"\n## Redis\n\n|strategy|redis-away|\n|---|---|\n|[gcra](strategies/gcra.md)|✓|\n\n## Callers", "\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234~||?|\n", "\n|[gcra](strategies/gcra.md)|✓|||\n",
-		"\n|[lease:down=open](strategies/lease.md)||–||\n", "✗ refuted, ? undecided, ✓ holds, – nothing declared, ~ not in each round, +N",
+		"\n## Redis\n\n|strategy|redis-away|\n|---|---|\n|[gcra](strategies/gcra.md)|✓|\n\n## Callers",
+		"\n|strategy|away|late|last|\n", "\n|[lease](strategies/lease.md)|✗+1,234~||?|\n",
+		"\n|[gcra](strategies/gcra.md)|✓|||\n",
+		"\n|[lease:down=open](strategies/lease.md)||–||\n",
+		"✗ refuted, ? undecided, ✓ holds, – nothing declared, ~ not in each round, +N",
 		"\n## Refuted\n\n- [lease](strategies/lease.md), `away`: it admits\\|all\n\nAll",
 	} {
 		if !strings.Contains(page, want) {
@@ -36,12 +40,14 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestFaultsAreJudged: the page follows from records, and not from the report beside them; what is kept of a matrix suffices.
+// TestFaultsAreJudged: the page follows from records, and not from the report beside them; what is kept of a matrix
+// suffices.
 func TestFaultsAreJudged(t *testing.T) {
 	from := t.TempDir()
 	to := filepath.Join(t.TempDir(), "faults")
 	b, err := json.Marshal(claims.Report{Schema: claims.Schema, Claims: []claims.Judgement{
-		{Record: "redis-away", ID: "lease", Verdict: claims.Holds, Directories: []string{"redis-away"}, Commands: []string{"quotabench run lease"}},
+		{Record: "redis-away", ID: "lease", Verdict: claims.Holds, Directories: []string{"redis-away"},
+			Commands: []string{"quotabench run lease"}},
 	}})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(from, "faults.json"), b, 0o644)

@@ -49,7 +49,8 @@ func (f figure) setting() []string {
 	if len(params.Trouble) > 0 {
 		load += ", trouble " + strings.Join(params.Trouble.Strings(), ", ")
 	}
-	return []string{summary.Workload, fmt.Sprintf("%s: %s, %s", summary.Policy, format.Units(params.Limit, params.Unit), params.WindowText()), load}
+	return []string{summary.Workload,
+		fmt.Sprintf("%s: %s, %s", summary.Policy, format.Units(params.Limit, params.Unit), params.WindowText()), load}
 }
 
 // table shows a strategy in each of the records.
@@ -135,7 +136,8 @@ func timing(key string, summary *results.Summary) string {
 // machine says on which machine and stores a record was measured.
 func machine(file *results.File) string {
 	host := file.Provenance.Host
-	parts := []string{fmt.Sprintf("%s, %s of %s/%s", format.Plural(int64(host.CPUs), "core", "cores"), cmp.Or(host.Model, "a processor"), host.OS, host.Arch)}
+	parts := []string{fmt.Sprintf("%s, %s of %s/%s", format.Plural(int64(host.CPUs), "core", "cores"),
+		cmp.Or(host.Model, "a processor"), host.OS, host.Arch)}
 	for _, name := range file.StoreNames() {
 		if store := file.Stores[name]; !strings.Contains(name, ".") {
 			version, _, _ := strings.Cut(store.Version, " (")

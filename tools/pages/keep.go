@@ -18,8 +18,8 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// keep copies from a pass over the built-in claims, or from a matrix of faults, what its verdicts follow from: records, compressed and without what happened within a round,
-// and the series that a claim reads.
+// keep copies from a pass over the built-in claims, or from a matrix of faults, what its verdicts follow from: records,
+// compressed and without what happened within a round, and the series that a claim reads.
 func keep(from, to, name string) error {
 	report, err := os.ReadFile(filepath.Join(from, name+".json"))
 	if err != nil {
@@ -47,7 +47,8 @@ func keep(from, to, name string) error {
 			if name == render.SeriesName && !read {
 				continue
 			}
-			if err := pack(filepath.Join(from, dir, name), filepath.Join(to, dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := pack(filepath.Join(from, dir, name), filepath.Join(to, dir)); err != nil &&
+				!errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

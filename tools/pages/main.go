@@ -1,11 +1,12 @@
-// Command pages writes the reference of strategies, docs/strategies, a page for each and an
-// index, what became of the claims of design records, docs/claims, and what strategies make of faults, docs/faults.md. The texts of the records, report.txt, are made anew, too. Rows of figures, plots and schedules come from the records below results/baseline; none of
-// the figures is typed. Plots go to docs/images. make pages runs it:
+// Command pages writes the reference of strategies, docs/strategies, a page for each and an index, what became of the
+// claims of design records, docs/claims, and what strategies make of faults, docs/faults.md. The texts of the records,
+// report.txt, are made anew, too. Rows of figures, plots and schedules come from the records below results/baseline;
+// none of the figures is typed. Plots go to docs/images. make pages runs it:
 //
 //	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies] [-claims DIR] [-faults DIR]
 //
-// Pages that somebody wrote stay. A strategy's page links those that link to it, and what
-// stands in them between the two comments of [besideFrom] and [besideTo] is made anew.
+// Pages that somebody wrote stay. A strategy's page links those that link to it, and what stands in them between the
+// two comments of [besideFrom] and [besideTo] is made anew.
 package main
 
 import (
@@ -133,7 +134,8 @@ func reports(evidence *Evidence) (out []Page, err error) {
 	return out, err
 }
 
-// readEvidence reads the records in a directory and below it, except those of claims and faults, which have pages of their own.
+// readEvidence reads the records in a directory and below it, except those of claims and faults, which have pages of
+// their own.
 func readEvidence(dir string) (*Evidence, error) {
 	evidence := &Evidence{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -102,14 +102,17 @@ func runs(buffer *bytes.Buffer, evidence *Evidence) {
 		}
 	}
 	if last != "" {
-		fmt.Fprintf(buffer, "Measured on %s. Compare rows with each other, not with your machine. [The script](../../results/baseline/refresh) has the commands.\n\n", last)
+		fmt.Fprintf(buffer, "Measured on %s. Compare rows with each other, not with your machine. [The "+
+			"script](../../results/baseline/refresh) has the commands.\n\n", last)
 	}
 	heading(buffer, []string{"run", "workload", "policy", "load"})
 	for i := range evidence.Runs {
 		file := &evidence.Runs[i]
 		cells := []string{evidence.name(i), file.Workload.Name, "", ""}
 		if all := file.Summarised(); len(all) > 0 {
-			own := max(0, slices.IndexFunc(all, func(summary results.Summary) bool { return summary.Form != string(strategies.Library) }))
+			own := max(0, slices.IndexFunc(all, func(summary results.Summary) bool {
+				return summary.Form != string(strategies.Library)
+			}))
 			cells = append(cells[:1], figure{file, evidence.name(i), &all[own]}.setting()...)
 		}
 		if file.Kind == results.Simulated {
@@ -186,7 +189,8 @@ func guarantee(buffer *bytes.Buffer, meta *strategies.Meta) {
 	}
 	heading(buffer, []string{"clause", "windows", "also under"})
 	for _, clause := range meta.Guarantee {
-		line(buffer, []string{bound(clause), cmp.Or(windows(clause.Kinds), "all"), cmp.Or(joined(clause.Tolerates, faultName), "-")})
+		line(buffer, []string{bound(clause), cmp.Or(windows(clause.Kinds), "all"),
+			cmp.Or(joined(clause.Tolerates, faultName), "-")})
 	}
 	fmt.Fprintln(buffer)
 }

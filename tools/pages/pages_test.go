@@ -63,7 +63,8 @@ func same(t *testing.T, out, committed, name string) []byte {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(committed, name)); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s in %s is not what make pages writes (%v): run make pages, and commit what it writes", name, committed, err)
+		t.Errorf("%s in %s is not what make pages writes (%v): run make pages, and commit what it writes", name, committed,
+			err)
 	}
 	return want
 }
@@ -77,7 +78,8 @@ func current(t *testing.T, out, committed string) {
 	for _, f := range made {
 		want := same(t, out, committed, f.Name())
 		name := strings.TrimSuffix(f.Name(), ".md")
-		if _, err := strategies.Lookup(name); err != nil && filepath.Base(committed) == "strategies" && Generated(want) && f.Name() != Index {
+		if _, err := strategies.Lookup(name); err != nil && filepath.Base(committed) == "strategies" && Generated(want) &&
+			f.Name() != Index {
 			t.Errorf("docs/strategies/%s is of a strategy that is gone: remove it", f.Name())
 		}
 	}

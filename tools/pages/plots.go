@@ -23,12 +23,17 @@ type Sweep struct {
 
 // swept says which quantities of each sweep are drawn, by the name of its record, and what there is to see.
 var swept = map[string]struct{ quantities, about string }{
-	"sweep-period":        {"leak", "Measured: leak grows with the period, until each of two instances admits its whole limit before it hears of the other."},
-	"sweep-period-sim":    {"leak", "The same in virtual time:"},
-	"sweep-instances":     {"leak", "Measured: with a period of 1 s, leak hardly grows from 4 instances on. With a period as long as the window, each further instance adds a limit."},
+	"sweep-period": {"leak",
+		"Measured: leak grows with the period, until each of two instances admits its whole limit before it hears of " +
+			"the other."},
+	"sweep-period-sim": {"leak", "The same in virtual time:"},
+	"sweep-instances": {"leak",
+		"Measured: with a period of 1 s, leak hardly grows from 4 instances on. With a period as long as the window, each " +
+			"further instance adds a limit."},
 	"sweep-instances-sim": {"leak", "The same in virtual time:"},
 	"sweep-over-quota":    {"p99", "The p99 of 9 µs that ADR-005 claims for `three-tier` is not met, even if 99 % of the requests are over quota."},
-	"sweep-latency":       {"p99 leak", "If Redis is farther away, more time passes between reading a count and writing it: racy strategies leak more."},
+	"sweep-latency": {"p99 leak",
+		"If Redis is farther away, more time passes between reading a count and writing it: racy strategies leak more."},
 }
 
 // newSweep draws a record.

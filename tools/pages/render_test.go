@@ -16,10 +16,14 @@ func meta(name string) *strategies.Meta {
 		Name: name, Doc: "reads a | and writes", Source: "ADR-RM-3", Form: strategies.Documented,
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsAdmitted,
 		Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
-		Notes:    strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."}, Use: "Use it alone.", Avoid: "Not with two."},
-		Options:  []quota.Option{{Name: "write", Doc: "when to write", Values: []string{"now", "later"}, Default: "now"}},
+		Notes: strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."},
+			Use: "Use it alone.", Avoid: "Not with two."},
+		Options: []quota.Option{{Name: "write", Doc: "when to write", Values: []string{"now", "later"}, Default: "now"}},
 		Guarantee: []quota.Clause{{
-			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash}, Bound: func(quota.Params) int64 { return 0 },
+			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash},
+			Bound: func(quota.Params) int64 {
+				return 0
+			},
 		}},
 		Record: []quota.Clause{quota.Exactly().From("ADR-RM-3: always")},
 	}
@@ -83,20 +87,27 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	r.FalseRejects.Possible = 400
 	r.Admitted = 400*49 + 7
 	r.ThroughputPerS = 43_210
-	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3: always", Certain: 3, Verdict: results.Broken}}
+	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3: always", Certain: 3,
+		Verdict: results.Broken}}
 	x := results.NewExploration()
 	x.Searches = append(x.Searches, &results.Search{
-		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Instances: 2, Scripts: []string{"take"}, Claim: "stranded: no violation found",
+		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Instances: 2, Scripts: []string{"take"},
+		Claim: "stranded: no violation found",
 		Findings: []results.Finding{
 			{Property: "drift", Faults: []quota.Fault{quota.FaultCrash}, Token: "long", Steps: make([]results.Step, 2)},
-			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 3)},
+			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}},
+				Steps: make([]results.Step, 3)},
 		},
 	})
-	all := rendered(t, &Evidence{Runs: []results.File{f}, Names: []string{"first"}, Explorations: []results.Exploration{x}}, meta("check-then-set"))
+	all := rendered(t, &Evidence{Runs: []results.File{f}, Names: []string{"first"},
+		Explorations: []results.Exploration{x}}, meta("check-then-set"))
 	p := all["check-then-set.md"]
-	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ")
+	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); "+
+		"postgres 15.18 (process). Compare", "|first|hot-key|user-links: ")
 	requireAll(t, p,
-		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n", "[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
+		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n",
+		"[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. [Not "+
+			"in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
 		"1. It reads.\n2. It writes.\n", "|admits at most L while alone|all|crash|\n",
 		"|first|43,210|", "|7|5 of 1,234|2.00 %|-3 redis|",
 		"|`take`|1|none|0|drift 2 (crash); leak 3|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
@@ -109,7 +120,8 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 // TestPageWithoutEvidence: what is not known is left out, and a strategy that was
 // skipped says why.
 func TestPageWithoutEvidence(t *testing.T) {
-	all := rendered(t, &Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
+	all := rendered(t, &Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"),
+		meta("another"))
 	requireAll(t, all["etcd-counter.md"], "Not part of the recorded runs: Needs etcd, which was not built in.")
 	for _, heading := range []string{"## Measured", "## Explored"} {
 		if strings.Contains(all["another.md"], heading) {
@@ -182,7 +194,8 @@ func TestFiguresBesideEachOther(t *testing.T) {
 	}}
 	all := rendered(t, e, meta("check-then-set"))
 	p := all["leaks.md"]
-	requireAll(t, p, "# Leaks\n\nbefore\n"+names, to+"\nafter\n", "|check-then-set|", "|"+f.Runs[0].Strategy+"|", "43,21", "|3.25, 0.50, 4.75|")
+	requireAll(t, p, "# Leaks\n\nbefore\n"+names, to+"\nafter\n", "|check-then-set|", "|"+f.Runs[0].Strategy+
+		"|", "43,21", "|3.25, 0.50, 4.75|")
 	if strings.Contains(p, "typed") {
 		t.Errorf("what was typed is still there:\n%s", p)
 	}

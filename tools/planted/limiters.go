@@ -14,7 +14,8 @@ import (
 // All are the limiters of the set, each right one before those with its defects.
 func All() []Limiter {
 	var all []Limiter
-	for _, group := range [][]Limiter{counters(), transactions(), firsts(), cells(), logs(), weigheds(), buckets(), clocks(), caches(), memory(), goroutines(), settling(), tables()} {
+	for _, group := range [][]Limiter{counters(), transactions(), firsts(), cells(), logs(), weigheds(), buckets(),
+		clocks(), caches(), memory(), goroutines(), settling(), tables()} {
 		all = append(all, group...)
 	}
 	return all
@@ -61,37 +62,46 @@ return 1`)),
 			_, err := pipeliner.Exec(ctx)
 			return err == nil && n.Val() <= s.policy.Limit, err
 		}),
-		limiter("counter-30-days", "its month is 30 days since 1970", quota.CalendarMonth, func(ctx context.Context, s *state, key string) (bool, error) {
-			const month = 30 * 24 * time.Hour
-			return counted(ctx, s, key+strconv.FormatInt(s.now().UnixNano()/int64(month), 10), month)
-		}),
-		limiter("counter-day-of-month", "its key has the day and not the month, and lives for 40 days", quota.CalendarDay, func(ctx context.Context, s *state, key string) (bool, error) {
-			return counted(ctx, s, key+s.now().Format("02"), 40*24*time.Hour)
-		}),
+		limiter("counter-30-days", "its month is 30 days since 1970", quota.CalendarMonth,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				const month = 30 * 24 * time.Hour
+				return counted(ctx, s, key+strconv.FormatInt(s.now().UnixNano()/int64(month), 10), month)
+			}),
+		limiter("counter-day-of-month", "its key has the day and not the month, and lives for 40 days", quota.CalendarDay,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				return counted(ctx, s, key+s.now().Format("02"), 40*24*time.Hour)
+			}),
 		limiter("counter-day", "", quota.CalendarDay, func(ctx context.Context, s *state, key string) (bool, error) {
 			return counted(ctx, s, key+s.now().Format("2006-01-02"), 25*time.Hour)
 		}),
-		limiter("counter-rounded", "it rounds to the nearest window, and not down", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			return counted(ctx, s, key+s.now().Round(s.length()).Format(time.RFC3339Nano), s.length())
-		}),
-		limiter("counter-get-incr", "it reads, decides and counts in three steps", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			n, err := number(ctx, s.rdb, s.window(key))
-			if err != nil || n >= s.policy.Limit {
-				return false, err
-			}
-			_, err = counted(ctx, s, s.window(key), s.length())
-			return err == nil, err
-		}),
-		limiter("counter-undone", "", quota.Fixed, undoing(1, "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('DECRBY', KEYS[1], ARGV[1]) end return 0")),
-		limiter("counter-undone-twice", "it takes a rejected request back twice", quota.Fixed, undoing(2, "return redis.call('DECRBY', KEYS[1], ARGV[1])")),
-		limiter("counter-undone-late", "what it takes back after the key has expired makes one that never does", quota.Fixed, undoing(1, "return redis.call('DECRBY', KEYS[1], ARGV[1])")),
-		limiter("counter-short-key", "its key is the first 20 bytes of the subject's, so that subjects share a limit", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			return counted(ctx, s, s.window(key[:min(len(key), 20)]), s.length())
-		}),
-		limiter("counter-open", "it admits everything if the store answers with an error", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			ok, err := counted(ctx, s, s.window(key), s.length())
-			return ok || err != nil, nil
-		}),
+		limiter("counter-rounded", "it rounds to the nearest window, and not down", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				return counted(ctx, s, key+s.now().Round(s.length()).Format(time.RFC3339Nano), s.length())
+			}),
+		limiter("counter-get-incr", "it reads, decides and counts in three steps", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				n, err := number(ctx, s.rdb, s.window(key))
+				if err != nil || n >= s.policy.Limit {
+					return false, err
+				}
+				_, err = counted(ctx, s, s.window(key), s.length())
+				return err == nil, err
+			}),
+		limiter("counter-undone", "", quota.Fixed,
+			undoing(1, "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('DECRBY', KEYS[1], ARGV[1]) end return 0")),
+		limiter("counter-undone-twice", "it takes a rejected request back twice", quota.Fixed,
+			undoing(2, "return redis.call('DECRBY', KEYS[1], ARGV[1])")),
+		limiter("counter-undone-late", "what it takes back after the key has expired makes one that never does", quota.Fixed,
+			undoing(1, "return redis.call('DECRBY', KEYS[1], ARGV[1])")),
+		limiter("counter-short-key", "its key is the first 20 bytes of the subject's, so that subjects share a limit",
+			quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
+				return counted(ctx, s, s.window(key[:min(len(key), 20)]), s.length())
+			}),
+		limiter("counter-open", "it admits everything if the store answers with an error", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				ok, err := counted(ctx, s, s.window(key), s.length())
+				return ok || err != nil, nil
+			}),
 	}
 }
 
@@ -184,27 +194,30 @@ func locked(unlock string, life time.Duration) do {
 func firsts() []Limiter {
 	return []Limiter{
 		limiter("first", "", quota.FirstRequest, lua(plain, once)),
-		limiter("first-two-steps", "a process that dies between INCR and PEXPIRE leaves a key for ever", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
-			n, err := s.rdb.Incr(ctx, key).Result()
-			if err == nil && n == 1 {
-				err = s.rdb.PExpire(ctx, key, s.length()).Err()
-			}
-			return err == nil && n <= s.policy.Limit, err
-		}),
-		limiter("first-extended", "each request makes the window longer", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
-			return counted(ctx, s, key, s.length())
-		}),
+		limiter("first-two-steps", "a process that dies between INCR and PEXPIRE leaves a key for ever", quota.FirstRequest,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				n, err := s.rdb.Incr(ctx, key).Result()
+				if err == nil && n == 1 {
+					err = s.rdb.PExpire(ctx, key, s.length()).Err()
+				}
+				return err == nil && n <= s.policy.Limit, err
+			}),
+		limiter("first-extended", "each request makes the window longer", quota.FirstRequest,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				return counted(ctx, s, key, s.length())
+			}),
 		limiter("first-seconds", "its windows are cut to whole seconds", quota.FirstRequest, lua(plain, `local n = redis.call('INCR', KEYS[1])
 if n == 1 then redis.call('EXPIRE', KEYS[1], math.max(1, math.floor(ARGV[2] / 1000))) end
 if n > tonumber(ARGV[1]) then return 0 end
 return 1`)),
-		limiter("first-set-then-incr", "the key may expire between SET NX and INCR, which then makes one for ever", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
-			if err := s.rdb.SetNX(ctx, key, 0, s.length()).Err(); err != nil {
-				return false, err
-			}
-			n, err := s.rdb.Incr(ctx, key).Result()
-			return err == nil && n <= s.policy.Limit, err
-		}),
+		limiter("first-set-then-incr", "the key may expire between SET NX and INCR, which then makes one for ever",
+			quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
+				if err := s.rdb.SetNX(ctx, key, 0, s.length()).Err(); err != nil {
+					return false, err
+				}
+				n, err := s.rdb.Incr(ctx, key).Result()
+				return err == nil && n <= s.policy.Limit, err
+			}),
 		limiter("first-set-and-incr", "", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
 			pipeliner := s.rdb.TxPipeline()
 			pipeliner.SetNX(ctx, key, 0, s.length())
@@ -219,21 +232,22 @@ return 1`)),
 			_, err := pipeliner.Exec(ctx)
 			return err == nil && n.Val() <= s.policy.Limit, err
 		}),
-		limiter("first-two-keys", "two callers that find the window over both begin a new one", quota.FirstRequest, func(ctx context.Context, s *state, key string) (bool, error) {
-			began, err := number(ctx, s.rdb, key+":began")
-			if err != nil {
-				return false, err
-			}
-			if now := s.now().UnixMicro(); now-began >= s.length().Microseconds() {
-				pipeliner := s.rdb.TxPipeline()
-				pipeliner.Set(ctx, key+":began", now, s.length())
-				pipeliner.Set(ctx, key, 1, s.length())
-				_, err := pipeliner.Exec(ctx)
-				return err == nil, err
-			}
-			n, err := s.rdb.Incr(ctx, key).Result()
-			return err == nil && n <= s.policy.Limit, err
-		}),
+		limiter("first-two-keys", "two callers that find the window over both begin a new one", quota.FirstRequest,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				began, err := number(ctx, s.rdb, key+":began")
+				if err != nil {
+					return false, err
+				}
+				if now := s.now().UnixMicro(); now-began >= s.length().Microseconds() {
+					pipeliner := s.rdb.TxPipeline()
+					pipeliner.Set(ctx, key+":began", now, s.length())
+					pipeliner.Set(ctx, key, 1, s.length())
+					_, err := pipeliner.Exec(ctx)
+					return err == nil, err
+				}
+				n, err := s.rdb.Incr(ctx, key).Result()
+				return err == nil && n <= s.policy.Limit, err
+			}),
 	}
 }
 
@@ -262,6 +276,9 @@ func cells() []Limiter {
 	}
 	return []Limiter{
 		limiter("cells", "", quota.Fixed, split(func(limit int64, cell int) int64 { return (limit + int64(cell)) / count })),
-		limiter("cells-rounded-up", "the share of each cell is rounded up", quota.Fixed, split(func(limit int64, _ int) int64 { return (limit + count - 1) / count })),
+		limiter("cells-rounded-up", "the share of each cell is rounded up", quota.Fixed,
+			split(func(limit int64, _ int) int64 {
+				return (limit + count - 1) / count
+			})),
 	}
 }

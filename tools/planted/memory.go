@@ -87,29 +87,36 @@ func caches() []Limiter {
 	}
 	return []Limiter{
 		of("lease", "", quota.Fixed, func(s *state) strategies.Allower { return lease{s} }, foreign, mayReject),
-		limiter("lease-open", "it admits without the store, and two callers share a map without a lock", quota.Fixed, careless(true), mayReject),
-		limiter("cached", "", quota.Fixed, cache(func(s *state) time.Duration { return s.policy.Window.At(s.now()).End.Sub(s.now()) })),
-		limiter("cached-too-long", "it remembers a rejection for a whole window, also into the next one", quota.Fixed, cache(func(s *state) time.Duration { return s.length() })),
-		limiter("cached-count", "it trusts its own copy of the count for a tenth of a window", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			key = s.window(key)
-			s.mu.Lock()
-			fresh := s.now().Before(s.moment[key])
-			s.used[key]++
-			n := s.used[key]
-			s.mu.Unlock()
-			if fresh && n <= s.policy.Limit {
-				return true, s.rdb.Incr(ctx, key).Err()
-			}
-			ok, err := counted(ctx, s, key, s.length())
-			if err != nil {
-				return false, err
-			}
-			seen, err := number(ctx, s.rdb, key)
-			s.mu.Lock()
-			s.used[key], s.moment[key] = seen, s.now().Add(s.length()/10)
-			s.mu.Unlock()
-			return ok && err == nil, err
-		}),
+		limiter("lease-open", "it admits without the store, and two callers share a map without a lock", quota.Fixed,
+			careless(true), mayReject),
+		limiter("cached", "", quota.Fixed, cache(func(s *state) time.Duration {
+			return s.policy.Window.At(s.now()).End.Sub(s.now())
+		})),
+		limiter("cached-too-long", "it remembers a rejection for a whole window, also into the next one", quota.Fixed,
+			cache(func(s *state) time.Duration {
+				return s.length()
+			})),
+		limiter("cached-count", "it trusts its own copy of the count for a tenth of a window", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				key = s.window(key)
+				s.mu.Lock()
+				fresh := s.now().Before(s.moment[key])
+				s.used[key]++
+				n := s.used[key]
+				s.mu.Unlock()
+				if fresh && n <= s.policy.Limit {
+					return true, s.rdb.Incr(ctx, key).Err()
+				}
+				ok, err := counted(ctx, s, key, s.length())
+				if err != nil {
+					return false, err
+				}
+				seen, err := number(ctx, s.rdb, key)
+				s.mu.Lock()
+				s.used[key], s.moment[key] = seen, s.now().Add(s.length()/10)
+				s.mu.Unlock()
+				return ok && err == nil, err
+			}),
 	}
 }
 
@@ -129,38 +136,41 @@ func memory() []Limiter {
 			s.used[key]++
 			return s.used[key] <= s.policy.Limit, nil
 		}, inMemory),
-		limiter("memory-no-reset", "it never forgets what was used", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.used[key]++
-			return s.used[key] <= s.policy.Limit, nil
-		}, inMemory),
-		limiter("memory-read-lock", "it reads under one lock, and writes under another", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
-			key = within(s, key)
-			s.mu.RLock()
-			n := s.used[key]
-			s.mu.RUnlock()
-			if n >= s.policy.Limit {
-				return false, nil
-			}
-			s.mu.Lock()
-			s.used[key] = n + 1
-			s.mu.Unlock()
-			return true, nil
-		}, inMemory),
+		limiter("memory-no-reset", "it never forgets what was used", quota.Fixed,
+			func(_ context.Context, s *state, key string) (bool, error) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.used[key]++
+				return s.used[key] <= s.policy.Limit, nil
+			}, inMemory),
+		limiter("memory-read-lock", "it reads under one lock, and writes under another", quota.Fixed,
+			func(_ context.Context, s *state, key string) (bool, error) {
+				key = within(s, key)
+				s.mu.RLock()
+				n := s.used[key]
+				s.mu.RUnlock()
+				if n >= s.policy.Limit {
+					return false, nil
+				}
+				s.mu.Lock()
+				s.used[key] = n + 1
+				s.mu.Unlock()
+				return true, nil
+			}, inMemory),
 		limiter("memory-atomic", "", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
 			n, _ := s.shared.LoadOrStore(within(s, key), new(atomic.Int64))
 			return n.(*atomic.Int64).Add(1) <= s.policy.Limit, nil
 		}, inMemory),
-		limiter("memory-load-store", "it loads from a sync.Map, and stores the next count", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
-			key = within(s, key)
-			n, _ := s.shared.LoadOrStore(key, int64(0))
-			if n.(int64) >= s.policy.Limit {
-				return false, nil
-			}
-			s.shared.Store(key, n.(int64)+1)
-			return true, nil
-		}, inMemory),
+		limiter("memory-load-store", "it loads from a sync.Map, and stores the next count", quota.Fixed,
+			func(_ context.Context, s *state, key string) (bool, error) {
+				key = within(s, key)
+				n, _ := s.shared.LoadOrStore(key, int64(0))
+				if n.(int64) >= s.policy.Limit {
+					return false, nil
+				}
+				s.shared.Store(key, n.(int64)+1)
+				return true, nil
+			}, inMemory),
 		limiter("memory-package", "", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
 			everywhere.Lock()
 			defer everywhere.Unlock()
@@ -171,8 +181,13 @@ func memory() []Limiter {
 			everywhere.used[key]++
 			return everywhere.used[key] <= s.policy.Limit, nil
 		}, shared),
-		limiter("memory-edge", "a request at the very end of a window is counted in the one before", quota.FirstRequest, memoryFirst(func(past, length time.Duration) bool { return past > length }), inMemory),
-		limiter("memory-first", "", quota.FirstRequest, memoryFirst(func(past, length time.Duration) bool { return past >= length }), inMemory),
+		limiter("memory-edge", "a request at the very end of a window is counted in the one before", quota.FirstRequest,
+			memoryFirst(func(past, length time.Duration) bool {
+				return past > length
+			}), inMemory),
+		limiter("memory-first", "", quota.FirstRequest, memoryFirst(func(past, length time.Duration) bool {
+			return past >= length
+		}), inMemory),
 		limiter("memory-log", "", quota.Rolling, func(_ context.Context, s *state, key string) (bool, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -203,7 +218,10 @@ func memory() []Limiter {
 			}
 		}, inMemory),
 		limiter("memory-bucket", "", quota.Bucket, memoryBucket(func(parts int64) int64 { return parts }), inMemory),
-		limiter("memory-bucket-float", "it rounds to thousandths of a unit, upwards", quota.Bucket, memoryBucket(func(parts int64) int64 { return parts + parts/50 }), inMemory),
+		limiter("memory-bucket-float", "it rounds to thousandths of a unit, upwards", quota.Bucket,
+			memoryBucket(func(parts int64) int64 {
+				return parts + parts/50
+			}), inMemory),
 	}
 }
 
@@ -233,7 +251,8 @@ func memoryBucket(flown func(parts int64) int64) do {
 		per := int64(window.RealLength())
 		if at, ok := s.moment[key]; !ok {
 			s.used[key] = s.policy.Limit * per
-		} else if past := min(now.Sub(at), window.RealLength()*time.Duration(s.policy.Limit)/time.Duration(window.Refill)+1); past > 0 {
+		} else if past := min(now.Sub(at),
+			window.RealLength()*time.Duration(s.policy.Limit)/time.Duration(window.Refill)+1); past > 0 {
 			s.used[key] = min(s.policy.Limit*per, s.used[key]+flown(int64(past)*window.Refill))
 		}
 		s.moment[key] = now
@@ -291,24 +310,26 @@ func goroutines() []Limiter {
 			defer func() { <-s.turn }()
 			return counted(ctx, s, s.window(key), s.length())
 		}, foreign),
-		limiter("turn-kept", "a caller whose command fails keeps its turn, and the others wait for ever", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			s.turn <- struct{}{}
-			ok, err := counted(ctx, s, s.window(key), s.length())
-			if err != nil {
-				return false, err
-			}
-			<-s.turn
-			return ok, nil
-		}, foreign),
+		limiter("turn-kept", "a caller whose command fails keeps its turn, and the others wait for ever", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				s.turn <- struct{}{}
+				ok, err := counted(ctx, s, s.window(key), s.length())
+				if err != nil {
+					return false, err
+				}
+				<-s.turn
+				return ok, nil
+			}, foreign),
 		of("owner", "", quota.Fixed, newOwner, inMemory, foreign),
-		limiter("counts-later", "it reads, and counts on a goroutine of its own", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			key = s.window(key)
-			n, err := number(ctx, s.rdb, key)
-			if err != nil || n >= s.policy.Limit {
-				return false, err
-			}
-			go func() { _, _ = counted(context.WithoutCancel(ctx), s, key, s.length()) }()
-			return true, nil
-		}),
+		limiter("counts-later", "it reads, and counts on a goroutine of its own", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				key = s.window(key)
+				n, err := number(ctx, s.rdb, key)
+				if err != nil || n >= s.policy.Limit {
+					return false, err
+				}
+				go func() { _, _ = counted(context.WithoutCancel(ctx), s, key, s.length()) }()
+				return true, nil
+			}),
 	}
 }

@@ -61,11 +61,14 @@ func limiter(name, defect string, kind quota.Kind, allow do, change ...func(*str
 	}, change...)
 }
 
-func of(name, defect string, kind quota.Kind, allower func(*state) strategies.Allower, change ...func(*strategies.Meta)) Limiter {
-	meta := strategies.FromFunc(name, []quota.Kind{kind}, func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
-		s := &state{env: env, rdb: strategies.Redis(env), policy: policy, used: map[string]int64{}, moment: map[string]time.Time{}, turn: make(chan struct{}, 1), shared: &sync.Map{}, times: map[string][]time.Time{}}
-		return allower(s), nil
-	})
+func of(name, defect string, kind quota.Kind, allower func(*state) strategies.Allower,
+	change ...func(*strategies.Meta)) Limiter {
+	meta := strategies.FromFunc(name, []quota.Kind{kind},
+		func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+			s := &state{env: env, rdb: strategies.Redis(env), policy: policy, used: map[string]int64{},
+				moment: map[string]time.Time{}, turn: make(chan struct{}, 1), shared: &sync.Map{}, times: map[string][]time.Time{}}
+			return allower(s), nil
+		})
 	meta.Guarantee = []quota.Clause{quota.Exactly()}
 	for _, c := range change {
 		c(&meta)
@@ -92,7 +95,8 @@ func mayReject(meta *strategies.Meta) { meta.Guarantee = append(meta.Guarantee, 
 func lua(keyed func(s *state, key string) string, source string) do {
 	script := redis.NewScript(source)
 	return func(ctx context.Context, s *state, key string) (bool, error) {
-		n, err := script.Run(ctx, s.rdb, []string{keyed(s, key)}, s.policy.Limit, s.length().Milliseconds(), s.now().UnixMicro()).Int64()
+		n, err := script.Run(ctx, s.rdb, []string{keyed(s, key)}, s.policy.Limit, s.length().Milliseconds(),
+			s.now().UnixMicro()).Int64()
 		return n == 1, err
 	}
 }
@@ -105,7 +109,8 @@ func bucket(source string) do {
 	script := redis.NewScript(source)
 	return func(ctx context.Context, s *state, key string) (bool, error) {
 		window := s.policy.Window
-		n, err := script.Run(ctx, s.rdb, []string{key}, s.policy.Limit, window.RealLength().Microseconds(), window.Refill, s.now().UnixMicro()).Int64()
+		n, err := script.Run(ctx, s.rdb, []string{key}, s.policy.Limit, window.RealLength().Microseconds(), window.Refill,
+			s.now().UnixMicro()).Int64()
 		return n == 1, err
 	}
 }

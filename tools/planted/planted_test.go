@@ -26,8 +26,8 @@ const (
 	// chosen names the limiter that TestProve proves, and commanded has the lines of a command that knows all limiters.
 	chosen    = "PLANTED_LIMITER"
 	commanded = "PLANTED_COMMAND"
-	// askedFor is a pattern of names, whose rows TestTable makes anew, asking the tools that it asks, and logs a folder for
-	// what they print.
+	// askedFor is a pattern of names, whose rows TestTable makes anew, asking the tools that it asks, and logs a folder
+	// for what they print.
 	askedFor = "PLANTED"
 	asking   = "PLANTED_TOOLS"
 	logs     = "PLANTED_LOGS"
@@ -162,7 +162,8 @@ func write(t *testing.T, rows map[string]row) {
 		t.Fatalf("%s has no heading: Table", page)
 	}
 	var b strings.Builder
-	b.WriteString(head + "\n## Table\n\n| limiter | " + strings.Join(columns, " | ") + " | what is wrong |\n" + strings.Repeat("|---", len(columns)+2) + "|\n")
+	b.WriteString(head + "\n## Table\n\n| limiter | " + strings.Join(columns, " | ") + " | what is wrong |\n" +
+		strings.Repeat("|---", len(columns)+2) + "|\n")
 	of := map[bool]int{}
 	proved := 0
 	for _, right := range []bool{true, false} {
@@ -183,8 +184,8 @@ func write(t *testing.T, rows map[string]row) {
 	}
 }
 
-// look has a tool look at a limiter, in a process of its own, with no flags but a policy for the tools that make none of their
-// own. It took so much of a processor.
+// look has a tool look at a limiter, in a process of its own, with no flags but a policy for the tools that make none
+// of their own. It took so much of a processor.
 func look(t *testing.T, tool string, l *planted.Limiter) (says verdict, text string, took time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -222,7 +223,8 @@ func verdictOf(tool string, code int, out string) verdict {
 	accused := regexp.MustCompile(accusing).MatchString(out)
 	failed := regexp.MustCompile(`--- FAIL: TestProve/(conformance|simulation)`)
 	switch {
-	case tool == "prove" && strings.Contains(out, "name Exploration in Options.Skip") && !failed.MatchString(out) && !accused:
+	case tool == "prove" && strings.Contains(out, "name Exploration in Options.Skip") && !failed.MatchString(out) &&
+		!accused:
 		return noClaim // it goes another way when it is run again
 	case tool == "prove" && code != 0, code == 1, tool == "explore" && accused:
 		return found

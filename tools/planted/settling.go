@@ -72,8 +72,10 @@ func (r *refunding) Close(context.Context) error { return nil }
 func settling() []Limiter {
 	of := func(name, wrong, defect string) Limiter {
 		meta := strategies.Meta{
-			Name: name, Doc: "counts units, which can be given back", Form: strategies.Library, Needs: []strategies.Need{strategies.NeedRedis},
-			Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsNothing, GivesBack: true, Guarantee: []quota.Clause{quota.Exactly()},
+			Name: name, Doc: "counts units, which can be given back", Form: strategies.Library,
+			Needs: []strategies.Need{strategies.NeedRedis},
+			Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsNothing, GivesBack: true,
+			Guarantee: []quota.Clause{quota.Exactly()},
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return &refunding{env: env, rdb: strategies.Redis(env), defect: defect}, nil
 			},
@@ -83,7 +85,8 @@ func settling() []Limiter {
 	return []Limiter{
 		of("refund", "", ""),
 		of("refund-window", "it gives units back to the window in force, and not to the one that they are of", "window"),
-		of("refund-later", "units that are given back after their window make a counter below zero that never expires", "below zero"),
+		of("refund-later", "units that are given back after their window make a counter below zero that never expires",
+			"below zero"),
 		of("units", "a request of several units is charged as one", "units"),
 	}
 }

@@ -57,8 +57,8 @@ func readThenWrite(ctx context.Context, q querier, r row) (bool, error) {
 	return err == nil, err
 }
 
-// within reads and writes in a transaction, after other statements whose arguments are the key and the span. A transaction
-// that others got in the way of is tried again.
+// within reads and writes in a transaction, after other statements whose arguments are the key and the span. A
+// transaction that others got in the way of is tried again.
 func within(level pgx.TxIsoLevel, before ...string) func(context.Context, *pgxpool.Pool, row) (bool, error) {
 	return func(ctx context.Context, pool *pgxpool.Pool, r row) (ok bool, err error) {
 		for range 20 {
@@ -83,13 +83,14 @@ func within(level pgx.TxIsoLevel, before ...string) func(context.Context, *pgxpo
 
 func tables() []Limiter {
 	of := func(name, wrong string, take func(context.Context, *pgxpool.Pool, row) (bool, error)) Limiter {
-		meta := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(ctx context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
-			_, err := strategies.Postgres(env).Exec(ctx, schema)
-			if err != nil { // two instances at once
-				_, err = strategies.Postgres(env).Exec(ctx, schema)
-			}
-			return &table{env, policy, take}, err
-		})
+		meta := strategies.FromFunc(name, []quota.Kind{quota.Fixed},
+			func(ctx context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+				_, err := strategies.Postgres(env).Exec(ctx, schema)
+				if err != nil { // two instances at once
+					_, err = strategies.Postgres(env).Exec(ctx, schema)
+				}
+				return &table{env, policy, take}, err
+			})
 		meta.Needs = []strategies.Need{strategies.NeedPostgres}
 		meta.Guarantee = []quota.Clause{quota.Exactly()}
 		return Limiter{Name: name, Defect: wrong, Meta: meta}
@@ -100,9 +101,10 @@ func tables() []Limiter {
 			`SELECT used FROM planted WHERE key = $1 AND span = $2 FOR UPDATE`)),
 		of("table-serializable", "", within(pgx.Serializable)),
 		of("table-advisory", "", within(pgx.ReadCommitted, `SELECT pg_advisory_xact_lock(hashtextextended($1, $2))`)),
-		of("table-select", "it reads, and writes in another statement", func(ctx context.Context, pool *pgxpool.Pool, r row) (bool, error) {
-			return readThenWrite(ctx, pool, r)
-		}),
+		of("table-select", "it reads, and writes in another statement",
+			func(ctx context.Context, pool *pgxpool.Pool, r row) (bool, error) {
+				return readThenWrite(ctx, pool, r)
+			}),
 		of("table-transaction", "it takes a transaction for a lock", within(pgx.ReadCommitted)),
 	}
 }

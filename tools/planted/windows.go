@@ -75,18 +75,19 @@ return 1`)),
 			}
 			return ok && err == nil, err
 		}),
-		limiter("log-count-then-add", "it counts, and then adds", quota.Rolling, func(ctx context.Context, s *state, key string) (bool, error) {
-			now := s.now().UnixMicro()
-			n, err := s.rdb.ZCount(ctx, key, "("+strconv.FormatInt(now-s.length().Microseconds(), 10), "+inf").Result()
-			if err != nil || n >= s.policy.Limit {
-				return false, err
-			}
-			pipeliner := s.rdb.TxPipeline()
-			pipeliner.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: s.env.Rand.Uint64()})
-			pipeliner.PExpire(ctx, key, s.length())
-			_, err = pipeliner.Exec(ctx)
-			return err == nil, err
-		}),
+		limiter("log-count-then-add", "it counts, and then adds", quota.Rolling,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				now := s.now().UnixMicro()
+				n, err := s.rdb.ZCount(ctx, key, "("+strconv.FormatInt(now-s.length().Microseconds(), 10), "+inf").Result()
+				if err != nil || n >= s.policy.Limit {
+					return false, err
+				}
+				pipeliner := s.rdb.TxPipeline()
+				pipeliner.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: s.env.Rand.Uint64()})
+				pipeliner.PExpire(ctx, key, s.length())
+				_, err = pipeliner.Exec(ctx)
+				return err == nil, err
+			}),
 		limiter("log-rejected-too", "rejected requests are in the log, and keep others out", quota.Rolling, lua(plain, `local now = tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2] * 1000)
 redis.call('ZADD', KEYS[1], now, redis.call('INCR', KEYS[1] .. ':id'))
@@ -219,17 +220,19 @@ local tat = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now)
 if tat + interval - now > size * interval then return 0 end
 redis.call('SET', KEYS[1], string.format('%.0f', tat + interval), 'PX', math.ceil(size * ARGV[2] / ARGV[3] / 1000) + 1)
 return 1`)),
-		limiter("gcra-get-set", "it reads the moment, and writes the next one", quota.Bucket, func(ctx context.Context, s *state, key string) (bool, error) {
-			window := s.policy.Window
-			per := window.RealLength().Microseconds()
-			now := s.now().UnixMicro() * window.Refill
-			tat, err := number(ctx, s.rdb, key)
-			tat = max(tat, now)
-			if err != nil || tat+per-now > s.policy.Limit*per {
-				return false, err
-			}
-			return true, s.rdb.Set(ctx, key, tat+per, time.Duration(s.policy.Limit*per/window.Refill+1000)*time.Microsecond).Err()
-		}),
+		limiter("gcra-get-set", "it reads the moment, and writes the next one", quota.Bucket,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				window := s.policy.Window
+				per := window.RealLength().Microseconds()
+				now := s.now().UnixMicro() * window.Refill
+				tat, err := number(ctx, s.rdb, key)
+				tat = max(tat, now)
+				if err != nil || tat+per-now > s.policy.Limit*per {
+					return false, err
+				}
+				return true, s.rdb.Set(ctx, key, tat+per,
+					time.Duration(s.policy.Limit*per/window.Refill+1000)*time.Microsecond).Err()
+			}),
 	}
 }
 

@@ -27,7 +27,8 @@ func TestBegin(t *testing.T) {
 		var errs strings.Builder
 		p := program.New("tool", &errs)
 		n := p.Int("n", 1, "how many")
-		if code, ok := p.Begin(c.args); code != c.code || ok != c.ok || !strings.Contains(errs.String(), c.says) || ok != (*n == 3) {
+		if code, ok := p.Begin(c.args); code != c.code || ok != c.ok || !strings.Contains(errs.String(), c.says) ||
+			ok != (*n == 3) {
 			t.Errorf("%q: %d, %v, -n %d: %s", c.args, code, ok, *n, errs.String())
 		}
 	}
@@ -41,7 +42,8 @@ func TestFail(t *testing.T) {
 		says string
 	}{{program.Failed, "tool: no\n"}, {program.Interrupted, "tool: interrupted\n"}} {
 		var errs strings.Builder
-		if code := program.New("tool", &errs).Fail(ctx, program.Failed, errors.New("no")); code != c.code || errs.String() != c.says {
+		if code := program.New("tool", &errs).Fail(ctx, program.Failed, errors.New("no")); code != c.code ||
+			errs.String() != c.says {
 			t.Errorf("exit %d: %q", code, errs.String())
 		}
 		cancel()

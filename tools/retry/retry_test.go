@@ -47,7 +47,8 @@ func TestRetry(t *testing.T) {
 			if reported := readErr == nil; reported != c.reported {
 				t.Errorf("it is reported: %v, want %v: %s", reported, c.reported, text)
 			}
-			if c.reported && (!strings.HasPrefix(string(text), "planted TestPlanted\n") || !strings.Contains(string(text), "by chance")) {
+			if c.reported && (!strings.HasPrefix(string(text), "planted TestPlanted\n") ||
+				!strings.Contains(string(text), "by chance")) {
 				t.Errorf("the report says %q", text)
 			}
 		})

@@ -54,7 +54,8 @@ var signed = map[string][]string{
 }
 
 // leastOf are the numbers whose least value is not 0, by JSON name.
-var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repetition": "1", "line": "1", "column": "-1", "number": "1"}
+var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repetition": "1", "line": "1", "column": "-1",
+	"number": "1"}
 
 // words are what the texts of a type may say, by type and JSON name, if they are too many for a tag.
 var words = map[string]map[string][]any{

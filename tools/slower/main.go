@@ -125,7 +125,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stdout, "| the head | fails | inconclusive | passes | change, middle and range |\n|---|--:|--:|--:|--:|")
 	for _, head := range heads {
-		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", head.name, head.worse, head.unknown, head.fine,
+		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", head.name, head.worse, head.unknown,
+			head.fine,
 			stat.Median(head.changes), slices.Min(head.changes), slices.Max(head.changes))
 	}
 	return 0
@@ -141,7 +142,8 @@ type head struct {
 
 // sim runs a simulation of the limiter with that many turns.
 func (s *study) sim(n int, dir string, more ...string) error {
-	args := append([]string{"sim", limiter, "--workload", "steady:subjects=100", "--rate", "2000", "--requests", s.requests, "--out", dir}, more...)
+	args := append([]string{"sim", limiter, "--workload", "steady:subjects=100", "--rate", "2000", "--requests",
+		s.requests, "--out", dir}, more...)
 	cmd := exec.CommandContext(s.ctx, s.self, args...)
 	cmd.Env = append(os.Environ(), turns+"="+strconv.Itoa(n))
 	said, err := cmd.CombinedOutput()
@@ -173,7 +175,8 @@ func (s *study) calibrate(share float64) (int, error) {
 		}
 		middle[n] = stat.Median(all)
 	}
-	fmt.Fprintf(s.out, "%.0f ns per decision, %.0f more with %d turns of a loop\n", middle[0], middle[some]-middle[0], some)
+	fmt.Fprintf(s.out, "%.0f ns per decision, %.0f more with %d turns of a loop\n", middle[0], middle[some]-middle[0],
+		some)
 	return int(some * share * middle[0] / (middle[some] - middle[0])), nil
 }
 
@@ -205,7 +208,8 @@ func (s *study) compare(i int, h *head) error {
 			h.fine++
 		}
 		h.changes = append(h.changes, 100*row.Test.Change)
-		fmt.Fprintf(s.out, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, row.Verdict, 100*row.Test.Change, 100*row.Test.Smallest)
+		fmt.Fprintf(s.out, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, row.Verdict, 100*row.Test.Change,
+			100*row.Test.Smallest)
 	}
 	return err
 }

@@ -60,7 +60,8 @@ func replace(path, table string) error {
 // tables studies each series, or without one a generated machine.
 func tables(n int, paths []string) (string, error) {
 	var out strings.Builder
-	out.WriteString("| rounds from | measured as | comparisons | unchanged: fails | unchanged: inconclusive | 10 % slower: fails | 10 % slower: passes |\n|---|---|--:|--:|--:|--:|--:|\n")
+	out.WriteString("| rounds from | measured as | comparisons | unchanged: fails | unchanged: inconclusive | 10 % " +
+		"slower: fails | 10 % slower: passes |\n|---|---|--:|--:|--:|--:|--:|\n")
 	for _, path := range paths {
 		long, short, err := read(path)
 		if err != nil {
@@ -102,7 +103,8 @@ func rows(out *strings.Builder, from string, all []scenario, n int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %s | %s | %d | %.2f %% | %.1f %% | %.1f %% | %.2f %% |\n", from, scenario.name, rates.Comparisons, rates.FalseAlarms, rates.Inconclusive, rates.Detected, rates.Missed)
+		fmt.Fprintf(out, "| %s | %s | %d | %.2f %% | %.1f %% | %.1f %% | %.2f %% |\n", from, scenario.name, rates.Comparisons,
+			rates.FalseAlarms, rates.Inconclusive, rates.Detected, rates.Missed)
 		from = "" // once for all its rows
 	}
 	return nil

@@ -78,7 +78,9 @@ func (s scenario) outcome(rng *rand.Rand, base, head *results.File, by float64) 
 	if err != nil {
 		return false, false, err
 	}
-	first := slices.IndexFunc(comparison.Rows, func(row compare.Row) bool { return row.Figure == compare.Throughput && row.Strategy == label(0) })
+	first := slices.IndexFunc(comparison.Rows, func(row compare.Row) bool {
+		return row.Figure == compare.Throughput && row.Strategy == label(0)
+	})
 	return !comparison.Passes(), comparison.Rows[first].Verdict == compare.Inconclusive, nil
 }
 
@@ -197,9 +199,9 @@ func generated() source {
 	return source{name: "generated", window: w}
 }
 
-// disturbed is a machine as the study of rounds has it: rounds differ by 10 %, and each strategy by 5 % on its own; one round in
-// twenty stands still for up to half of its time; the speed drifts by 30 %. If it is busy, other programs take a share of the
-// processor from half of all rounds, of each in another amount.
+// disturbed is a machine as the study of rounds has it: rounds differ by 10 %, and each strategy by 5 % on its own; one
+// round in twenty stands still for up to half of its time; the speed drifts by 30 %. If it is busy, other programs take
+// a share of the processor from half of all rounds, of each in another amount.
 func disturbed(busy bool) source {
 	const (
 		between = 0.10
@@ -315,9 +317,17 @@ func scenarios(s source) []scenario {
 		{"two files", false, 0, false, files(s.plain)},
 		{"two files, 20 strategies", false, 20, false, files(s.plain)},
 		{"two files, the machine drifts by 10 %", false, 0, false, files(drift)},
-		{"two files, the machine changes by 20 % in between", false, 0, false, files(func(rng *rand.Rand) []round { return s.on(rng, stepping(rng)) })},
-		{"two files, the machine drifts by 10 % and the reference loop does not", false, 0, false, files(func(rng *rand.Rand) []round { return s.blind(rng, drifting(rng)) })},
-		{"two files, the machine drifts by 10 %, without a reference loop", false, 0, false, files(func(rng *rand.Rand) []round { return unreferenced(drift(rng)) })},
+		{"two files, the machine changes by 20 % in between", false, 0, false, files(func(rng *rand.Rand) []round {
+			return s.on(rng, stepping(rng))
+		})},
+		{"two files, the machine drifts by 10 % and the reference loop does not", false, 0, false,
+			files(func(rng *rand.Rand) []round {
+				return s.blind(rng, drifting(rng))
+			})},
+		{"two files, the machine drifts by 10 %, without a reference loop", false, 0, false,
+			files(func(rng *rand.Rand) []round {
+				return unreferenced(drift(rng))
+			})},
 	}
 }
 

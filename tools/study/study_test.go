@@ -17,16 +17,19 @@ func requireNoiseRule(t *testing.T, s scenario, comparisons int) {
 		t.Fatal(err)
 	}
 	if r.FalseAlarms > 1 || r.Detected < 95 {
-		t.Errorf("%s: %.2f %% of unchanged code fails, want at most 1 %%; %.1f %% of slowdowns are found, want 95 %%", s.name, r.FalseAlarms, r.Detected)
+		t.Errorf("%s: %.2f %% of unchanged code fails, want at most 1 %%; %.1f %% of slowdowns are found, want 95 %%", s.name,
+			r.FalseAlarms, r.Detected)
 	}
 }
 
 func TestGeneratedSeries(t *testing.T) {
 	for _, s := range scenarios(generated()) {
 		switch s.name {
-		case "random pairs, the machine drifts by 10 %", "random pairs, two stages", "two files", "two files, the machine drifts by 10 %":
+		case "random pairs, the machine drifts by 10 %", "random pairs, two stages", "two files",
+			"two files, the machine drifts by 10 %":
 			requireNoiseRule(t, s, 120)
-		case "two files, the machine changes by 20 % in between", "two files, the machine drifts by 10 %, without a reference loop":
+		case "two files, the machine changes by 20 % in between",
+			"two files, the machine drifts by 10 %, without a reference loop":
 			r, err := study(s, 20)
 			if err != nil || r.FalseAlarms > 0 || r.Inconclusive < 100 || r.Missed > 0 {
 				t.Errorf("%s: %+v, want inconclusive (%v)", s.name, r, err)

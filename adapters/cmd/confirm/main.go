@@ -14,10 +14,12 @@ func main() { os.Exit(run()) }
 // run returns 1 if something is not confirmed, and 2 if it could not be tried.
 func run() int {
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "confirm [-redis ADDRESS] [NAME...]: repeats findings against the library alone, all where none is named")
+		fmt.Fprintln(os.Stderr, "confirm [-redis ADDRESS] [NAME...]: repeats findings against the library alone, all "+
+			"where none is named")
 		flag.PrintDefaults()
 	}
-	addr := flag.String("redis", "", "address of a Redis that may be written to, e.g. localhost:6379; without it a Redis in memory, whose time is moved")
+	addr := flag.String("redis", "",
+		"address of a Redis that may be written to, e.g. localhost:6379; without it a Redis in memory, whose time is moved")
 	flag.Parse()
 	todo := confirm.All()
 	if flag.NArg() > 0 {

@@ -17,7 +17,8 @@ func init() {
 			{Name: "burst-size", Type: "int", Min: "1", Default: "20", Doc: "`requests` of a subject in a row"},
 		},
 		Make: func(params workloads.Params) (workloads.Stream, workloads.Info, error) {
-			return &stream{size: params.Options.Int("burst-size"), requests: params.Requests}, workloads.Info{Loop: workloads.Closed}, nil
+			return &stream{size: params.Options.Int("burst-size"), requests: params.Requests},
+				workloads.Info{Loop: workloads.Closed}, nil
 		},
 	})
 }

@@ -24,9 +24,10 @@ func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func init() {
 	memory := func(name string, make func(policy *quota.Policy) strategies.Allower) {
-		meta := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
-			return make(policy), nil
-		})
+		meta := strategies.FromFunc(name, []quota.Kind{quota.Fixed},
+			func(_ context.Context, _ strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+				return make(policy), nil
+			})
 		meta.Needs = nil
 		meta.PerProcess = true
 		register(meta)
@@ -42,9 +43,10 @@ func init() {
 		})
 	}
 	stored := func(name string, make func(env strategies.Env, policy *quota.Policy) strategies.Allower) {
-		register(strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
-			return make(env, policy), nil
-		}))
+		register(strategies.FromFunc(name, []quota.Kind{quota.Fixed},
+			func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+				return make(env, policy), nil
+			}))
 	}
 	stored("mutex-across", func(env strategies.Env, policy *quota.Policy) strategies.Allower {
 		return &locking{client: strategies.Redis(env), limit: policy.Limit, window: policy.Window.RealLength()}

@@ -22,13 +22,20 @@ func TestExploredOrNamed(t *testing.T) {
 		code      int
 		want, not []string
 	}{
-		{[]string{"own-clock"}, 0, []string{"no violation found in any schedule of 1 client", "at most 2 x clock"}, []string{" in 2 steps", "LEAK", "FALSE-REJECT", "nothing is claimed"}},
-		{[]string{"own-clock-late"}, 1, []string{"FALSE-REJECT in ", "later: a window ends", "LEAK in ", " asks -> admitted", "replay: quotabench explore --replay"}, nil},
-		{[]string{"background"}, 0, []string{"no violation found in any schedule of 1 client", "at most 2 x clock"}, []string{"LEAK", "FALSE-REJECT"}},
+		{[]string{"own-clock"}, 0, []string{"no violation found in any schedule of 1 client", "at most 2 x clock"},
+			[]string{" in 2 steps", "LEAK", "FALSE-REJECT", "nothing is claimed"}},
+		{[]string{"own-clock-late"}, 1,
+			[]string{"FALSE-REJECT in ", "later: a window ends", "LEAK in ", " asks -> admitted",
+				"replay: quotabench explore --replay"}, nil},
+		{[]string{"background"}, 0, []string{"no violation found in any schedule of 1 client", "at most 2 x clock"},
+			[]string{"LEAK", "FALSE-REJECT"}},
 		{[]string{"background-often"}, 1, []string{"LEAK in ", "GUARANTEE in ", "half of the window passes"}, nil},
-		{[]string{"mutex-across", "--property", "guarantee", "--first"}, 1, []string{"GUARANTEE in "}, nil}, // two instances have two mutexes
-		{[]string{"mutex-across", "--instances", "1", "--decision-timeout", "2s"}, 3, []string{"sync.Mutex.Lock", "main.go:"}, []string{"LEAK", "no violation found"}},
-		{[]string{"own-pool"}, 3, []string{"no command came through the client that it was given"}, []string{"LEAK", "no violation found"}},
+		// two instances have two mutexes
+		{[]string{"mutex-across", "--property", "guarantee", "--first"}, 1, []string{"GUARANTEE in "}, nil},
+		{[]string{"mutex-across", "--instances", "1", "--decision-timeout", "2s"}, 3, []string{"sync.Mutex.Lock", "main.go:"},
+			[]string{"LEAK", "no violation found"}},
+		{[]string{"own-pool"}, 3, []string{"no command came through the client that it was given"},
+			[]string{"LEAK", "no violation found"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			x := exec.Command(command, append([]string{"explore"}, c.args...)...)
@@ -60,7 +67,8 @@ func TestExploredOrNamed(t *testing.T) {
 		})
 	}
 	// Those without a defect keep their guarantee for several subjects, window after window.
-	out, err := exec.Command(command, "sim", "own-clock", "background", "--policy", "5 requests per fixed 10s", "--workload", "steady:subjects=3",
+	out, err := exec.Command(command, "sim", "own-clock", "background", "--policy", "5 requests per fixed 10s",
+		"--workload", "steady:subjects=3",
 		"--instances", "1", "--rate", "3", "--duration", "2m", "--out", t.TempDir()).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)

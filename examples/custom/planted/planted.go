@@ -37,7 +37,8 @@ type racy struct{ base }
 
 func (l *racy) Allow(ctx context.Context, key string) (bool, error) {
 	now := l.now().UnixMicro()
-	if err := l.client.ZRemRangeByScore(ctx, key, "0", strconv.FormatInt(now-l.window.Microseconds(), 10)).Err(); err != nil {
+	if err := l.client.ZRemRangeByScore(ctx, key, "0",
+		strconv.FormatInt(now-l.window.Microseconds(), 10)).Err(); err != nil {
 		return false, err
 	}
 	n, err := l.client.ZCard(ctx, key).Result()
@@ -60,8 +61,12 @@ type base struct {
 }
 
 func init() {
-	register("off-by-one", "sorted set, compared with > instead of >=", func(b base) strategies.Allower { return &offByOne{b} })
-	register("count-then-add", "sorted set, counted and added to in separate commands", func(b base) strategies.Allower { return &racy{b} })
+	register("off-by-one", "sorted set, compared with > instead of >=", func(b base) strategies.Allower {
+		return &offByOne{b}
+	})
+	register("count-then-add", "sorted set, counted and added to in separate commands", func(b base) strategies.Allower {
+		return &racy{b}
+	})
 }
 
 func register(name, doc string, limiter func(base) strategies.Allower) {

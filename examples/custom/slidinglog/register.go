@@ -11,7 +11,8 @@ import (
 func init() {
 	meta := strategies.FromFunc("team-log", []quota.Kind{quota.Rolling},
 		func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
-			return &Limiter{Client: strategies.Redis(env), Limit: policy.Limit, Window: policy.Window.RealLength(), Now: env.Clock.Now}, nil
+			return &Limiter{Client: strategies.Redis(env), Limit: policy.Limit, Window: policy.Window.RealLength(),
+				Now: env.Clock.Now}, nil
 		})
 	meta.Doc = "sorted set with the time of every admitted request"
 	meta.Guarantee = []quota.Clause{quota.Exactly()}

@@ -14,8 +14,8 @@ type Forker interface {
 	Fork(beat *sched.Beat) (Engine, error)
 }
 
-// Local is an [Engine] in this process, whose clock can be moved to any moment, and whose store has scripts loaded from one run
-// to the next.
+// Local is an [Engine] in this process, whose clock can be moved to any moment, and whose store has scripts loaded from
+// one run to the next.
 type Local interface {
 	// Pass lets time pass at rest. Jobs that are due then have not run.
 	Pass(duration time.Duration) error
@@ -23,8 +23,8 @@ type Local interface {
 	Keep()
 }
 
-// Brancher is an [Engine] that need not work out again what stands in a trail, that can take several steps from one state in one
-// run, and that can tell footprints.
+// Brancher is an [Engine] that need not work out again what stands in a trail, that can take several steps from one
+// state in one run, and that can tell footprints.
 type Brancher interface {
 	// Trail stands for what the actors remember.
 	Trail() []Digest

@@ -67,22 +67,31 @@ type injection struct {
 	text string
 }
 
-// injections are all of them, in the order of records, and for one client in that in which they are tried. A new fault is a row
-// here and a name in packages quota and results. Engines in this process need code for it only if it does more than tell
-// its client an error; the proxy of services always does.
+// injections are all of them, in the order of records, and for one client in that in which they are tried. A new fault
+// is a row here and a name in packages quota and results. Engines in this process need code for it only if it does more
+// than tell its client an error; the proxy of services always does.
 var injections = [...]injection{
-	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(actor *Actor) bool { return actor.Client != nil }},
+	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(actor *Actor) bool {
+		return actor.Client != nil
+	}},
 	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash, text: "ends and starts anew"},
-	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering, err: errLostReply, text: "no reply"},
-	{kind: RetryReply, fault: quota.FaultRetry, event: results.EventRetry, at: Answering, able: func(actor *Actor) bool { return actor.Repeats }},
+	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering, err: errLostReply,
+		text: "no reply"},
+	{kind: RetryReply, fault: quota.FaultRetry, event: results.EventRetry, at: Answering, able: func(actor *Actor) bool {
+		return actor.Repeats
+	}},
 	{kind: TickClock, fault: quota.FaultClock, event: results.EventTick},
 	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction, text: "evicts "},
 	{
-		kind: FailBefore, fault: quota.FaultOutage, event: results.EventOutage, at: Asking, able: func(actor *Actor) bool { return actor.Fails },
+		kind: FailBefore, fault: quota.FaultOutage, event: results.EventOutage, at: Asking, able: func(actor *Actor) bool {
+			return actor.Fails
+		},
 		err: errUnreachable, text: "error",
 	},
 	{
-		kind: DelayReply, fault: FaultTimeout, event: results.EventLostReply, at: Answering, able: func(actor *Actor) bool { return actor.Delays },
+		kind: DelayReply, fault: FaultTimeout, event: results.EventLostReply, at: Answering, able: func(actor *Actor) bool {
+			return actor.Delays
+		},
 		text: "no reply in time",
 	},
 	{kind: DropScript, fault: FaultScriptFlush, event: results.EventEviction, text: "drops its scripts"},

@@ -14,8 +14,8 @@ const MostAsks = MaxActions
 // mostOfAnAsk bounds the operations of one request of the last client.
 const mostOfAnAsk = 1_000
 
-// AskWhole has a request of the last client be one step, of whatever take does again and again until it reports that the client
-// has to wait or to be asked for the next one.
+// AskWhole has a request of the last client be one step, of whatever take does again and again until it reports that
+// the client has to wait or to be asked for the next one.
 func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
 	timeline := &w.Run.Timeline
 	timeline.Whole = true
@@ -56,7 +56,9 @@ func (s *Setup) LastAsks(truth *Truth) bool {
 
 // heldUp reports whether time has passed within a request.
 func (t *Truth) heldUp() bool {
-	return slices.ContainsFunc(t.events, func(event oracle.Event) bool { return event.Reply-event.Call > int64(time.Millisecond) })
+	return slices.ContainsFunc(t.events, func(event oracle.Event) bool {
+		return event.Reply-event.Call > int64(time.Millisecond)
+	})
 }
 
 // Fractions reports whether time also moves to moments at which a part of a unit has

@@ -124,8 +124,8 @@ func negative(content []string) bool {
 	})
 }
 
-// Direct is the innermost hook of a client of a Redis in this process, which answers what it can without the protocol. Whatever
-// else the client sends, it sends between Enter and the call of what that returns.
+// Direct is the innermost hook of a client of a Redis in this process, which answers what it can without the protocol.
+// Whatever else the client sends, it sends between Enter and the call of what that returns.
 type Direct struct {
 	Redis fakeredis.Redis
 	Enter func() (leave func())

@@ -91,7 +91,8 @@ func ParseScripts(text string) ([]Script, error) {
 				action.Units = n
 			}
 			if !known {
-				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS, refund or limit=UNITS", word)
+				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS, refund or limit=UNITS",
+					word)
 			}
 			script = append(script, action)
 		}

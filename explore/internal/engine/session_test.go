@@ -22,11 +22,17 @@ func TestLifeEnds(t *testing.T) {
 	}{
 		{"abandoned", oracle.Admitted, nil, 0, oracle.Event{Kind: oracle.Expire}, 0, 0},
 		{"rejected", oracle.Rejected, nil, 0, oracle.Event{Kind: oracle.Take, Outcome: oracle.Rejected}, 0, 0},
-		{"committed", oracle.Admitted, func(tr *Truth, take int) { tr.reply(0, tr.call(0, oracle.Commit, 0, take), oracle.Admitted) },
+		{"committed", oracle.Admitted, func(tr *Truth, take int) {
+			tr.reply(0, tr.call(0, oracle.Commit, 0, take), oracle.Admitted)
+		},
 			5, oracle.Event{Kind: oracle.Commit}, 5, 5},
-		{"refunded", oracle.Admitted, func(tr *Truth, take int) { tr.reply(0, tr.call(0, oracle.Refund, 5, take), oracle.Admitted) },
+		{"refunded", oracle.Admitted, func(tr *Truth, take int) {
+			tr.reply(0, tr.call(0, oracle.Refund, 5, take), oracle.Admitted)
+		},
 			0, oracle.Event{Kind: oracle.Refund}, 0, 0},
-		{"died committing", oracle.Admitted, func(tr *Truth, take int) { tr.reply(-1, tr.call(0, oracle.Commit, 0, take), oracle.Failed) },
+		{"died committing", oracle.Admitted, func(tr *Truth, take int) {
+			tr.reply(-1, tr.call(0, oracle.Commit, 0, take), oracle.Failed)
+		},
 			0, oracle.Event{Kind: oracle.Expire, Outcome: oracle.Failed}, 0, 5},
 	} {
 		tr := Truth{Policy: &quota.Policy{Name: "p", Limit: 10}, Instances: 1}
@@ -45,7 +51,8 @@ func TestLifeEnds(t *testing.T) {
 		}
 		tr.At(Start.Add(life))
 		last := tr.events[len(tr.events)-1]
-		if tr.InUse != c.inUse || last.Kind != c.last.Kind || last.Outcome != c.last.Outcome || tr.ended(take) != (last.Kind == oracle.Expire) {
+		if tr.InUse != c.inUse || last.Kind != c.last.Kind || last.Outcome != c.last.Outcome ||
+			tr.ended(take) != (last.Kind == oracle.Expire) {
 			t.Errorf("%s: %d units in use, %+v, want %d and %+v", c.name, tr.InUse, last, c.inUse, c.last)
 		}
 		tr.At(Start.Add(life))
@@ -84,7 +91,8 @@ func TestCommittedWhileLifeEnds(t *testing.T) {
 		tr.At(Start.Add(time.Minute))
 		want, ok, err := tr.Expect(quota.CountsAdmitted)
 		if in := (oracle.Interval{Hi: c.hi}); err != nil || !ok || want.Units != in || want.Held.Hi != c.hi || tr.InUse != 0 {
-			t.Errorf("5 units, %d committed: a counter must contain %+v (%v, %v), want %+v; in use: %d", c.actual, want, ok, err, in, tr.InUse)
+			t.Errorf("5 units, %d committed: a counter must contain %+v (%v, %v), want %+v; in use: %d", c.actual, want, ok, err,
+				in, tr.InUse)
 		}
 	}
 }

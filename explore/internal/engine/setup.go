@@ -96,7 +96,8 @@ func (s *Setup) Provision(ctx context.Context, strategy strategies.Strategy, nam
 	if !ok {
 		return nil
 	}
-	if err := provisioner.Provision(ctx, &s.Policy, []strategies.Grant{{Subject: Subject, Limit: s.Policy.Limit, Used: s.Used}}); err != nil {
+	if err := provisioner.Provision(ctx, &s.Policy,
+		[]strategies.Grant{{Subject: Subject, Limit: s.Policy.Limit, Used: s.Used}}); err != nil {
 		return fmt.Errorf("set the subject up: %w", err)
 	}
 	return nil

@@ -76,7 +76,8 @@ func (t *Truth) moment() int64 { return int64(t.now.Sub(t.start)) + t.step }
 func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	e := len(t.events)
 	m := t.moment()
-	event := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
+	event := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed,
+		Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
 		event.TakeCall = t.events[take].Call
 		event.TakeReply = t.events[take].Reply

@@ -38,7 +38,8 @@ func (w *World) Connect(port Engine, setup *Setup) {
 
 // Client is the client of that number, which has not begun.
 func (w *World) Client(i int) Client {
-	return Client{Index: i, Name: ClientName(i), Script: w.Setup.Script(i), Pending: -1, Setup: w.Setup, Run: &w.Run, Witness: w.Witness}
+	return Client{Index: i, Name: ClientName(i), Script: w.Setup.Script(i), Pending: -1, Setup: w.Setup, Run: &w.Run,
+		Witness: w.Witness}
 }
 
 // Common implements [Engine].
@@ -140,8 +141,10 @@ func (w *World) began(snapshot *Snapshot) bool { return w.lastOf(snapshot) != ni
 // not attempted.
 func (w *World) hasTwin(earlier []Actor, actor *Actor) bool {
 	return slices.ContainsFunc(earlier, func(o Actor) bool {
-		return o.At == Unborn && o.Client != nil && slices.Equal(o.Client.Script, actor.Client.Script) && (o.Instance == actor.Instance ||
-			o.Members == 1 && actor.Members == 1 && o.Lives == actor.Lives && w.Setup.SkewOf(o.Instance) == w.Setup.SkewOf(actor.Instance))
+		return o.At == Unborn && o.Client != nil && slices.Equal(o.Client.Script, actor.Client.Script) &&
+			(o.Instance == actor.Instance ||
+				o.Members == 1 && actor.Members == 1 && o.Lives == actor.Lives &&
+					w.Setup.SkewOf(o.Instance) == w.Setup.SkewOf(actor.Instance))
 	})
 }
 
@@ -286,7 +289,8 @@ func (w *World) Inject(choice Choice) {
 
 // TickTexts say what a deadline of each kind is.
 var TickTexts = [...]string{
-	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes", "the window is about to end",
+	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes",
+	"the window is about to end",
 }
 
 func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }
@@ -304,7 +308,8 @@ func (w *World) Ticking() (ticked func(what string)) {
 		}
 		*w.Budget.of(quota.FaultClock)++
 		w.Run.Truth.At(now)
-		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(duration), what))
+		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick,
+			fmt.Sprintf("%s later: %s", ShortDuration(duration), what))
 	}
 }
 
@@ -331,7 +336,8 @@ func (w *World) mayAsk(snapshot *Snapshot) bool {
 func (w *World) MayAsk(instance int) bool {
 	snapshot := w.port.Snapshot()
 	last := w.lastOf(snapshot)
-	return w.mayAsk(snapshot) && instance >= 0 && instance < w.Setup.Instances && (last == nil || last.Instance == instance)
+	return w.mayAsk(snapshot) && instance >= 0 && instance < w.Setup.Instances &&
+		(last == nil || last.Instance == instance)
 }
 
 // Serial is what happens next if clients come one after the other and nothing fails: a step

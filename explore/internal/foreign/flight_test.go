@@ -53,17 +53,20 @@ func (h *handing) Close() error {
 // A goroutine keeps its number while it goes on, although one that was started before it
 // comes to the store; what has another's number is not in flight in its place.
 func TestFlight(t *testing.T) {
-	m := strategies.FromFunc("handing", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
-		return newHanding(strategies.Redis(env)), nil
-	})
+	m := strategies.FromFunc("handing", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
+			return newHanding(strategies.Redis(env)), nil
+		})
 	m.Foreign = true
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	setup := engine.Setup{
-		Policy:  quota.Policy{Name: "calls", Unit: "calls", Limit: 1, Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
-		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}, {Kind: engine.Take, Units: 1}}}, Times: 1, Seed: 1, Patience: harness.DefaultDecisionTimeout,
+		Policy: quota.Policy{Name: "calls", Unit: "calls", Limit: 1,
+			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
+		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}, {Kind: engine.Take, Units: 1}}},
+		Times: 1, Seed: 1, Patience: harness.DefaultDecisionTimeout,
 	}
 	_, err = Search(sel, setup, func(e *Engine) (any, error) {
 		if err := e.Begin(); err != nil {

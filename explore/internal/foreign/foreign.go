@@ -223,7 +223,8 @@ func (e *Engine) begin() {
 		client.done.Store(false)
 		client.dead.Store(false)
 	}
-	e.fused = e.Setup.Instances == e.Setup.Clients && !e.Setup.Ticks() && !e.Setup.Befalls(engine.Asking) && !e.Setup.Shares
+	e.fused = e.Setup.Instances == e.Setup.Clients && !e.Setup.Ticks() && !e.Setup.Befalls(engine.Asking) &&
+		!e.Setup.Shares
 	e.settle()
 	if !e.counted {
 		e.counted, e.own = true, bubble.Left(e.world.mark, e.world.root) > 0
@@ -296,7 +297,8 @@ func (e *Engine) abandon(w *world) {
 		e.abandoned = append(e.abandoned, instance.strategy)
 	}
 	if len(e.abandoned) > mostAbandoned*(1+len(e.instances)) {
-		e.Run.Spent = fmt.Sprintf("goroutines that the strategy starts do not end with Close, and those of %d schedules are left", mostAbandoned)
+		e.Run.Spent = fmt.Sprintf("goroutines that the strategy starts do not end with Close, and those of %d schedules "+
+			"are left", mostAbandoned)
 	}
 }
 

@@ -16,23 +16,26 @@ import (
 // Goroutines that do not end with Close are counted, whether or not they wait for time that
 // passes, and nothing else of their bubble stays behind.
 func TestLeft(t *testing.T) {
-	m := strategies.FromFunc("leaving", []quota.Kind{quota.Fixed}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
-		go func() { select {} }()
-		go func() {
-			for {
-				time.Sleep(time.Second)
-			}
-		}()
-		return strategies.AllowFunc(func(context.Context, string) (bool, error) { return true, nil }), nil
-	})
+	m := strategies.FromFunc("leaving", []quota.Kind{quota.Fixed},
+		func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+			go func() { select {} }()
+			go func() {
+				for {
+					time.Sleep(time.Second)
+				}
+			}()
+			return strategies.AllowFunc(func(context.Context, string) (bool, error) { return true, nil }), nil
+		})
 	m.Foreign = true
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	setup := engine.Setup{
-		Policy:  quota.Policy{Name: "calls", Unit: "calls", Limit: 1, Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
-		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}}, Times: 1, Seed: 1, Patience: harness.DefaultDecisionTimeout,
+		Policy: quota.Policy{Name: "calls", Unit: "calls", Limit: 1,
+			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
+		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}}, Times: 1, Seed: 1,
+		Patience: harness.DefaultDecisionTimeout,
 	}
 	_, err = Search(sel, setup, func(e *Engine) (any, error) {
 		before := runtime.NumGoroutine()

@@ -122,7 +122,8 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return effect()
 		}
 		h.engine.seen(ctx, cmd)
-		p := &parked{op: sched.Op{Kind: sched.Command, Cmd: cmd, Of: 1}, instance: h.instance, life: h.life, effect: effect, repeat: effect}
+		p := &parked{op: sched.Op{Kind: sched.Command, Cmd: cmd, Of: 1}, instance: h.instance, life: h.life, effect: effect,
+			repeat: effect}
 		err, injected := h.engine.park(ctx, p)
 		if injected {
 			cmd.SetErr(err)

@@ -31,7 +31,8 @@ func (e *Engine) Snapshot() *engine.Snapshot {
 }
 
 func (e *Engine) caller(c *client) engine.Actor {
-	actor := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.instance.index, Members: e.Setup.Members(c.instance.index), Lives: c.instance.lives}
+	actor := engine.Actor{ID: c.Index, Client: &c.Client, Instance: c.instance.index,
+		Members: e.Setup.Members(c.instance.index), Lives: c.instance.lives}
 	if c == e.last {
 		actor.ID = e.lastNumber()
 	}
@@ -74,7 +75,8 @@ func (e *Engine) waits() bool { return len(e.waiting()) > 0 }
 // anyMoves reports whether somebody could take a step, and so wake who waits.
 func (e *Engine) anyMoves() bool {
 	return len(e.helpers) > 0 || slices.ContainsFunc(e.clients, func(c *client) bool {
-		return !c.done.Load() && !c.dead.Load() && (c == e.last && !e.lastRests() || c != e.last && (!c.started || c.at != nil))
+		return !c.done.Load() && !c.dead.Load() &&
+			(c == e.last && !e.lastRests() || c != e.last && (!c.started || c.at != nil))
 	})
 }
 

@@ -134,7 +134,8 @@ func (e *Engine) perform(c *client) {
 		c.done.Store(true)
 	}()
 	c.Perform(context.Background(), func() bool {
-		_, injected := e.park(context.Background(), &parked{op: sched.Op{Kind: sched.Wait}, instance: c.instance, life: c.instance.lives})
+		_, injected := e.park(context.Background(),
+			&parked{op: sched.Op{Kind: sched.Wait}, instance: c.instance, life: c.instance.lives})
 		return !injected
 	})
 }
@@ -272,7 +273,8 @@ func (e *Engine) release(p *parked, err error) {
 	e.settle()
 }
 
-// kill ends a client where it is: nothing of it reaches a store any more. One that is not released goes on at the end of the run.
+// kill ends a client where it is: nothing of it reaches a store any more. One that is not released goes on at the end
+// of the run.
 func (e *Engine) kill(c *client) {
 	c.dead.Store(true)
 	c.Lose()

@@ -87,7 +87,8 @@ func (w *world) do(patience time.Duration, f func()) error {
 		// A mutex is held by another that waits, too: no patience brings it back.
 		if same >= 2 || waited > patience {
 			w.stuck = true
-			return &guard.HungError{Where: "a bubble of testing/synctest", At: at, After: waited, Stack: []byte(w.stack()), Held: w.held()}
+			return &guard.HungError{Where: "a bubble of testing/synctest", At: at, After: waited, Stack: []byte(w.stack()),
+				Held: w.held()}
 		}
 	}
 }

@@ -100,7 +100,8 @@ func (w *Engine) save(trail []engine.Digest) {
 	branch.instance = branch.instance[:0]
 	for _, instance := range w.instances {
 		branch.instance = append(branch.instance, branchInstance{
-			memory: w.remembers(instance), hidden: slices.Clone(instance.hidden), rand: instance.source.State(), screens: instance.screens, forgot: instance.forgot,
+			memory: w.remembers(instance), hidden: slices.Clone(instance.hidden), rand: instance.source.State(),
+			screens: instance.screens, forgot: instance.forgot,
 		})
 	}
 	branch.clients = branch.clients[:0]
@@ -133,7 +134,8 @@ func irrevocable(choice engine.Choice) bool {
 // Sound implements [engine.Brancher].
 func (w *Engine) Sound() bool {
 	branch := &w.branch
-	return !branch.tangled && !w.scheduler.Moved(&branch.actors) && slices.Equal(w.store.fresh(), branch.fresh) && w.shared.Len() == branch.shared
+	return !branch.tangled && !w.scheduler.Moved(&branch.actors) && slices.Equal(w.store.fresh(), branch.fresh) &&
+		w.shared.Len() == branch.shared
 }
 
 // Again implements [engine.Brancher].
@@ -165,7 +167,9 @@ func (w *Engine) goBack(choice engine.Choice) bool {
 	w.Budget = branch.used
 	w.synced = branch.synced
 	w.Run.Paused = branch.paused
-	w.scheduler.Restore(&branch.actors, func(actor *sched.Actor) bool { return branch.changed(w.actors[actor.ID].instance) })
+	w.scheduler.Restore(&branch.actors, func(actor *sched.Actor) bool {
+		return branch.changed(w.actors[actor.ID].instance)
+	})
 	w.recall(branch.trail)
 	for i, client := range w.clients {
 		client.Pending = branch.clients[i]
@@ -190,7 +194,8 @@ func (w *Engine) stays() bool {
 		if was.changed {
 			continue
 		}
-		changed := was.after != was.memory || instance.source.State() != was.rand || i == own && len(was.hidden)+len(instance.hidden) > 0
+		changed := was.after != was.memory || instance.source.State() != was.rand || i == own &&
+			len(was.hidden)+len(instance.hidden) > 0
 		if changed && (i != own || w.shared.Len() > 0 || w.sight.common) {
 			return false
 		}

@@ -105,7 +105,8 @@ func (w *Engine) footAfter(choice engine.Choice) {
 	}
 	w.store.trace(nil)
 	locks, woken, made := w.scheduler.Between(footprint.marks)
-	footprint.footprint.Whole = footprint.footprint.Whole || irrevocable(choice) || made || w.shared.Len() != footprint.shared
+	footprint.footprint.Whole = footprint.footprint.Whole || irrevocable(choice) || made ||
+		w.shared.Len() != footprint.shared
 	for _, instance := range w.instances {
 		footprint.footprint.Whole = footprint.footprint.Whole || instance.forgot // which is said of the last step alone
 	}

@@ -35,8 +35,8 @@ func (w *Engine) current(hidden []unsafe.Pointer) []unsafe.Pointer {
 	return slices.DeleteFunc(hidden, func(p unsafe.Pointer) bool { return w.older[p] })
 }
 
-// function hashes which function it is. Function literals and methods of a value may have variables; those of the strategies
-// of this module have none that change.
+// function hashes which function it is. Function literals and methods of a value may have variables; those of the
+// strategies of this module have none that change.
 func function(m *memory, p unsafe.Pointer) {
 	p = *(*unsafe.Pointer)(p)
 	if p == nil {
@@ -94,8 +94,9 @@ var (
 
 // opaque reports whether values of a struct have contents that are not looked at.
 func opaque(kind reflect.Type) bool {
-	return slices.Contains(opaqueTypes, kind) || strings.HasPrefix(kind.PkgPath(), clientModule) || strings.HasPrefix(kind.PkgPath(),
-		"github.com/jackc/")
+	return slices.Contains(opaqueTypes, kind) || strings.HasPrefix(kind.PkgPath(), clientModule) ||
+		strings.HasPrefix(kind.PkgPath(),
+			"github.com/jackc/")
 }
 
 // concurrent hashes a [sync.Map], in no order.
@@ -169,13 +170,15 @@ func (w *Engine) common() map[unsafe.Pointer]bool {
 	return common(w.memory, w.older, opened, w.named, w.sel.Options)
 }
 
-// Common reports whether two of the strategies reach the same memory, except what is hidden, and maps that they were given.
+// Common reports whether two of the strategies reach the same memory, except what is hidden, and maps that they were
+// given.
 func Common(of []strategies.Strategy, given ...any) bool {
 	return len(common(new(memory), nil, of, given...)) > 0
 }
 
 // common is what two of the strategies reach. What is hidden counts once it is known what has outlived a run.
-func common(m hasher, older map[unsafe.Pointer]bool, of []strategies.Strategy, given ...any) (common map[unsafe.Pointer]bool) {
+func common(m hasher, older map[unsafe.Pointer]bool, of []strategies.Strategy,
+	given ...any) (common map[unsafe.Pointer]bool) {
 	met := map[unsafe.Pointer]bool{}
 	common = map[unsafe.Pointer]bool{}
 	for _, strategy := range of {
@@ -209,7 +212,9 @@ func (w *Engine) sees() (s sight) {
 	for i, in := range w.instances {
 		s.hides = s.hides || len(in.hidden) > 0
 		for _, p := range in.hidden {
-			s.common = s.common || slices.ContainsFunc(w.instances[:i], func(o *instance) bool { return slices.Contains(o.hidden, p) })
+			s.common = s.common || slices.ContainsFunc(w.instances[:i], func(o *instance) bool {
+				return slices.Contains(o.hidden, p)
+			})
 		}
 	}
 	return s

@@ -165,7 +165,8 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	w.scheduler = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Beat: setup.Beat})
 	w.clock = w.scheduler.Clock(0)
 	for i := range setup.Instances {
-		in := &instance{index: i, clock: w.scheduler.Clock(w.Setup.SkewOf(i)), source: seed.NewSource(w.Setup.Seed, seed.Instance, 0, uint64(i))}
+		in := &instance{index: i, clock: w.scheduler.Clock(w.Setup.SkewOf(i)),
+			source: seed.NewSource(w.Setup.Seed, seed.Instance, 0, uint64(i))}
 		in.begin, in.rand = in.source.State(), rand.New(in.source)
 		label := ""
 		if setup.Instances > 1 {

@@ -29,7 +29,8 @@ type live struct {
 // Live makes an engine over a Redis server, to repeat a schedule on it under a prefix
 // that no one else uses. The client stays the caller's. The server's clock cannot be moved, so virtual time begins
 // now, and the policy's own time where searches begin.
-func Live(ctx context.Context, sel strategies.Selection, setup engine.Setup, client *redis.Client, prefix string) *Engine {
+func Live(ctx context.Context, sel strategies.Selection, setup engine.Setup, client *redis.Client,
+	prefix string) *Engine {
 	now := clock.Wall{}.Now().Round(0)
 	setup.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: engine.Start}
 	options := *client.Options()

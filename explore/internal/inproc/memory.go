@@ -13,7 +13,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// hasher hashes what strategies have in memory. Whoever asks knows nothing of how: see [memory], and its twin in the tests.
+// hasher hashes what strategies have in memory. Whoever asks knows nothing of how: see [memory], and its twin in the
+// tests.
 type hasher interface {
 	// hash folds an instance into d. It returns what is hidden in it, which is valid until the next call.
 	hash(digest *engine.Digest, strategy strategies.Strategy, of view) (hidden []unsafe.Pointer)
@@ -186,5 +187,6 @@ func given(kind reflect.Type) bool {
 	if kind.Kind() == reflect.Pointer {
 		return kind.Elem().PkgPath() == givenPackage
 	}
-	return kind.PkgPath() == givenPackage || kind.Kind() == reflect.Struct && reflect.PointerTo(kind).Implements(clientType)
+	return kind.PkgPath() == givenPackage || kind.Kind() == reflect.Struct &&
+		reflect.PointerTo(kind).Implements(clientType)
 }

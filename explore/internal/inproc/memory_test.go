@@ -121,7 +121,8 @@ func TestFingerprintTellsApart(t *testing.T) {
 
 // What an interface held before makes no difference to its hash.
 func TestFingerprintOfChangingTypes(t *testing.T) {
-	values := []any{&closed{1}, &opened{1}, inner{1}, nil, int64(1), []any{&closed{2}, &opened{2}, inner{2}}, func() {}, map[string]any{"a": &closed{3}, "b": opened{3}}}
+	values := []any{&closed{1}, &opened{1}, inner{1}, nil, int64(1), []any{&closed{2}, &opened{2}, inner{2}}, func() {},
+		map[string]any{"a": &closed{3}, "b": opened{3}}}
 	var m memory
 	s := newTiers()
 	for range 3 {
@@ -194,9 +195,12 @@ func TestFingerprintOfManyObjects(t *testing.T) {
 func TestFunctionsWithVariables(t *testing.T) {
 	for name, want := range map[string]bool{
 		"time.Now": false, "example.com/limiter.keyOf": false, "example.com/limiter.(*Limiter).allow": false,
-		"example.com/limiter.New.func1": true, "example.com/limiter.New.func1.2": true, "main.glob..func1": true, "example.com/limiter.(*Limiter).allow-fm": true,
-		"github.com/quotabench/quotabench/quota.Clock.Now-fm": false, "github.com/quotabench/quotabench/internal/virtual/sched.(*Jobs).Wake-fm": false,
-		"github.com/redis/go-redis/v9.(*Client).Pipeline-fm": false, "github.com/redistricting/limiter.(*Limiter).allow-fm": true,
+		"example.com/limiter.New.func1": true, "example.com/limiter.New.func1.2": true, "main.glob..func1": true,
+		"example.com/limiter.(*Limiter).allow-fm":                                 true,
+		"github.com/quotabench/quotabench/quota.Clock.Now-fm":                     false,
+		"github.com/quotabench/quotabench/internal/virtual/sched.(*Jobs).Wake-fm": false,
+		"github.com/redis/go-redis/v9.(*Client).Pipeline-fm":                      false,
+		"github.com/redistricting/limiter.(*Limiter).allow-fm":                    true,
 	} {
 		if got := mayCapture(name); got != want {
 			t.Errorf("%s has variables: %t, want %t", name, got, want)
@@ -211,9 +215,13 @@ func TestHidden(t *testing.T) {
 		value  any
 		hidden int
 	}{
-		"function": {hashOf, 0}, "closure": {func() { n++ }, 1}, "method": {newTiers().Close, 1}, "method of a clock": {quota.Clock(nil), 0},
-		"no channel": {(chan int)(nil), 0}, "channel": {make(chan int), 1}, "map": {&sync.Map{}, 0}, "pool": {&sync.Pool{}, 1}, "once": {&sync.Once{}, 0},
-		"command": {redis.NewIntResult(1, nil), 1}, "client": {redis.NewClient(&redis.Options{}), 0}, "script": {redis.NewScript(""), 0},
+		"function": {hashOf, 0}, "closure": {func() {
+			n++
+		}, 1}, "method": {newTiers().Close, 1}, "method of a clock": {quota.Clock(nil), 0},
+		"no channel": {(chan int)(nil), 0}, "channel": {make(chan int), 1}, "map": {&sync.Map{}, 0},
+		"pool": {&sync.Pool{}, 1}, "once": {&sync.Once{}, 0},
+		"command": {redis.NewIntResult(1, nil), 1}, "client": {redis.NewClient(&redis.Options{}), 0},
+		"script": {redis.NewScript(""), 0},
 	} {
 		s := newTiers()
 		s.any = c.value

@@ -81,7 +81,8 @@ var numbers = map[reflect.Kind]func(*memory, unsafe.Pointer){
 	reflect.Uint32: number[uint32], reflect.Uint64: number[uint64], reflect.Uintptr: number[uintptr],
 }
 
-func number[T int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr](m *memory, p unsafe.Pointer) {
+func number[T int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr](m *memory,
+	p unsafe.Pointer) {
 	m.digest.Num(uint64(*(*T)(p)))
 }
 

@@ -16,7 +16,8 @@ func changesItsOwn(t *testing.T, sel strategies.Selection, p quota.Policy) bool 
 	t.Helper()
 	p.Limit = 1
 	setup := engine.Setup{
-		Policy: p, Clients: 3, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}}, Seed: 1, Times: 1, JobRounds: 1,
+		Policy: p, Clients: 3, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}}, Seed: 1, Times: 1,
+		JobRounds: 1,
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	changed, err := Search(sel, setup, func(w *Engine) (changed bool, err error) {
@@ -45,7 +46,8 @@ func changesItsOwn(t *testing.T, sel strategies.Selection, p quota.Policy) bool 
 func TestSharesMemoryIsDeclared(t *testing.T) {
 	asked := 0
 	for _, m := range strategies.All() {
-		if _, no := m.Excludes(strategies.ModeExplore); no || m.NeedsStore(strategies.NeedPostgres) || m.Control == strategies.ControlExact {
+		if _, no := m.Excludes(strategies.ModeExplore); no || m.NeedsStore(strategies.NeedPostgres) ||
+			m.Control == strategies.ControlExact {
 			continue
 		}
 		sel, err := m.Select(nil)
@@ -58,7 +60,8 @@ func TestSharesMemoryIsDeclared(t *testing.T) {
 			}
 			asked++
 			if shares := changesItsOwn(t, sel, p); shares != m.SharesMemory {
-				t.Errorf("%s under %s: its callers change its memory: %t, and it declares %t", m.Name, p.Name, shares, m.SharesMemory)
+				t.Errorf("%s under %s: its callers change its memory: %t, and it declares %t", m.Name, p.Name, shares,
+					m.SharesMemory)
 			}
 			break
 		}

@@ -32,7 +32,8 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 
 // actor fills in what a snapshot says of an actor.
 func (w *Engine) actor(m *member, actor *engine.Actor) {
-	*actor = engine.Actor{ID: m.ID, Instance: m.instance.index, Members: m.instance.members, Lives: m.instance.lives, Text: m.Actor}
+	*actor = engine.Actor{ID: m.ID, Instance: m.instance.index, Members: m.instance.members, Lives: m.instance.lives,
+		Text: m.Actor}
 	if m.client != nil {
 		actor.Client = &m.client.Client
 	}

@@ -162,7 +162,8 @@ func (w *Engine) observe(event *sched.Event) {
 	}
 	member := w.actors[event.Actor.ID]
 	w.describe(member, event)
-	if j := member.Job(); j != nil && j.Every() > 0 && event.Op.Store() && (event.Outcome == sched.Happened || event.Outcome == sched.Repeated) {
+	if j := member.Job(); j != nil && j.Every() > 0 && event.Op.Store() &&
+		(event.Outcome == sched.Happened || event.Outcome == sched.Repeated) {
 		w.jobSynced(j.Every())
 	}
 	if event.Op.Kind == sched.SQL {
@@ -203,7 +204,8 @@ func (w *Engine) remember(m *member) {
 		w.foot.tables = true
 	}
 	if m.instance.members > 1 || w.Setup.Shares || without == nil && w.shared.Len() > 0 {
-		if len(w.current(w.memory.hash(&m.history, m.instance.strategy, view{caller: m.client != nil, without: without}))) > 0 {
+		if len(w.current(w.memory.hash(&m.history, m.instance.strategy,
+			view{caller: m.client != nil, without: without}))) > 0 {
 			m.history.Fold(m.instance.history)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
-// twin is a [hasher] that writes a memory out by reflection: two are the same if their texts are. It is what a fingerprint has
-// to tell apart, without its shortcuts.
+// twin is a [hasher] that writes a memory out by reflection: two are the same if their texts are. It is what a
+// fingerprint has to tell apart, without its shortcuts.
 type twin struct {
 	met    []meeting
 	out    []unsafe.Pointer // which is left out
@@ -181,7 +181,8 @@ type maker struct {
 }
 
 var plain = []reflect.Type{
-	reflect.TypeFor[bool](), reflect.TypeFor[int8](), reflect.TypeFor[int64](), reflect.TypeFor[uint16](), reflect.TypeFor[uint64](),
+	reflect.TypeFor[bool](), reflect.TypeFor[int8](), reflect.TypeFor[int64](), reflect.TypeFor[uint16](),
+	reflect.TypeFor[uint64](),
 	reflect.TypeFor[float64](), reflect.TypeFor[string](), reflect.TypeFor[any](), reflect.TypeFor[struct{}](),
 }
 
@@ -322,8 +323,8 @@ func TestFingerprintAgreesWithItsTwin(t *testing.T) {
 	}
 }
 
-// compared is a memory that is compared with its twin whenever it is asked: two hashes are the same if, and only if, the
-// texts are.
+// compared is a memory that is compared with its twin whenever it is asked: two hashes are the same if, and only if,
+// the texts are.
 type compared struct {
 	t *testing.T
 	memory
@@ -377,7 +378,8 @@ func TestMemoryAgreesWithItsTwin(t *testing.T) {
 			p := policies[slices.IndexFunc(policies, func(p quota.Policy) bool { return sel.ServesPolicy(&p) == nil })]
 			p.Limit = 2
 			setup := engine.Setup{
-				Policy: p, Clients: 4, Instances: 2, JobRounds: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock}, Times: 1,
+				Policy: p, Clients: 4, Instances: 2, JobRounds: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock},
+				Times:   1,
 				Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}},
 			}
 			_, err = Search(sel, setup, func(e *Engine) (any, error) {

@@ -128,7 +128,8 @@ var _ pgx.BatchTracer = tracer{} // which a connection finds by assertion
 type tracedKey struct{}
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, traceQueryStartData pgx.TraceQueryStartData) context.Context {
+func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn,
+	traceQueryStartData pgx.TraceQueryStartData) context.Context {
 	t.engine.witnessed(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
 	return t.start(ctx, conn, statementText(traceQueryStartData.SQL, traceQueryStartData.Args))
 }
@@ -139,7 +140,8 @@ func (t tracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, traceQueryEnd
 }
 
 // TraceBatchStart implements pgx.BatchTracer. A batch is one step.
-func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, traceBatchStartData pgx.TraceBatchStartData) context.Context {
+func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn,
+	traceBatchStartData pgx.TraceBatchStartData) context.Context {
 	parts := make([]string, len(traceBatchStartData.Batch.QueuedQueries))
 	for i, query := range traceBatchStartData.Batch.QueuedQueries {
 		t.engine.witnessed(ctx, query.SQL, query.Arguments)
@@ -219,7 +221,8 @@ func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {
 	if c.hurry {
 		value = "'1ms'"
 	}
-	_ = conn.Exec(ctx, "SET deadlock_timeout TO "+value).Close() // it is allowed; if the connection is gone, the statement will tell
+	// it is allowed; if the connection is gone, the statement will tell
+	_ = conn.Exec(ctx, "SET deadlock_timeout TO "+value).Close()
 }
 
 // statementText is a statement on one line, with its arguments in their places.

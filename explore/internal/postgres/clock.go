@@ -28,7 +28,8 @@ func (c virtual) Sleep(ctx context.Context, duration time.Duration) error {
 	if duration <= 0 {
 		return ctx.Err()
 	}
-	return stop(ctx, halt{kind: opSleep, text: "has slept " + engine.ShortDuration(duration), until: c.engine.now.Add(duration)})
+	return stop(ctx, halt{kind: opSleep, text: "has slept " +
+		engine.ShortDuration(duration), until: c.engine.now.Add(duration)})
 }
 
 // NewMutex implements quota.Clock.

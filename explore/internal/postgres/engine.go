@@ -85,7 +85,8 @@ var (
 
 // Open makes an engine on a server, which stays the caller's. It ends what it does
 // when ctx is done, and can then still run again what was found.
-func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, server stores.Store) (_ *Engine, err error) {
+func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup,
+	server stores.Store) (_ *Engine, err error) {
 	w := &Engine{
 		sel: sel, server: server, base: ctx,
 		scope:  stores.Scope(fmt.Sprintf("explore_%s_%d", process(), schemas.Add(1))),
@@ -234,12 +235,15 @@ func (w *Engine) openAll() error {
 			return err
 		}
 		env := strategies.Env{
-			Clock: virtual{w, w.Setup.SkewOf(i)}, TrueClock: virtual{w, 0}, Rand: seed.Rand(w.Setup.Seed, seed.Instance, 0, uint64(i)),
+			Clock: virtual{w, w.Setup.SkewOf(i)}, TrueClock: virtual{w, 0},
+			Rand:    seed.Rand(w.Setup.Seed, seed.Instance, 0, uint64(i)),
 			Clients: map[string]any{string(strategies.NeedPostgres): pool}, Shared: w.shared, Instance: i,
 			Instances: w.Setup.Instances, Options: w.sel.Options,
 			Wake: func(string) {},
 		}
-		strategy, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })
+		strategy, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) {
+			return w.sel.Open(ctx, env)
+		})
 		if err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
@@ -306,7 +310,8 @@ func (w *Engine) release() (over bool, err error) {
 	}
 	// A session that waits for a lock does not notice that its connection is gone.
 	ctx := context.WithoutCancel(w.base)
-	if _, derr := w.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY($1)", pids); derr != nil {
+	if _, derr := w.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY($1)",
+		pids); derr != nil {
 		err = errors.Join(err, fmt.Errorf("end connections: %w", derr))
 	}
 	return over, err

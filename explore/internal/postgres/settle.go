@@ -27,8 +27,8 @@ const (
 )
 
 // errUnseen says that a client waits for something that cannot be seen here.
-var errUnseen = errors.New("neither goes on nor waits for a lock of another client: it may wait for a connection (there is " +
-	"one per client), or for a lock that is none of theirs")
+var errUnseen = errors.New("neither goes on nor waits for a lock of another client: it may wait for a connection " +
+	"(there is one per client), or for a lock that is none of theirs")
 
 // await waits for a client to stop, and no longer than duration.
 func (w *Engine) await(duration time.Duration) *client {
@@ -72,7 +72,8 @@ func (w *Engine) hear(c *client) error {
 func (c *client) hung() error {
 	goroutine := stacks.All()[c.number.Load()]
 	calls, _ := goroutine.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
-	hung := &guard.HungError{Where: c.Name, At: goroutine.Where(calls), After: c.engine.Setup.Patience, Stack: []byte(goroutine.Text)}
+	hung := &guard.HungError{Where: c.Name, At: goroutine.Where(calls), After: c.engine.Setup.Patience,
+		Stack: []byte(goroutine.Text)}
 	return fmt.Errorf("%w: it %w", hung, errUnseen)
 }
 
@@ -176,7 +177,8 @@ func (w *Engine) look() (bool, error) {
 	return true, nil
 }
 
-// circular reports whether a client waits for itself in the end: whoever waits for none that waits is taken out until there is none.
+// circular reports whether a client waits for itself in the end: whoever waits for none that waits is taken out until
+// there is none.
 func circular(blockers map[*client][]*client) bool {
 	left := maps.Clone(blockers)
 	waits := func(c *client) bool { return left[c] != nil }

@@ -24,7 +24,8 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 	idle := true
 	var wakes time.Time
 	for _, client := range w.callers {
-		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.instance.index, Members: w.Setup.Members(client.instance.index), At: engine.Between, Text: client}
+		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.instance.index,
+			Members: w.Setup.Members(client.instance.index), At: engine.Between, Text: client}
 		switch {
 		case client.halt.kind == opDone:
 			actor.At = engine.Done

@@ -21,14 +21,16 @@ func (w *Engine) makeTables() error {
 		return err
 	}
 	if j, ok := w.instances[0].strategy.(strategies.Jobber); ok && len(j.Jobs()) > 0 {
-		return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its jobs cannot be parked on PostgreSQL", w.sel.Name)}
+		return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its jobs cannot be parked on PostgreSQL",
+			w.sel.Name)}
 	}
 	const list = "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1"
 	tables, err := w.names(list)
 	if err != nil {
 		return err
 	}
-	sequences, err := w.names("SELECT quote_literal(sequencename) FROM pg_sequences WHERE schemaname = current_schema() ORDER BY 1")
+	sequences, err := w.names("SELECT quote_literal(sequencename) FROM pg_sequences WHERE schemaname = " +
+		"current_schema() ORDER BY 1")
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,8 @@ func (w *Engine) makeTables() error {
 			return fmt.Errorf("look into table %s: %w", text, err)
 		}
 		if n > 0 {
-			return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its table %s is not empty at the start", w.sel.Name, text)}
+			return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its table %s is not empty at the start",
+				w.sel.Name, text)}
 		}
 	}
 	if len(tables) == 0 {
@@ -68,7 +71,8 @@ func (w *Engine) madeLate(list string) ([]string, error) {
 	w.outside.Store(true)
 	defer w.outside.Store(false)
 	_, err := once(w, "being asked", func(ctx context.Context) (quota.Decision, error) {
-		return w.instances[0].strategy.Take(ctx, quota.Request{Subject: engine.Subject + "-first", Policy: &w.Setup.Policy, Units: 1})
+		return w.instances[0].strategy.Take(ctx,
+			quota.Request{Subject: engine.Subject + "-first", Policy: &w.Setup.Policy, Units: 1})
 	})
 	if w.hung {
 		return nil, err

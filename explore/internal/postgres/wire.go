@@ -81,8 +81,8 @@ func (s *wire) Write(data []byte) (int, error) {
 	return s.Conn.Write(data)
 }
 
-// heard are the bytes of one direction, from a moment at which nothing was on its way. lost is set once they are no messages, or
-// one that is too long.
+// heard are the bytes of one direction, from a moment at which nothing was on its way. lost is set once they are no
+// messages, or one that is too long.
 type heard struct {
 	bytes bytes.Buffer
 	lost  bool

@@ -65,12 +65,15 @@ func statement(t testing.TB, oids []uint32, rows ...[][]byte) (sent, answer []by
 		d.Fields = append(d.Fields, field(o))
 	}
 	sent = encoded(t, &pgproto3.Parse{Name: "s1", Query: "SELECT"}, &pgproto3.Describe{ObjectType: 'S', Name: "s1"},
-		&pgproto3.Sync{}, &pgproto3.Bind{PreparedStatement: "s1", ResultFormatCodes: []int16{1}}, &pgproto3.Execute{}, &pgproto3.Sync{})
-	answer = encoded(t, &pgproto3.ParseComplete{}, &pgproto3.ParameterDescription{}, d, &pgproto3.ReadyForQuery{TxStatus: 'I'}, &pgproto3.BindComplete{})
+		&pgproto3.Sync{}, &pgproto3.Bind{PreparedStatement: "s1", ResultFormatCodes: []int16{1}}, &pgproto3.Execute{},
+		&pgproto3.Sync{})
+	answer = encoded(t, &pgproto3.ParseComplete{}, &pgproto3.ParameterDescription{}, d,
+		&pgproto3.ReadyForQuery{TxStatus: 'I'}, &pgproto3.BindComplete{})
 	for _, r := range rows {
 		answer = append(answer, encoded(t, &pgproto3.DataRow{Values: r})...)
 	}
-	return sent, append(answer, encoded(t, &pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")}, &pgproto3.ReadyForQuery{TxStatus: 'I'})...)
+	return sent, append(answer, encoded(t, &pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")},
+		&pgproto3.ReadyForQuery{TxStatus: 'I'})...)
 }
 
 func inBinary(t testing.TB, oid uint32, v any) []byte {
@@ -127,12 +130,14 @@ func TestWire(t *testing.T) {
 
 // However it is cut, the same bytes read the same, and none makes it panic.
 func FuzzWire(f *testing.F) {
-	sent, answer := statement(f, []uint32{pgtype.Int8OID, pgtype.TextOID}, [][]byte{inBinary(f, pgtype.Int8OID, int64(7)), nil})
+	sent, answer := statement(f, []uint32{pgtype.Int8OID, pgtype.TextOID},
+		[][]byte{inBinary(f, pgtype.Int8OID, int64(7)), nil})
 	f.Add(sent, answer, 3)
 	f.Add([]byte("B\x00\x00\x00\x00"), []byte("D\x00\x00\x00\x00D\xff\xff\xff\xff"), 1)
 	f.Fuzz(func(t *testing.T, sent, answer []byte, step int) {
 		step = max(1, step%64)
-		if whole, cut := readThrough(sent, answer, len(sent)+len(answer)+1), readThrough(sent, answer, step); whole != cut || strings.Contains(whole, "\n") {
+		if whole, cut := readThrough(sent, answer, len(sent)+len(answer)+1), readThrough(sent, answer, step); whole != cut ||
+			strings.Contains(whole, "\n") {
 			t.Errorf("%q as a whole, %q in pieces of %d", whole, cut, step)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 // ClockLayout is how a clock's moment is written, as libfaketime reads it.
 const ClockLayout = time.DateTime
 
-// stopped are the variables that have an instance's clock stand, or move as its file says. Its monotonic clock, by which
-// timeouts end, goes on.
+// stopped are the variables that have an instance's clock stand, or move as its file says. Its monotonic clock, by
+// which timeouts end, goes on.
 func (w *Engine) stopped(in *instance) []string {
 	command := &w.cmd
 	if command.Clock.IsZero() {
@@ -22,11 +22,13 @@ func (w *Engine) stopped(in *instance) []string {
 	if w.follows() {
 		moment = []string{"FAKETIME_TIMESTAMP_FILE=" + in.clock, "FAKETIME_NO_CACHE=1"}
 	}
-	return append(moment, "LD_PRELOAD="+command.faketime, "DYLD_INSERT_LIBRARIES="+command.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
+	return append(moment, "LD_PRELOAD="+command.faketime, "DYLD_INSERT_LIBRARIES="+
+		command.faketime, "DYLD_FORCE_FLAT_NAMESPACE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1")
 }
 
-// checkClock reports why an instance's clock goes on, as far as that can be seen: on Linux, and of the process that was started.
+// checkClock reports why an instance's clock goes on, as far as that can be seen: on Linux, and of the process that was
+// started.
 func (w *Engine) checkClock(in *instance) error {
 	process := fmt.Sprintf("/proc/%d", in.child.PID())
 	maps, err := os.ReadFile(process + "/maps")
@@ -37,8 +39,8 @@ func (w *Engine) checkClock(in *instance) error {
 		return unfit("the clock of the service cannot be stopped: it is a Go program, which libfaketime does not reach")
 	}
 	if !strings.Contains(string(maps), "libfaketime") {
-		return unfit("the clock of the service cannot be stopped: libfaketime is not loaded into its process, which is linked statically, or " +
-			"has another LD_PRELOAD")
+		return unfit("the clock of the service cannot be stopped: libfaketime is not loaded into its process, which is " +
+			"linked statically, or has another LD_PRELOAD")
 	}
 	return nil
 }

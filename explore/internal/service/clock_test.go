@@ -22,8 +22,8 @@ func policy(t *testing.T, text string) quota.Policy {
 	return p
 }
 
-// The clock of a Redis in memory is moved: windows end and keys expire within a schedule, also between two commands. What a
-// limiter gets wrong then is found and repeated by its token, and one that is right is not accused.
+// The clock of a Redis in memory is moved: windows end and keys expire within a schedule, also between two commands.
+// What a limiter gets wrong then is found and repeated by its token, and one that is right is not accused.
 func TestRedisClockIsMoved(t *testing.T) {
 	testenv.Sequential(t)
 	clock := []quota.Fault{quota.FaultClock}
@@ -67,10 +67,12 @@ func TestRefundToTheNextWindow(t *testing.T) {
 	testenv.Sequential(t)
 	take := explore.Script{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}
 	found, err := searched(t, "refund", explore.Config{
-		Policy: policy(t, "1 request per fixed 1m"), Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak},
-		Limit: 1, Scripts: []explore.Script{take}, First: true,
+		Policy: policy(t, "1 request per fixed 1m"), Faults: []quota.Fault{quota.FaultClock},
+		Properties: []explore.Property{explore.Leak},
+		Limit:      1, Scripts: []explore.Script{take}, First: true,
 	})
-	if err != nil || !strings.Contains(told(found), " = 2; clock 1m later: a key expires; A evalsha") || len(found.Findings[0].Steps) != 6 {
+	if err != nil || !strings.Contains(told(found), " = 2; clock 1m later: a key expires; A evalsha") ||
+		len(found.Findings[0].Steps) != 6 {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }
@@ -79,8 +81,9 @@ func TestRefundToTheNextWindow(t *testing.T) {
 func TestRedisClockIsSetBack(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := explore.Config{
-		Policy: policy(t, "1 request per first-request 1m"), Passes: true, Properties: []explore.Property{explore.FalseReject},
-		MaxStates: 8, Preemptions: -1,
+		Policy: policy(t, "1 request per first-request 1m"), Passes: true,
+		Properties: []explore.Property{explore.FalseReject},
+		MaxStates:  8, Preemptions: -1,
 	}
 	found, err := searched(t, "preset", cfg)
 	if err != nil || told(found) != "" || found.Claim == "" {
@@ -91,13 +94,16 @@ func TestRedisClockIsSetBack(t *testing.T) {
 // A limiter that goes by its own clock is not judged by another, unless both are moved together.
 func TestClocksThatAreMoved(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Passes: true, Properties: []explore.Property{explore.Leak, explore.FalseReject}}
+	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Passes: true,
+		Properties: []explore.Property{explore.Leak, explore.FalseReject}}
 	_, err := searched(t, "own-time", cfg)
 	var unfit *explore.UnfitError
-	if !errors.As(err, &unfit) || !strings.HasPrefix(err.Error(), "the service sends the time of its own clock") || strings.Contains(err.Error(), "\n") {
+	if !errors.As(err, &unfit) || !strings.HasPrefix(err.Error(), "the service sends the time of its own clock") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("a clock that goes by itself: %v", err)
 	}
-	if _, err := searched(t, "lua", explore.Config{Passes: true}); err == nil || !strings.Contains(err.Error(), "name it by --policy") {
+	if _, err := searched(t, "lua", explore.Config{Passes: true}); err == nil ||
+		!strings.Contains(err.Error(), "name it by --policy") {
 		t.Errorf("time passes, and the window is not known: %v", err)
 	}
 	testenv.Program(t, "faketime")
@@ -109,11 +115,13 @@ func TestClocksThatAreMoved(t *testing.T) {
 	cfg.ServiceClock = "2026-01-01 00:00:00"
 	later := time.Date(2026, 1, 1, 0, 0, 1, 1e6, time.Local).UnixMilli() // to the millisecond
 	length := map[string]string{"minute": "1m", "clock": "1s"}
-	for kind, want := range map[string]string{"minute": "", "clock": fmt.Sprintf("clock 1.001s later: a window ends; B zadd s %d", later)} {
+	for kind, want := range map[string]string{"minute": "",
+		"clock": fmt.Sprintf("clock 1.001s later: a window ends; B zadd s %d", later)} {
 		cfg.Policy = policy(t, "1 request per fixed "+length[kind])
 		cfg.Service = node + " '" + program + "' " + kind
 		found, err := searched(t, kind, cfg)
-		if got := told(found); err != nil || !strings.Contains(got, want) || want == "" && (got != "" || !strings.Contains(found.Claim, "its clock at 2026")) {
+		if got := told(found); err != nil || !strings.Contains(got, want) || want == "" &&
+			(got != "" || !strings.Contains(found.Claim, "its clock at 2026")) {
 			t.Fatalf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}
 		if want != "" {
@@ -126,7 +134,8 @@ func TestClocksThatAreMoved(t *testing.T) {
 func TestCommandsOfTheRedisInMemory(t *testing.T) {
 	_, err := searched(t, "function", explore.Config{})
 	var unfit *explore.UnfitError
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "does not have: fcall limit 1 s;") || strings.Contains(err.Error(), "\n") {
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "does not have: fcall limit 1 s;") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -148,14 +157,17 @@ func TestStoppedClock(t *testing.T) {
 	apart := stopped
 	apart.Skew = []time.Duration{0, time.Second}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local).UnixMilli()
-	want := fmt.Sprintf("leak: A zadd s %d %[1]d = 1; A zcard s = 1 admitted; B zadd s %[1]d %[1]d = 0; B zcard s = 1 admitted", at)
+	want := fmt.Sprintf("leak: A zadd s %d %[1]d = 1; A zcard s = 1 admitted; B zadd s %[1]d %[1]d = 0; B zcard s = 1 "+
+		"admitted", at)
 	for want, cfg := range map[string]explore.Config{want: stopped, "": apart} {
 		found, err := explored(t, "clock", cfg)
-		if err != nil || told(found) != want || want == "" && !strings.Contains(found.Claim, "clock at 2026-01-01 00:00:00 with") {
+		if err != nil || told(found) != want || want == "" &&
+			!strings.Contains(found.Claim, "clock at 2026-01-01 00:00:00 with") {
 			t.Fatalf("found %+v, %v, want %q", found, err, want)
 		}
 		if want != "" {
-			replayed(t, "clock", &found.Findings[0], explore.Target{Redis: redisOf(t), Service: cfg.Service, ServiceClock: cfg.ServiceClock})
+			replayed(t, "clock", &found.Findings[0],
+				explore.Target{Redis: redisOf(t), Service: cfg.Service, ServiceClock: cfg.ServiceClock})
 		}
 	}
 }

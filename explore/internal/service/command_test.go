@@ -58,10 +58,12 @@ func TestExploreServiceCommand(t *testing.T) {
 		args        []string
 	}{
 		{"incr-expire", "DRIFT", []string{"--counter", "{subject}", "--property", "drift"}},
-		{"no-ttl", "FALSE-REJECT", []string{"--redis", "embedded", "--policy", "1 request per first-request 1m", "--faults", "clock",
+		{"no-ttl", "FALSE-REJECT", []string{"--redis", "embedded", "--policy", "1 request per first-request 1m", "--faults",
+			"clock",
 			"--property", "false-reject"}},
 	} {
-		found := call(cli.ExitGate, append([]string{"http", "--service", program, "--env", plantedVariable + "=" + c.kind, "--quiet"}, c.args...)...)
+		found := call(cli.ExitGate, append([]string{"http", "--service", program, "--env", plantedVariable + "=" +
+			c.kind, "--quiet"}, c.args...)...)
 		line := repeatLine.FindStringSubmatch(found)
 		if line == nil {
 			t.Fatalf("%s: found %s", c.kind, found)
@@ -74,7 +76,8 @@ func TestExploreServiceCommand(t *testing.T) {
 			t.Errorf("%s: %q repeats %s", c.kind, words, again)
 		}
 	}
-	stopped := call(cli.ExitUsage, "--replay", said[1], "--service", program, "--env", plantedVariable+"=lua", "--service-clock", "2026-01-01 00:00:00")
+	stopped := call(cli.ExitUsage, "--replay", said[1], "--service", program, "--env", plantedVariable+
+		"=lua", "--service-clock", "2026-01-01 00:00:00")
 	if !strings.Contains(stopped, "libfaketime") {
 		t.Errorf("repeated at a stopped clock: %s", stopped)
 	}
@@ -82,16 +85,20 @@ func TestExploreServiceCommand(t *testing.T) {
 	if !strings.Contains(clean, "leak, false-reject, ttl, stuck: no violation in 2 schedules of 2 clients (take)") {
 		t.Errorf("claims %s", clean)
 	}
-	for _, further := range []string{"\nttl: no violation in 18 schedules of 2 clients", "\nskipped http: the clock of the service cannot be stopped: "} {
+	for _, further := range []string{"\nttl: no violation in 18 schedules of 2 clients",
+		"\nskipped http: the clock of the service cannot be stopped: "} {
 		if !strings.Contains(clean, further) {
 			t.Errorf("no further search says %q: %s", further, clean)
 		}
 	}
-	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=exit"); strings.Count(broken, "\n") != 1 {
+	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+
+		"=exit"); strings.Count(broken, "\n") != 1 {
 		t.Errorf("a service that ends: %q", broken)
 	}
-	one := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+"=lua", "--parallel", "2", "--faults", "restart")
-	if !strings.HasPrefix(one, "quotabench: --parallel: all databases of a Redis server have one set of scripts") || strings.Count(one, "\n") != 1 {
+	one := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+
+		"=lua", "--parallel", "2", "--faults", "restart")
+	if !strings.HasPrefix(one, "quotabench: --parallel: all databases of a Redis server have one set of scripts") ||
+		strings.Count(one, "\n") != 1 {
 		t.Errorf("sets of processes whose scripts are lost: %q", one)
 	}
 	counted := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=get-set", "--full", "--quiet")

@@ -135,11 +135,13 @@ func (w *Engine) check() (err error) {
 		return err
 	}
 	if w.commands == 0 {
-		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or REDIS_HOST and REDIS_PORT?")
+		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or " +
+			"REDIS_HOST and REDIS_PORT?")
 	}
 	failed := func(event oracle.Event) bool { return event.Outcome == oracle.Failed }
 	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
-		return unfit("the service's answers to requests that come one after the other are no decisions: %s", strings.Join(w.control, ", "))
+		return unfit("the service's answers to requests that come one after the other are no decisions: %s",
+			strings.Join(w.control, ", "))
 	}
 	if w.Setup.Has(engine.FaultTimeout) {
 		return w.checkTimeout()
@@ -192,7 +194,8 @@ func (w *Engine) begin() error {
 	for i := range w.Setup.Clients {
 		instance := w.instances[i%len(w.instances)]
 		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
-		c := &client{engine: w, instance: instance, strategy: instance.strategy, child: instance.child, stops: make(chan stop, 1), Client: w.Client(i)}
+		c := &client{engine: w, instance: instance, strategy: instance.strategy, child: instance.child,
+			stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }
 		c.resume = make(chan struct{})
 		c.quit = make(chan struct{})
@@ -201,8 +204,8 @@ func (w *Engine) begin() error {
 		c.Turn = func() { c.halt(answered) }
 		w.callers = append(w.callers, c)
 		c.ctx, c.cancel = context.WithCancel(w.base)
-		// The fault timeout would befall it while it waits, its clock would stand, of clients that share an instance the order counts,
-		// and those that come one after the other do so by the clocks that they send, too.
+		// The fault timeout would befall it while it waits, its clock would stand, of clients that share an instance the
+		// order counts, and those that come one after the other do so by the clocks that they send, too.
 		if !w.InTurn && !w.Setup.Has(engine.FaultTimeout) && !w.follows() && !c.shares() {
 			c.send()
 		}
@@ -220,13 +223,16 @@ func (w *Engine) use() error {
 	for i := range w.Setup.Used {
 		ctx, cancel := context.WithTimeout(w.base, w.Setup.Patience)
 		instance := w.instances[i%int64(len(w.instances))]
-		decision, err := instance.strategy.Take(ctx, quota.Request{Subject: quota.Subject(w.subject), Policy: &w.Setup.Policy, Units: 1})
+		decision, err := instance.strategy.Take(ctx,
+			quota.Request{Subject: quota.Subject(w.subject), Policy: &w.Setup.Policy, Units: 1})
 		cancel()
 		switch {
 		case err != nil:
-			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1, w.Setup.Used, err)
+			return unfit("the service's answer to request %d of %d, which come one after the other, is no decision: %v", i+1,
+				w.Setup.Used, err)
 		case !decision.Admitted:
-			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit", i+1, w.Setup.Used)
+			return unfit("the service rejects request %d of %d that come one after the other: its limit is lower than --limit",
+				i+1, w.Setup.Used)
 		}
 	}
 	return nil
@@ -255,7 +261,8 @@ func (w *Engine) End() error {
 			continue
 		}
 		if instance.child != nil && instance.child.Ended() {
-			errs = append(errs, w.misbehaves("the service ends in the middle: %s", instance.saying(fmt.Sprintf("instance %d has ended", instance.index))))
+			errs = append(errs, w.misbehaves("the service ends in the middle: %s",
+				instance.saying(fmt.Sprintf("instance %d has ended", instance.index))))
 		}
 		if foul := instance.proxy.Foul(); foul != nil {
 			errs = append(errs, w.misbehaves("what goes between the service and Redis is not Redis' protocol: %v", foul))
@@ -302,7 +309,8 @@ func (w *Engine) stored() error {
 		pair := row.([]any)
 		if k := pair[0].(string); !w.kept[k] {
 			left := pair[1].(int64)
-			w.held = append(w.held, engine.Holding{Name: k, Forever: left == -1, Left: time.Duration(max(0, left)) * time.Millisecond})
+			w.held = append(w.held, engine.Holding{Name: k, Forever: left == -1,
+				Left: time.Duration(max(0, left)) * time.Millisecond})
 		}
 	}
 	slices.SortFunc(w.held, func(a, b engine.Holding) int { return strings.Compare(a.Name, b.Name) })
@@ -335,8 +343,8 @@ func (w *Engine) Holdings() (out []engine.Holding, err error) {
 	return out, err
 }
 
-// earlier reports whether a key, or the words of a command, are about a subject of an earlier run, whose request was answered before
-// all was done.
+// earlier reports whether a key, or the words of a command, are about a subject of an earlier run, whose request was
+// answered before all was done.
 func (w *Engine) earlier(words ...string) bool {
 	names := func(subject string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, subject) })
@@ -370,6 +378,7 @@ func (w *Engine) checkCounter() {
 	}
 	held, err := w.Holdings()
 	names := format.List(held, ", ", func(holding engine.Holding) string { return holding.Name })
-	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s", w.plain(w.counter()),
+	w.Err = cmp.Or(err, unfit("no key is %s after requests that come one after the other: the keys are %s",
+		w.plain(w.counter()),
 		names))
 }

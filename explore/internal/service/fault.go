@@ -74,8 +74,8 @@ func (w *Engine) checkTimeout() error {
 		err = w.Step(engine.Choice{Kind: engine.DelayReply})
 	}
 	if err == nil && w.outwaited {
-		err = unfit("the service waits for a reply of Redis for %v or longer: give its client of Redis a shorter timeout, or leave the "+
-			"fault %s out", w.Setup.Patience, engine.FaultTimeout)
+		err = unfit("the service waits for a reply of Redis for %v or longer: give its client of Redis a shorter timeout, "+
+			"or leave the fault %s out", w.Setup.Patience, engine.FaultTimeout)
 	}
 	return errors.Join(err, w.End())
 }

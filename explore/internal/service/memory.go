@@ -15,8 +15,8 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 )
 
-// emptyRedis starts a Redis in this process if there is none, whose clock stands unless it is moved, and refuses a database with
-// keys, since those of a run are removed after it. It returns what Redis calls itself.
+// emptyRedis starts a Redis in this process if there is none, whose clock stands unless it is moved, and refuses a
+// database with keys, since those of a run are removed after it. It returns what Redis calls itself.
 func (w *Engine) emptyRedis() (version string, err error) {
 	if w.cmd.Redis == nil {
 		m, err := miniredis.Run()
@@ -30,7 +30,8 @@ func (w *Engine) emptyRedis() (version string, err error) {
 		return "", fmt.Errorf("reach Redis: %w", err)
 	}
 	if n > 0 {
-		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of its schedules: give an empty one", n)
+		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of its schedules: give an "+
+			"empty one", n)
 	}
 	info, err := w.cmd.Redis.InfoMap(w.base, "server").Result()
 	if err != nil {
@@ -39,8 +40,8 @@ func (w *Engine) emptyRedis() (version string, err error) {
 	return "Redis " + info["Server"]["redis_version"], nil
 }
 
-// moves has Redis tell a moment, and the clocks of instances that do not go by themselves, each with its skew. If it is an
-// earlier one, Redis is empty.
+// moves has Redis tell a moment, and the clocks of instances that do not go by themselves, each with its skew. If it is
+// an earlier one, Redis is empty.
 func (w *Engine) moves(now time.Time) error {
 	duration := now.Sub(w.now)
 	w.now = now
@@ -63,8 +64,8 @@ func (w *Engine) moves(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// setClock writes the file by which libfaketime knows the moment, if clocks can be moved. It cuts off what it reads, so that a
-// whole millisecond needs a little more.
+// setClock writes the file by which libfaketime knows the moment, if clocks can be moved. It cuts off what it reads, so
+// that a whole millisecond needs a little more.
 func (w *Engine) setClock(in *instance) error {
 	if !w.follows() {
 		return nil
@@ -80,7 +81,8 @@ func (w *Engine) follows() bool { return !w.cmd.Clock.IsZero() && w.Setup.Ticks(
 // lacks notes that the Redis in memory does not have a command, which a server may have.
 func (w *Engine) lacks(cmd *proxy.Command) {
 	if w.memory != nil && w.Err == nil && lacking.Match(cmd.Reply()) {
-		w.Err = w.misbehaves("the service sends what the Redis in memory does not have: %s; leave --redis embedded out", w.textOf(cmd))
+		w.Err = w.misbehaves("the service sends what the Redis in memory does not have: %s; leave --redis embedded out",
+			w.textOf(cmd))
 	}
 }
 

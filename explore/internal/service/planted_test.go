@@ -52,7 +52,8 @@ type planted struct {
 
 const window = time.Minute
 
-// firstSchedule is the number of an instance's request in the first schedule of a search: a greeting, and three controls, come before.
+// firstSchedule is the number of an instance's request in the first schedule of a search: a greeting, and three
+// controls, come before.
 const firstSchedule = 5
 
 const presetKey = "preset"
@@ -63,7 +64,8 @@ var minute = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.cal
 var giveBack = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.call('TIME')[1] / 60) " +
 	"redis.call('DECR', key) return redis.call('EXPIRE', key, 60)")
 
-var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n")
+var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], " +
+	"60) end return n")
 
 // limiters decide about a key. Each is right or wrong in its own way.
 var limiters map[string]func(ctx context.Context, p *planted, key string) (bool, error)
@@ -274,8 +276,8 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		p.BLPop(ctx, window, key)
 		return n <= p.limit, err
 	},
-	// Clocks that are read at once may be in any order: once, in the second run of the control, a request is rejected that was on its
-	// way when another ended.
+	// Clocks that are read at once may be in any order: once, in the second run of the control, a request is rejected that
+	// was on its way when another ended.
 	"caller-clock": func(ctx context.Context, p *planted, key string) (bool, error) {
 		began := clock.Wall{}.Now().UnixNano()
 		ended, err := p.Get(ctx, key).Int64()

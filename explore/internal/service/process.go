@@ -54,7 +54,8 @@ func (c *Command) given(redis, port string, limit int64, clock []string) []strin
 	out := append(os.Environ(), clock...)
 	var pairs []string
 	for _, v := range [][2]string{
-		{"REDIS_URL", "redis://" + redis}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port}, {"LIMIT", strconv.FormatInt(limit, 10)},
+		{"REDIS_URL", "redis://" + redis}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port},
+		{"LIMIT", strconv.FormatInt(limit, 10)},
 	} {
 		out = append(out, v[0]+"="+v[1])
 		pairs = append(pairs, "{"+strings.ToLower(strings.ReplaceAll(v[0], "_", "-"))+"}", v[1])
@@ -74,8 +75,8 @@ func (c *Command) shell() string {
 	return "exec " + c.Line
 }
 
-// Dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs in, and
-// leaves the connection.
+// Dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs
+// in, and leaves the connection.
 func (c *Command) Dial(ctx context.Context) (conn net.Conn, err error) {
 	options := *c.Redis.Options()
 	open := options.Dialer
@@ -135,7 +136,8 @@ func (w *Engine) add(i int) error {
 	return nil
 }
 
-// startAll starts the instances that do not run, at the same time. It returns the first error: then nobody waits for the others.
+// startAll starts the instances that do not run, at the same time. It returns the first error: then nobody waits for
+// the others.
 func (w *Engine) startAll() error {
 	ctx, cancel := context.WithCancelCause(w.base)
 	defer cancel(nil)
@@ -194,8 +196,8 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 // portTaken is in what programs say then, before or after a trace of calls.
 var portTaken = regexp.MustCompile(`(?i)EADDRINUSE|address already in use`)
 
-// answers waits until an instance has answered its first request. What listened on its port before, and is gone after the request,
-// was another program; it may also be what ended the connection of one request without an answer.
+// answers waits until an instance has answered its first request. What listened on its port before, and is gone after
+// the request, was another program; it may also be what ended the connection of one request without an answer.
 func (w *Engine) answers(ctx context.Context, in *instance) error {
 	taken := func(string) bool { return portTaken.MatchString(in.child.Output()) }
 	var answer error
@@ -219,11 +221,12 @@ func (w *Engine) answers(ctx context.Context, in *instance) error {
 	case in.child.Ended():
 		return unfit("the service does not start: %s", in.saying("it ends at once"))
 	}
-	return unfit("the service does not listen on the port of PORT (%s) within %v: %s", in.addr, server.OpenTimeout, in.saying("it runs"))
+	return unfit("the service does not listen on the port of PORT (%s) within %v: %s", in.addr, server.OpenTimeout,
+		in.saying("it runs"))
 }
 
-// greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts. It reports as well whether the
-// connection ended without an answer.
+// greet asks a new instance once, with nothing held: it connects to Redis and loads its scripts. It reports as well
+// whether the connection ended without an answer.
 func (w *Engine) greet(ctx context.Context, in *instance) (wrong error, cut bool) {
 	timed, cancel := context.WithTimeout(ctx, w.Setup.Patience)
 	defer cancel()
@@ -232,7 +235,8 @@ func (w *Engine) greet(ctx context.Context, in *instance) (wrong error, cut bool
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err(), false
 	case timed.Err() != nil:
-		return unfit("the service does not answer its first request within %v: %s", w.Setup.Patience, in.saying("it runs")), false
+		return unfit("the service does not answer its first request within %v: %s", w.Setup.Patience, in.saying("it runs")),
+			false
 	}
 	wrong = unfit("the service's first answer is no decision: %s; %s", format.OneLine(err.Error()), in.saying("it runs"))
 	return wrong, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)

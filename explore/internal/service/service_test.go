@@ -143,15 +143,18 @@ func TestPlantedServices(t *testing.T) {
 	crash := []quota.Fault{quota.FaultCrash}
 	lost := []quota.Fault{quota.FaultLostReply}
 	findPlanted(t, []plantedSearch{
-		{"get-set", nil, nil, "leak: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
-		{"sorted-set", nil, []explore.Property{explore.Leak}, "leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
-			"B zadd s 1700000000 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
+		{"get-set", nil, nil, "leak: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK " +
+			"admitted"},
+		{"sorted-set", nil, []explore.Property{explore.Leak},
+			"leak: A zadd s 1700000000 1700000000 = 1; A zcard s = 1; A expire s 60 = 1 admitted; " +
+				"B zadd s 1700000000 1700000000 = 0; B zcard s = 1; B expire s 60 = 1 admitted"},
 		{"cache", nil, nil, "leak: A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
 		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A incr s = 1; A crash"},
 		{"lock", crash, []explore.Property{explore.Stuck}, "stuck"},
 		// The client library sends the command again.
 		{"set-incr", lost, []explore.Property{explore.FalseReject}, "false-reject"},
-		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""}, {"lock", nil, nil, ""},
+		{"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""}, {"set-incr", nil, nil, ""}, {"pipeline", nil, nil, ""},
+		{"lock", nil, nil, ""},
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"pipelined", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 		{"get-set-time", nil, nil, "leak"},
@@ -166,11 +169,13 @@ func findPlanted(t *testing.T, searches []plantedSearch) {
 			if c.faults == nil { // no process is ended or started meanwhile
 				testenv.Sequential(t)
 			}
-			found, err := explored(t, c.kind, explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1})
+			found, err := explored(t, c.kind,
+				explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := told(found); got != c.want && (strings.Contains(c.want, ":") || !strings.HasPrefix(got, c.want+":") || c.want == "") {
+			if got := told(found); got != c.want &&
+				(strings.Contains(c.want, ":") || !strings.HasPrefix(got, c.want+":") || c.want == "") {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 			if found.Claim == "" && len(c.look) != 1 {
@@ -183,8 +188,8 @@ func findPlanted(t *testing.T, searches []plantedSearch) {
 	}
 }
 
-// Searches that are told nothing but the service, and those that are told its window, find each planted race, and none in a right
-// limiter.
+// Searches that are told nothing but the service, and those that are told its window, find each planted race, and none
+// in a right limiter.
 func TestSearchesOfAService(t *testing.T) {
 	testenv.Long(t)
 	testenv.Sequential(t)
@@ -218,7 +223,8 @@ func TestSearchesOfAService(t *testing.T) {
 			var found string
 			for i, cfg := range explore.Searches(asked(t), cfg) {
 				got, _, err := countedOn(t, c.kind, cfg)
-				unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && !c.node // of a Go program
+				// of a Go program
+				unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && !c.node
 				if err != nil && !unfit {
 					t.Errorf("search %d: %v", i+1, err)
 				}
@@ -253,7 +259,8 @@ func TestPlantedFaults(t *testing.T) {
 		{"lua", scripts, leak, ""},
 		{"preset", restart, reject, "false-reject: store starts anew without data; A get preset = nil rejected"},
 		// The client library sends the command again when its connection ends, and when no reply comes.
-		{"set-incr", late, reject, "false-reject: A set s 0 ex 60 nx = OK; A reply; A incr s = 1; A lost-replyno reply in time; A incr s = 2; A reply rejected"},
+		{"set-incr", late, reject, "false-reject: A set s 0 ex 60 nx = OK; A reply; A incr s = 1; A lost-replyno reply in " +
+			"time; A incr s = 2; A reply rejected"},
 	}
 	for _, c := range testenv.Pick(some, append(some, search{"lua", restart, reject, ""}, search{"lua", late, leak, ""})) {
 		t.Run(c.kind+" "+string(c.fault), func(t *testing.T) {
@@ -299,14 +306,16 @@ func TestPasswordsOfAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(record); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "redis://:***@h") || !strings.Contains(text, "postgres://u:***@h/d") {
+	if text := string(record); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "redis://:***@h") ||
+		!strings.Contains(text, "postgres://u:***@h/d") {
 		t.Errorf("recorded: %s", text)
 	}
 }
 
 // A late reply proves nothing of a service that waits for it.
 func TestWithoutATimeout(t *testing.T) {
-	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, DecisionTimeout: time.Second, Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}
+	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, DecisionTimeout: time.Second,
+		Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}
 	_, err := explored(t, "lua", cfg)
 	var unfit *explore.UnfitError
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "waits for a reply of Redis for 1s or longer") {
@@ -319,7 +328,8 @@ func TestDriftOfACounter(t *testing.T) {
 	testenv.Sequential(t)
 	for _, c := range []struct{ kind, counter, want string }{
 		{"incr-expire", "{subject}", "drift: A incr s = 1; A expire s 60 = 1 admitted; B incr s = 2 rejected"},
-		{"get-set", "{subject}", "drift: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"get-set", "{subject}", "drift: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = " +
+			"OK admitted"},
 		{"undo", "{subject}", ""},
 		{"lua", "count:{subject}", "no key is count:s after requests that come one after the other: the keys are s"},
 		{"sorted-set", "{subject}", "the key s of --counter has no whole number: WRONGTYPE"},
@@ -355,14 +365,17 @@ func TestFewPreemptions(t *testing.T) {
 		if err != nil || found.Capped != "ended after 14 schedules" {
 			t.Fatalf("found %+v, %v", found, err)
 		}
-		if got := strings.HasPrefix(told(found), "leak: "+reads("A")+reads("B")+"B set s 1"); got != want || (found.Bounded != nil) != want {
+		if got := strings.HasPrefix(told(found), "leak: "+reads("A")+reads("B")+"B set s 1"); got != want ||
+			(found.Bounded != nil) != want {
 			t.Errorf("%d preemptions: found %q, second part %+v", most, told(found), found.Bounded)
 		} else if want {
 			replayed(t, "long-get-set", &found.Findings[0], explore.Target{Redis: redisOf(t)})
 		}
 	}
-	found, err := explored(t, "set-incr", explore.Config{MaxStates: 2, Preemptions: 2, Properties: []explore.Property{explore.Leak}})
-	if err != nil || !strings.Contains(found.Claim, "and none in all schedules without a preemption (2 of up to 4 steps) and some with more; ") {
+	found, err := explored(t, "set-incr",
+		explore.Config{MaxStates: 2, Preemptions: 2, Properties: []explore.Property{explore.Leak}})
+	if err != nil || !strings.Contains(found.Claim,
+		"and none in all schedules without a preemption (2 of up to 4 steps) and some with more; ") {
 		t.Errorf("a second part that ends early claims %q, %v", found.Claim, err)
 	}
 }
@@ -412,7 +425,8 @@ func TestNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		"get-set": "leak: A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted", "lua": "", "careless": "",
+		"get-set": "leak: A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted",
+		"lua":     "", "careless": "",
 	} {
 		found, err := explored(t, kind, explore.Config{Service: node + " '" + program + "' " + kind})
 		if err != nil || told(found) != want || found.Claim == "" {
@@ -425,16 +439,19 @@ func TestNode(t *testing.T) {
 func TestMisbehavingServices(t *testing.T) {
 	was := server.OpenTimeout
 	for _, c := range []struct{ kind, want string }{
-		{"absent", "the service does not start: it ends at once, and its last output is: sh: 1: exec: no-such-program: not found"},
+		{"absent", "the service does not start: it ends at once, and its last output is: sh: 1: exec: no-such-program: " +
+			"not found"},
 		{"exit", "the service does not start: it ends at once, and its last output is: the configuration is missing"},
 		{"deaf", "the service does not listen on the port of PORT"},
 		{"hang", "the service does not answer its first request within 1s"},
 		{"garbled", "the service's first answer is no decision: the service answers with status 500"},
 		{"crash", "the service ends in the middle"},
-		{"failing", "the service's answers to requests that come one after the other are no decisions: A error: the service answers with status 500"},
+		{"failing", "the service's answers to requests that come one after the other are no decisions: A error: the " +
+			"service answers with status 500"},
 		{"memory", "no command of the service came through the proxy"},
 		{"foul", "what goes between the service and Redis is not Redis' protocol"},
-		{"fixed", "the service does not start: the port was taken by another program (it ends at once, and its last output is: listen tcp"},
+		{"fixed", "the service does not start: the port was taken by another program (it ends at once, and its last " +
+			"output is: listen tcp"},
 		{"left", "the service does not start: it ends at once, and has printed nothing"},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
@@ -453,7 +470,8 @@ func TestMisbehavingServices(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cfg.Service = fmt.Sprintf("%s=deaf '%s' & until [ -s \"$%s\" ]; do sleep 0.01; done", plantedVariable, program, pidVariable)
+				cfg.Service = fmt.Sprintf("%s=deaf '%s' & until [ -s \"$%s\" ]; do sleep 0.01; done", plantedVariable, program,
+					pidVariable)
 			case "deaf":
 				server.OpenTimeout = time.Second
 				defer func() { server.OpenTimeout = was }()
@@ -504,7 +522,8 @@ func TestVisitedPort(t *testing.T) {
 
 // A command that comes when its request is answered is no step of the next one.
 func TestCommandsAfterAnAnswer(t *testing.T) {
-	found, err := explored(t, "afterwards", explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak, explore.FalseReject}})
+	found, err := explored(t, "afterwards",
+		explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak, explore.FalseReject}})
 	if err != nil || len(found.Findings) > 0 || found.Depth != 3 {
 		t.Errorf("found %q in schedules of up to %d steps, %v", told(found), found.Depth, err)
 	}

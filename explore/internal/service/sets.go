@@ -25,7 +25,8 @@ type sets struct {
 	renew atomic.Bool
 }
 
-// Fork implements [engine.Forker]: it starts another set of instances, on the next database, or on another Redis in memory.
+// Fork implements [engine.Forker]: it starts another set of instances, on the next database, or on another Redis in
+// memory.
 func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 	f := &Engine{sel: w.sel, cmd: w.cmd, sets: w.sets}
 	f.cmd.Redis = nil
@@ -41,7 +42,8 @@ func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 	case err != nil:
 		return nil, fmt.Errorf("start a further set of processes (--parallel 1 has one): %w", err)
 	case len(w.cmd.Redis.Keys(w.ctx, "*"+f.subjects+"*").Val()) > 0:
-		err = unfit("the service selects a database of Redis by itself, so several sets of its processes meet there: give --parallel 1")
+		err = unfit("the service selects a database of Redis by itself, so several sets of its processes meet there: give " +
+			"--parallel 1")
 	case !slices.Equal(f.control, w.control):
 		err = w.unlike(f.control)
 	default:
@@ -50,8 +52,8 @@ func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Further is how many further sets can be had after so many runs, n at most: so many of the next databases are empty, which those of
-// further Redises in memory always are. Those that there were are closed.
+// Further is how many further sets can be had after so many runs, n at most: so many of the next databases are empty,
+// which those of further Redises in memory always are. Those that there were are closed.
 func (w *Engine) Further(runs int64, n int) int {
 	if w.further.Store(0); runs < SetsFrom || w.occupied {
 		return 0
@@ -109,7 +111,8 @@ func (w *Engine) Control() error {
 }
 
 func (w *Engine) unlike(again []string) error {
-	return fmt.Errorf("%w: schedules do not repeat: callers that came one after the other were answered %s at first, and %s later",
+	return fmt.Errorf("%w: schedules do not repeat: callers that came one after the other were answered %s at first, "+
+		"and %s later",
 		engine.ErrNotDeterministic, strings.Join(w.control, ", "), strings.Join(again, ", "))
 }
 
@@ -133,7 +136,8 @@ func (w *Engine) inTurn() (answers []string, err error) {
 	}
 	for _, client := range w.callers {
 		if client.stuck != "" {
-			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", client.stuck, client.instance.saying("it runs")), w.End())
+			return nil, errors.Join(w.misbehaves("the service hangs: %s; %s", client.stuck, client.instance.saying("it runs")),
+				w.End())
 		}
 	}
 	if w.checkCounter(); w.Err != nil {

@@ -25,14 +25,17 @@ func TestSets(t *testing.T) {
 		cfg        explore.Config
 	}{
 		{"get-set", "leak", false, explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak}}},
-		{"incr-expire", "ttl", false, explore.Config{Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.TTL}}},
+		{"incr-expire", "ttl", false, explore.Config{Faults: []quota.Fault{quota.FaultCrash},
+			Properties: []explore.Property{explore.TTL}}},
 		{"set-incr", "", false, explore.Config{Clients: 3}},
 		{"preset", "", false, explore.Config{Clients: 4}},
 		{"set-incr", "", true, explore.Config{Clients: 3}},
 		// Each Redis in memory has scripts and a clock of its own.
-		{"loaded", "leak", true, explore.Config{Faults: []quota.Fault{"script-flush"}, Properties: []explore.Property{explore.Leak}}},
-		{"set-incr", "ttl", true, explore.Config{Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.TTL},
-			Policy: policy(t, "1 request per first-request 1m")}},
+		{"loaded", "leak", true, explore.Config{Faults: []quota.Fault{"script-flush"},
+			Properties: []explore.Property{explore.Leak}}},
+		{"set-incr", "ttl", true, explore.Config{Faults: []quota.Fault{quota.FaultClock},
+			Properties: []explore.Property{explore.TTL},
+			Policy:     policy(t, "1 request per first-request 1m")}},
 	} {
 		c.cfg.MaxStates = 24
 		c.cfg.Preemptions = -1
@@ -110,7 +113,8 @@ func TestSharedInstances(t *testing.T) {
 		want   string
 	}
 	some := []search{
-		{"get-set", nil, nil, "leak: A starts; A get s = nil; B starts; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = OK admitted"},
+		{"get-set", nil, nil, "leak: A starts; A get s = nil; B starts; B get s = nil; A set s 1 ex 60 = OK admitted; B " +
+			"set s 1 ex 60 = OK admitted"},
 		{"locked-get-set", nil, nil, ""},
 		{"incr-expire", crash, []explore.Property{explore.TTL}, "ttl: A starts; A incr s = 1; A crash"},
 	}
@@ -142,12 +146,14 @@ func TestSharedInstances(t *testing.T) {
 
 // shared reports whether what is claimed, if anything is, is said of one instance.
 func shared(found *results.Search) bool {
-	return found.Claim == "" || strings.Contains(found.Claim, "where the clients share 1 instance of ") || found.Capped != ""
+	return found.Claim == "" || strings.Contains(found.Claim, "where the clients share 1 instance of ") ||
+		found.Capped != ""
 }
 
 // Three clients are on two instances, and the last is on the first.
 func TestSomeShareAnInstance(t *testing.T) {
-	found, processes, err := counted(t, "locked-get-set", explore.Config{Clients: 3, Instances: 2, First: true, Properties: []explore.Property{explore.Leak}})
+	found, processes, err := counted(t, "locked-get-set",
+		explore.Config{Clients: 3, Instances: 2, First: true, Properties: []explore.Property{explore.Leak}})
 	if err != nil || processes != 2 || !strings.HasPrefix(told(found), "leak: ") {
 		t.Errorf("%d processes, found %+v, %v", processes, found, err)
 	}
@@ -163,7 +169,8 @@ func TestSharedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		"get-set": "leak: A starts; B starts; A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted", "lua": "",
+		"get-set": "leak: A starts; B starts; A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX " +
+			"60 = OK admitted", "lua": "",
 	} {
 		found, err := explored(t, kind, explore.Config{Instances: 1, Service: node + " '" + program + "' " + kind})
 		if err != nil || told(found) != want || want == "" && !strings.Contains(found.Claim, "no violation in ") {

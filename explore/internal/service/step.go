@@ -86,7 +86,8 @@ const endingTime = time.Second
 // before the process does.
 func (c *client) ask(req quota.Request) (quota.Decision, error) {
 	decision, err := c.strategy.Take(c.ctx, req)
-	if c.child != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED)) {
+	if c.child != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.ECONNREFUSED)) {
 		select {
 		case <-c.child.Done():
 		case <-c.ctx.Done():
@@ -184,7 +185,8 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 		}
 	}
 	for _, client := range w.callers {
-		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.instance.index, Members: w.Setup.Members(client.instance.index), Ready: client.ready(), Text: client}
+		actor := engine.Actor{ID: client.Index, Client: &client.Client, Instance: client.instance.index,
+			Members: w.Setup.Members(client.instance.index), Ready: client.ready(), Text: client}
 		switch {
 		case client.at == ended:
 			actor.At = engine.Done

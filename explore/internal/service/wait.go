@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
-// Quiet is how long nothing comes of an instance until a client of it is taken to wait for another one, e.g. for a lock in its
-// process. It then goes on in a step of that one.
+// Quiet is how long nothing comes of an instance until a client of it is taken to wait for another one, e.g. for a lock
+// in its process. It then goes on in a step of that one.
 var Quiet = 100 * time.Millisecond
 
 // shares reports whether the instance has other clients, too.
@@ -32,8 +32,8 @@ func (c *client) waits() bool {
 	return c.begun && c.at == running && c.held == nil && c.stuck == "" && len(c.stops) == 0
 }
 
-// ready reports whether the client can take a step. A command cannot take effect before those of other clients that have come by
-// the same connection before it.
+// ready reports whether the client can take a step. A command cannot take effect before those of other clients that
+// have come by the same connection before it.
 func (c *client) ready() bool {
 	switch {
 	case c.stuck != "" || c.at == ended:
@@ -46,10 +46,11 @@ func (c *client) ready() bool {
 	return c.sent || !c.shares() || c.held.First()
 }
 
-// wait waits until a client's instance has sent its next command, or has answered and the
-// client has come to its next stop. Nobody else does anything meanwhile, except other clients of the instance that have waited.
+// wait waits until a client's instance has sent its next command, or has answered and the client has come to its next
+// stop. Nobody else does anything meanwhile, except other clients of the instance that have waited.
 //
-// Which request of an instance a command belongs to cannot be seen: it is taken for one of the client whose step it comes in.
+// Which request of an instance a command belongs to cannot be seen: it is taken for one of the client whose step it
+// comes in.
 func (w *Engine) wait(c *client) error {
 	err := w.await(c, true)
 	for _, client := range c.among() {
@@ -94,7 +95,8 @@ func (w *Engine) await(c *client, own bool) error {
 			}
 		case <-c.instance.proxy.Changed():
 		case <-c.instance.child.Done():
-			return w.misbehaves("the service ends in the middle of a request: %s", c.instance.saying(fmt.Sprintf("instance %d has ended", c.instance.index)))
+			return w.misbehaves("the service ends in the middle of a request: %s",
+				c.instance.saying(fmt.Sprintf("instance %d has ended", c.instance.index)))
 		case <-w.timer.C:
 			if c.late != nil {
 				w.outwaited = true
@@ -140,7 +142,8 @@ func (c *client) stopped(why stop, own bool) bool {
 	case asking:
 		return false
 	case answered:
-		if !slices.ContainsFunc(c.among(), func(o *client) bool { return o.asks }) { // what its instance sends from now on is of no client
+		// what its instance sends from now on is of no client
+		if !slices.ContainsFunc(c.among(), func(o *client) bool { return o.asks }) {
 			c.instance.proxy.Hold(false)
 		}
 		c.resume <- struct{}{}
@@ -184,7 +187,8 @@ func (w *Engine) textOf(commands ...*proxy.Command) string {
 // mostText bounds a word of a command, e.g. a script, in a timeline.
 const mostText = 40
 
-// commandText is a command on one line. The subject gets its name in records before a word is shortened, which may cut it in two.
+// commandText is a command on one line. The subject gets its name in records before a word is shortened, which may cut
+// it in two.
 func (w *Engine) commandText(words []string) string {
 	out := make([]string, len(words))
 	for i, word := range words {

@@ -37,7 +37,8 @@ func TestLargeClientsAreHereAlone(t *testing.T) {
 	}
 	small := needs("github.com/quotabench/quotabench/cmd/quotabench")
 	full := needs(".")
-	for _, client := range []string{"go.etcd.io/etcd/client", "github.com/go-zookeeper/zk", "github.com/nats-io/nats.go", "google.golang.org/grpc", "github.com/envoyproxy/go-control-plane"} {
+	for _, client := range []string{"go.etcd.io/etcd/client", "github.com/go-zookeeper/zk", "github.com/nats-io/nats.go",
+		"google.golang.org/grpc", "github.com/envoyproxy/go-control-plane"} {
 		if strings.Contains(small, client) {
 			t.Errorf("the small command needs %s", client)
 		}

@@ -78,9 +78,10 @@ func (c *Counter) Refund(ctx context.Context, reservation quota.Reservation) err
 		return errors.New("refund of a reservation that no admitted request made")
 	}
 	span := req.Policy.Window.Span(reservation.Window)
-	_, err := c.change(ctx, c.Store.Key(req.Subject, req.Policy, reservation.Window), span, func(used int64) (int64, bool) {
-		return max(used-req.Units, 0), used > 0
-	})
+	_, err := c.change(ctx, c.Store.Key(req.Subject, req.Policy, reservation.Window), span,
+		func(used int64) (int64, bool) {
+			return max(used-req.Units, 0), used > 0
+		})
 	return format.Wrapf(err, "refunding %s", req.Subject)
 }
 
@@ -93,7 +94,8 @@ type outcome struct {
 
 // change applies f to a counter, again and again until no other caller comes in
 // between, or until f turns the value down.
-func (c *Counter) change(ctx context.Context, key string, span quota.Span, f func(used int64) (units int64, ok bool)) (outcome, error) {
+func (c *Counter) change(ctx context.Context, key string, span quota.Span,
+	f func(used int64) (units int64, ok bool)) (outcome, error) {
 	if err := c.Store.Prepare(ctx); err != nil {
 		return outcome{}, err
 	}

@@ -51,14 +51,16 @@ func Keeps(t *testing.T, keeper stores.Keeper, k Kept) {
 	if _, err := keeper.Prepare(ctx, "mine"); err != nil {
 		t.Errorf("a scope of ours a second time: %v", err)
 	}
-	if _, err := keeper.Prepare(ctx, "far"); err == nil || !strings.Contains(err.Error(), "in use by another run (process ") {
+	if _, err := keeper.Prepare(ctx, "far"); err == nil ||
+		!strings.Contains(err.Error(), "in use by another run (process ") {
 		t.Errorf("a scope that is in use: %v", err)
 	}
 	requireStates(t, keeper, "dead left", "far in use", "mine in use", "unknown unknown")
 	must(t, k.Vouch(ctx, "far", far.Run, false))
 	requireStates(t, keeper, "dead left", "far left", "mine in use", "unknown unknown")
 	did, err := stores.RemoveDead(ctx, keeper)
-	if want := "removed " + stores.Amount(keeper.Driver(), 2*k.Things) + " that 2 runs left"; err != nil || !strings.HasPrefix(did, want) {
+	if want := "removed " + stores.Amount(keeper.Driver(), 2*k.Things) + " that 2 runs left"; err != nil ||
+		!strings.HasPrefix(did, want) {
 		t.Errorf("%q (%v), want %q", did, err, want)
 	}
 	for _, scope := range all {

@@ -51,8 +51,11 @@ func Start(t testing.TB, strategy string) Strategy {
 func (s Strategy) Run(t *testing.T) {
 	var off network.Switch
 	strategytest.Run(t, s.Meta, strategytest.Stores{
-		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any { value, _ := s.connect(tb, &off); return value }},
-		Break:   off.Set,
+		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any {
+			value, _ := s.connect(tb, &off)
+			return value
+		}},
+		Break: off.Set,
 	})
 }
 
@@ -110,7 +113,8 @@ func CountsRetries(t *testing.T, strategy strategies.Strategy) {
 		for w := range callers {
 			group.Go(func() {
 				for range each {
-					if decision, err := strategy.Take(t.Context(), quota.Request{Subject: subject(w), Policy: policy, Units: 1}); err != nil || !decision.Admitted {
+					if decision, err := strategy.Take(t.Context(),
+						quota.Request{Subject: subject(w), Policy: policy, Units: 1}); err != nil || !decision.Admitted {
 						t.Errorf("%+v, %v", decision, err)
 					}
 				}
@@ -135,7 +139,8 @@ func CountsRetries(t *testing.T, strategy strategies.Strategy) {
 		if together["successes"] != callers*each || retries == 0 && clock.Nano()-from > int64(time.Minute) {
 			t.Errorf("on one key: %v, want %d successes with retries", together, callers*each)
 		}
-		if decision, err := strategy.Take(t.Context(), quota.Request{Subject: hot, Policy: policy, Units: 1}); err != nil || decision.Admitted || decision.Remaining != 0 {
+		if decision, err := strategy.Take(t.Context(), quota.Request{Subject: hot, Policy: policy, Units: 1}); err != nil ||
+			decision.Admitted || decision.Remaining != 0 {
 			t.Errorf("one more: %+v, %v", decision, err)
 		}
 	}

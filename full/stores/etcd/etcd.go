@@ -28,7 +28,8 @@ func init() {
 			{Word: "auto", Doc: "a process if etcd is installed, else none; the default"},
 			{Word: "process", Doc: "etcd of this machine, one member, started as a child and removed afterwards"},
 			{Word: "process:members=3", Doc: "a cluster of so many members, up to 7"},
-			{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's prefix are touched"},
+			{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's " +
+				"prefix are touched"},
 		},
 		URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
 		Survey: survey, ErrorKind: errorKind, Open: stores.Opener(Open),

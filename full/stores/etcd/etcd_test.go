@@ -30,7 +30,8 @@ func TestStore(t *testing.T) {
 	e := open(t)
 	ctx := t.Context()
 	scope := storetest.Scope(t)
-	if i := e.Info(); i.Kind != stores.KindProcess || i.Version == "" || e.Driver() != "etcd" || !e.Owned() || stores.PlaceOf(e) != stores.StartedHere {
+	if i := e.Info(); i.Kind != stores.KindProcess || i.Version == "" || e.Driver() != "etcd" || !e.Owned() ||
+		stores.PlaceOf(e) != stores.StartedHere {
 		t.Errorf("%+v", i)
 	}
 	var m stores.Meter
@@ -143,11 +144,15 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips if there is none
-	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) { return etcd.Open(t.Context(), "process", o) })
+	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) {
+		return etcd.Open(t.Context(), "process", o)
+	})
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, etcd.Open, map[string]string{"": "--store etcd= is empty", "embedded": "is none of", "process:members=2": "process:members=3", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
+	storecheck.Refused(t, etcd.Open,
+		map[string]string{"": "--store etcd= is empty", "embedded": "is none of", "process:members=2": "process:members=3",
+			"http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
 }
 
 // TestMembers ends the first member of a cluster: the others have what was written, and

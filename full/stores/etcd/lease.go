@@ -56,7 +56,8 @@ func (b *board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	for _, keyValue := range held.Kvs {
 		owner, _ := server.ParseOwner(string(keyValue.Value))
 		out = append(out, leases.Entry{
-			Scope: stores.Scope(keyValue.Key[len(holdingPrefix):]), Text: string(keyValue.Value), Version: keyValue.ModRevision, Renewed: renewed[owner.Run],
+			Scope: stores.Scope(keyValue.Key[len(holdingPrefix):]), Text: string(keyValue.Value), Version: keyValue.ModRevision,
+			Renewed: renewed[owner.Run],
 		})
 	}
 	return out, nil
@@ -65,7 +66,8 @@ func (b *board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 // Enter implements [leases.Board].
 func (b *board) Enter(ctx context.Context, old leases.Entry, text string) (bool, error) {
 	key := holdingPrefix + string(old.Scope)
-	response, err := b.admin.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", old.Version)).Then(clientv3.OpPut(key, text)).Commit()
+	response, err := b.admin.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=",
+		old.Version)).Then(clientv3.OpPut(key, text)).Commit()
 	return err == nil && response.Succeeded, err
 }
 

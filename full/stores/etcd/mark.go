@@ -31,7 +31,8 @@ func (e *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 	if err != nil {
 		return stores.Sign{}, err
 	}
-	return stores.Sign{There: response.Succeeded, Incarnation: fmt.Sprintf("%x/%d", response.Header.ClusterId, response.Header.RaftTerm)}, nil
+	return stores.Sign{There: response.Succeeded,
+		Incarnation: fmt.Sprintf("%x/%d", response.Header.ClusterId, response.Header.RaftTerm)}, nil
 }
 
 // Unmark implements [stores.Marker].

@@ -20,7 +20,8 @@ func TestLostRaceForThePort(t *testing.T) {
 // TestParseURLs: what the URL says reaches the store; cluster.Parse has the rest.
 func TestParseURLs(t *testing.T) {
 	e, err := parse("https://me:p%40ss@a.example:1,b.example:2")
-	if err != nil || e.user != "me" || e.password != "p@ss" || e.tls == nil || len(e.endpoints) != 2 || e.endpoints[1] != "https://b.example:2" || e.self.About.Addr != "a.example:1,b.example:2" {
+	if err != nil || e.user != "me" || e.password != "p@ss" || e.tls == nil || len(e.endpoints) != 2 ||
+		e.endpoints[1] != "https://b.example:2" || e.self.About.Addr != "a.example:1,b.example:2" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	t.Setenv(passwordEnv, "from-there")

@@ -82,7 +82,8 @@ func (e *Store) ready(ctx context.Context, own server.Group, name string) error 
 			return err
 		}
 	}
-	if err := server.Await(ctx, own, taken, func(context.Context) error { return nil }); err != nil { // all are still there
+	// all are still there
+	if err := server.Await(ctx, own, taken, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
 	return e.connect(ctx)
@@ -96,7 +97,8 @@ func arguments(name string, number, members int, options stores.Options) []strin
 	}
 	self, peers, _ := strings.Cut(all[number], "=")
 	args := []string{
-		"--name=" + self, "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=" + strings.Join(all, ","),
+		"--name=" + self, "--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=" +
+			strings.Join(all, ","),
 		"--logger=zap", "--log-level=error", "--bcrypt-cost=4",
 	}
 	for name, value := range options.Settings {
@@ -187,7 +189,8 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err == nil {
 		return store, nil
 	}
-	return nil, cluster.Reach{Self: store.self, Password: store.password, Env: passwordEnv, Why: store.unusable}.Explain(ctx, err)
+	return nil, cluster.Reach{Self: store.self, Password: store.password, Env: passwordEnv,
+		Why: store.unusable}.Explain(ctx, err)
 }
 
 // refused reports whether an error is about who asks.

@@ -15,7 +15,8 @@ import (
 // A cluster that cannot serve a run is refused at the start, with what it lacks.
 func TestUnusableServersAreRefused(t *testing.T) {
 	open(t) // skips if there is none
-	e, err := etcd.Open(t.Context(), "process", stores.Options{Settings: map[string]string{"quota-backend-bytes": "1000000"}})
+	e, err := etcd.Open(t.Context(), "process",
+		stores.Options{Settings: map[string]string{"quota-backend-bytes": "1000000"}})
 	if err != nil {
 		t.Fatal(err)
 	}

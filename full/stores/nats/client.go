@@ -41,8 +41,10 @@ func (n *Store) client(connOptions stores.ConnOptions, more ...natsgo.Option) (*
 		connOptions.Timeout = dialTimeout
 	}
 	options := []natsgo.Option{
-		natsgo.Timeout(connOptions.Timeout), natsgo.SetCustomDialer(&dialer{net.Dialer{Timeout: connOptions.Timeout}, connOptions}),
-		natsgo.MaxReconnects(-1), natsgo.ReconnectWait(reconnectWait), natsgo.ReconnectJitter(0, 0), natsgo.ReconnectBufSize(-1),
+		natsgo.Timeout(connOptions.Timeout),
+		natsgo.SetCustomDialer(&dialer{net.Dialer{Timeout: connOptions.Timeout}, connOptions}),
+		natsgo.MaxReconnects(-1), natsgo.ReconnectWait(reconnectWait), natsgo.ReconnectJitter(0, 0),
+		natsgo.ReconnectBufSize(-1),
 		natsgo.IgnoreDiscoveredServers(),
 		// The library prints errors that nobody asked for.
 		natsgo.ErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) {}),

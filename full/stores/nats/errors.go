@@ -13,8 +13,10 @@ import (
 // refusals are errors of a server that is not there, or will have nothing to do with
 // the client.
 var refusals = []error{
-	natsgo.ErrConnectionClosed, natsgo.ErrConnectionReconnecting, natsgo.ErrDisconnected, natsgo.ErrNoServers, natsgo.ErrNoResponders,
-	natsgo.ErrStaleConnection, natsgo.ErrAuthorization, natsgo.ErrAuthExpired, natsgo.ErrPermissionViolation, natsgo.ErrReconnectBufExceeded,
+	natsgo.ErrConnectionClosed, natsgo.ErrConnectionReconnecting, natsgo.ErrDisconnected, natsgo.ErrNoServers,
+	natsgo.ErrNoResponders,
+	natsgo.ErrStaleConnection, natsgo.ErrAuthorization, natsgo.ErrAuthExpired, natsgo.ErrPermissionViolation,
+	natsgo.ErrReconnectBufExceeded,
 	jetstream.ErrJetStreamNotEnabled,
 }
 

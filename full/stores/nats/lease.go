@@ -30,7 +30,8 @@ type board struct{ *Store }
 func entry(scope stores.Scope, text string) jetstream.StreamConfig {
 	name := holdingPrefix + string(scope)
 	return jetstream.StreamConfig{
-		Name: name, Subjects: []string{name}, Description: text, Storage: jetstream.FileStorage, MaxMsgs: 1, MaxAge: server.LeaseLife,
+		Name: name, Subjects: []string{name}, Description: text, Storage: jetstream.FileStorage, MaxMsgs: 1,
+		MaxAge: server.LeaseLife,
 	}
 }
 
@@ -42,7 +43,8 @@ func (b board) Entries(ctx context.Context) (out []leases.Entry, err error) {
 	err = b.all(ctx, func(streamInfo *jetstream.StreamInfo) {
 		if scope, ok := strings.CutPrefix(streamInfo.Config.Name, holdingPrefix); ok {
 			out = append(out, leases.Entry{
-				Scope: stores.Scope(scope), Text: streamInfo.Config.Description, Version: int64(streamInfo.State.LastSeq), Renewed: streamInfo.State.Msgs > 0,
+				Scope: stores.Scope(scope), Text: streamInfo.Config.Description, Version: int64(streamInfo.State.LastSeq),
+				Renewed: streamInfo.State.Msgs > 0,
 			})
 		}
 	})
@@ -65,7 +67,8 @@ func (b board) Enter(ctx context.Context, old leases.Entry, text string) (bool, 
 	}
 	_, err := b.js.Publish(ctx, config.Name, nil, jetstream.WithExpectLastSequence(uint64(old.Version)))
 	var said *jetstream.APIError
-	if errors.As(err, &said) && said.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if errors.As(err, &said) && said.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return false, nil
 	}
 	if err == nil {

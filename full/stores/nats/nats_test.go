@@ -25,7 +25,8 @@ func TestStore(t *testing.T) {
 	n := open(t)
 	ctx := t.Context()
 	scope := storetest.Scope(t)
-	if i := n.Info(); i.Kind != stores.KindProcess || i.Version == "" || n.Driver() != "nats" || !n.Owned() || stores.PlaceOf(n) != stores.StartedHere {
+	if i := n.Info(); i.Kind != stores.KindProcess || i.Version == "" || n.Driver() != "nats" || !n.Owned() ||
+		stores.PlaceOf(n) != stores.StartedHere {
 		t.Errorf("%+v", i)
 	}
 	var m stores.Meter
@@ -38,8 +39,10 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, age := range map[string]time.Duration{scope.Schema(): 0, scope.Schema() + "_b": time.Hour, "not_" + scope.Schema(): 0} {
-		if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, MaxAge: age}); err != nil {
+	for name, age := range map[string]time.Duration{scope.Schema(): 0, scope.Schema() + "_b": time.Hour, "not_" +
+		scope.Schema(): 0} {
+		if _, err := js.CreateStream(ctx,
+			jetstream.StreamConfig{Name: name, Subjects: []string{name}, MaxAge: age}); err != nil {
 			t.Fatal(err)
 		}
 		before := m.Snapshot()
@@ -98,9 +101,13 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips if there is none
-	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) { return nats.Open(t.Context(), "process", o) })
+	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) {
+		return nats.Open(t.Context(), "process", o)
+	})
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, nats.Open, map[string]string{"": "--store nats= is empty", "embedded": "is none of", "nats://127.0.0.1:1": "no nats reached at 127.0.0.1:1"})
+	storecheck.Refused(t, nats.Open,
+		map[string]string{"": "--store nats= is empty", "embedded": "is none of",
+			"nats://127.0.0.1:1": "no nats reached at 127.0.0.1:1"})
 }

@@ -21,7 +21,8 @@ func TestLostRaceForThePort(t *testing.T) {
 func TestParseURLs(t *testing.T) {
 	t.Setenv(passwordEnv, "from-there")
 	n, err := parse("tls://me@a.example:1,b.example:2")
-	if err != nil || n.user != "me" || n.password != "from-there" || n.url != "tls://a.example:1,tls://b.example:2" || n.self.About.Addr != "a.example:1,b.example:2" {
+	if err != nil || n.user != "me" || n.password != "from-there" || n.url != "tls://a.example:1,tls://b.example:2" ||
+		n.self.About.Addr != "a.example:1,b.example:2" {
 		t.Errorf("%+v, %v", n, err)
 	}
 	_, err = parse("nats://u:s3cr3t%@a:1")

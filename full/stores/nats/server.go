@@ -60,7 +60,9 @@ func start(ctx context.Context, bin string, port int, options stores.Options) (*
 	n.user = ownUser
 	n.password = password
 	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
-	if err := server.Await(ctx, child, taken, func(ctx context.Context) error { return n.connect(ctx, name) }); err != nil {
+	if err := server.Await(ctx, child, taken, func(ctx context.Context) error {
+		return n.connect(ctx, name)
+	}); err != nil {
 		return nil, errors.Join(err, child.Close())
 	}
 	return n, nil

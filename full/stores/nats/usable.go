@@ -17,7 +17,8 @@ import (
 // and a consumer, publish, and remove both. What it cannot remove is empty again.
 func (n *Store) usable(ctx context.Context) error {
 	name := family + "check_" + strings.ToLower(crand.Text())
-	stream, err := n.js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: jetstream.FileStorage, MaxMsgs: 1})
+	stream, err := n.js.CreateStream(ctx,
+		jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: jetstream.FileStorage, MaxMsgs: 1})
 	if err != nil {
 		return fmt.Errorf("make a stream: %w", err)
 	}
@@ -46,7 +47,8 @@ func (n *Store) unusable(err error, _ string) string {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return "has no JetStream: start it with --jetstream"
 	case errors.Is(err, natsgo.ErrPermissionViolation):
-		return "lets this user not do what runs do: let it publish to $JS.API.> and to subjects of its streams, and subscribe to its inbox"
+		return "lets this user not do what runs do: let it publish to $JS.API.> and to subjects of its streams, and " +
+			"subscribe to its inbox"
 	case errors.As(err, &said):
 		return "takes no streams of this account: see the limits and the room of its JetStream"
 	case errors.Is(err, natsgo.ErrAuthorization), errors.Is(err, natsgo.ErrAuthExpired):

@@ -86,7 +86,8 @@ func config(domain string, settings map[string]string) (string, error) {
 	if len(settings) != len(valid) {
 		return "", errors.New("ratelimit is given settings that it does not have")
 	}
-	return text + "    rate_limit:\n      unit: " + settings["unit"] + "\n      requests_per_unit: " + settings["limit"] + "\n", nil
+	return text + "    rate_limit:\n      unit: " + settings["unit"] + "\n      requests_per_unit: " + settings["limit"] +
+		"\n", nil
 }
 
 // serve returns the servers with these settings, and starts them if there are none.
@@ -128,7 +129,8 @@ func (s *Store) launch(ctx context.Context, g *group, text string, settings map[
 }
 
 // start starts a server, and waits until it answers for the domain.
-func (s *Store) start(ctx context.Context, port int, domain, text string, settings map[string]string) (*server.Child, error) {
+func (s *Store) start(ctx context.Context, port int, domain, text string,
+	settings map[string]string) (*server.Child, error) {
 	accounts := []string{"nobody"}
 	if !reachable(s.bin) {
 		accounts = nil // no other user may enter its folder
@@ -147,7 +149,8 @@ func (s *Store) start(ctx context.Context, port int, domain, text string, settin
 	cmd.Dir = home.Data
 	cmd.Env = append(server.Env(),
 		"RUNTIME_ROOT="+home.Dir.Path, "RUNTIME_SUBDIRECTORY=data", "RUNTIME_WATCH_ROOT=false",
-		"GRPC_HOST=127.0.0.1", "GRPC_PORT="+strconv.Itoa(port), "HOST=127.0.0.1", "PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
+		"GRPC_HOST=127.0.0.1", "GRPC_PORT="+
+			strconv.Itoa(port), "HOST=127.0.0.1", "PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
 		"USE_STATSD=false", "DISABLE_STATS=true", "LOG_LEVEL=error",
 		"REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+s.redis.Info().Addr, "REDIS_AUTH="+s.password,
 	)

@@ -43,7 +43,8 @@ func init() {
 		Name: driverName, Title: "Envoy's ratelimit", Clients: []string{"google.golang.org/"},
 		Choices: []stores.Choice{
 			{Word: "auto", Doc: "processes if ratelimit and redis-server are installed, else none; the default"},
-			{Word: "process", Doc: "ratelimit of this machine with a Redis of its own, started as children and removed afterwards"},
+			{Word: "process", Doc: "ratelimit of this machine with a Redis of its own, started as children and removed " +
+				"afterwards"},
 			{Word: "grpc://", Doc: "a service of yours that speaks the protocol, also grpcs://, e.g. grpc://localhost:8081; " +
 				"it is asked as often as the run has requests"},
 		},
@@ -106,8 +107,8 @@ func Open(ctx context.Context, spec string, options stores.Options) (*Store, err
 func openURL(ctx context.Context, spec string) (*Store, error) {
 	members, ok := cluster.Parse(spec, "")
 	if !ok || members.User != "" {
-		return nil, errors.New("--store ratelimit= is not a valid URL: write grpc://host:port, further servers as host:port after commas; " +
-			"there is no user or password")
+		return nil, errors.New("--store ratelimit= is not a valid URL: write grpc://host:port, further servers as " +
+			"host:port after commas; there is no user or password")
 	}
 	store := &Store{addrs: members.Addrs, encrypted: members.Scheme == "grpcs", info: stores.Info{
 		Kind: stores.KindURL, Detail: "a service that was already running, measured from outside; it may serve others too",
@@ -116,7 +117,8 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	for _, addr := range store.addrs {
 		conn, err := (&net.Dialer{Timeout: grpcstore.DialTimeout}).DialContext(ctx, "tcp", addr)
 		if err != nil {
-			return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store ratelimit=URL", addr, format.OneLine(err.Error()))
+			return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --store ratelimit=URL", addr,
+				format.OneLine(err.Error()))
 		}
 		if err := conn.Close(); err != nil {
 			return nil, err
@@ -254,7 +256,8 @@ func (s *Store) dial(addr string, options stores.ConnOptions) (*grpc.ClientConn,
 	if s.encrypted {
 		creds = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
 	}
-	how := append(grpcstore.Options(options, s.encrypted), grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableRetry())
+	how := append(grpcstore.Options(options, s.encrypted), grpc.WithTransportCredentials(creds), grpc.WithNoProxy(),
+		grpc.WithDisableRetry())
 	return grpc.NewClient("passthrough:///"+addr, how...)
 }
 

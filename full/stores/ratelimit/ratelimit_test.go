@@ -40,7 +40,8 @@ func connect(t *testing.T, s stores.Store, o stores.ConnOptions) *ratelimit.Clie
 func ask(t *testing.T, cc grpc.ClientConnInterface, domain, key, subject string) rls.RateLimitResponse_Code {
 	t.Helper()
 	entries := []*common.RateLimitDescriptor_Entry{{Key: key, Value: subject}}
-	r, err := rls.NewRateLimitServiceClient(cc).ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: domain, Descriptors: []*common.RateLimitDescriptor{{Entries: entries}}})
+	r, err := rls.NewRateLimitServiceClient(cc).ShouldRateLimit(t.Context(),
+		&rls.RateLimitRequest{Domain: domain, Descriptors: []*common.RateLimitDescriptor{{Entries: entries}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,10 @@ func TestLimit(t *testing.T) {
 		settings      map[string]string
 		want          int
 	}{
-		{"a subject", "a", limit("5", "1"), 5}, {"another one", "b", limit("5", "1"), 5}, {"the first one again", "a", limit("5", "1"), 0},
-		{"another limit", "a", limit("7", "1"), 7}, {"two servers in turns", "a", limit("7", "2"), 7}, {"no limit", "a", nil, 20}, {"nothing", "a", limit("0", "1"), 0},
+		{"a subject", "a", limit("5", "1"), 5}, {"another one", "b", limit("5", "1"), 5},
+		{"the first one again", "a", limit("5", "1"), 0},
+		{"another limit", "a", limit("7", "1"), 7}, {"two servers in turns", "a", limit("7", "2"), 7},
+		{"no limit", "a", nil, 20}, {"nothing", "a", limit("0", "1"), 0},
 	} {
 		admitted := 0
 		for i := range 20 {
@@ -80,7 +83,8 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%s: %d of 20 admitted, want %d", x.what, admitted, x.want)
 		}
 	}
-	for name, value := range map[string]string{"unit": "week", "limit": "5\n", "cache": "-1", "servers": "9", "other": "1"} {
+	for name, value := range map[string]string{"unit": "week", "limit": "5\n", "cache": "-1", "servers": "9",
+		"other": "1"} {
 		bad := limit("5", "1")
 		bad[name] = value
 		if _, _, _, err := c.Locate(t.Context(), bad, 0); err == nil {
@@ -142,7 +146,8 @@ func TestURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := s.Info(); i.Kind != stores.KindURL || i.Addr != addrs[0] || s.Owned() || stores.PlaceOf(s) != stores.OnThisHost {
+	if i := s.Info(); i.Kind != stores.KindURL || i.Addr != addrs[0] || s.Owned() ||
+		stores.PlaceOf(s) != stores.OnThisHost {
 		t.Errorf("%+v", i)
 	}
 	for _, x := range []struct {

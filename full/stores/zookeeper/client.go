@@ -39,7 +39,8 @@ func (z *Store) client(ctx context.Context, options stores.ConnOptions) (*zk.Con
 		}
 		return options.Around(conn, newParser()), nil
 	}
-	c, events, err := zk.Connect(z.servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}), zk.WithLogInfo(false))
+	c, events, err := zk.Connect(z.servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}),
+		zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,8 @@ import (
 // refusals are errors of a server that is not there, or will have nothing to do with
 // the client.
 var refusals = []error{
-	zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrClosing, zk.ErrNoAuth, zk.ErrAuthFailed,
+	zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrClosing, zk.ErrNoAuth,
+	zk.ErrAuthFailed,
 }
 
 // errorKind is [stores.Driver.ErrorKind].

@@ -57,7 +57,8 @@ func (b board) Entries(ctx context.Context) ([]leases.Entry, error) {
 				return nil, err
 			}
 			owner, _ := server.ParseOwner(string(text))
-			out = append(out, leases.Entry{Scope: stores.Scope(scope), Text: string(text), Version: int64(stat.Version), Renewed: renewed[owner.Run]})
+			out = append(out, leases.Entry{Scope: stores.Scope(scope), Text: string(text), Version: int64(stat.Version),
+				Renewed: renewed[owner.Run]})
 		}
 		return out, nil
 	})

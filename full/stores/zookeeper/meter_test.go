@@ -21,10 +21,12 @@ func request(kind int32, n int) string {
 func TestParser(t *testing.T) {
 	const session, create, get, ping, auth = 0, 1, 4, 11, 100
 	metertest.Pieces(t, zookeeper.NewParser, []metertest.Traffic{
-		{Name: "requests", Bytes: []byte(request(session, 36) + request(auth, 20) + request(create, 300) + request(ping, 0) + request(get, 12)), Want: stores.Parsed{Commands: 2, Setup: 2}},
+		{Name: "requests", Bytes: []byte(request(session, 36) + request(auth, 20) + request(create, 300) + request(ping,
+			0) + request(get, 12)), Want: stores.Parsed{Commands: 2, Setup: 2}},
 	})
 	metertest.GivesUp(t, zookeeper.NewParser, map[string][]byte{
-		"text": []byte("srvr and more"), "no kind": {0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 2}, "negative": []byte("\xff\xff\xff\xff12345678"),
+		"text": []byte("srvr and more"), "no kind": {0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 2},
+		"negative": []byte("\xff\xff\xff\xff12345678"),
 	})
 }
 

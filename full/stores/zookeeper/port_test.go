@@ -21,7 +21,8 @@ func TestLostRaceForThePort(t *testing.T) {
 func TestParseURLs(t *testing.T) {
 	t.Setenv(passwordEnv, "from-there")
 	z, err := parse("zk://me@a.example:1,b.example:2")
-	if err != nil || z.user != "me" || z.password != "from-there" || len(z.servers) != 2 || z.servers[1] != "b.example:2" || z.self.About.Addr != "a.example:1,b.example:2" {
+	if err != nil || z.user != "me" || z.password != "from-there" || len(z.servers) != 2 ||
+		z.servers[1] != "b.example:2" || z.self.About.Addr != "a.example:1,b.example:2" {
 		t.Errorf("%+v, %v", z, err)
 	}
 	_, err = parse("zk://u:s3cr3t%@a:1")

@@ -45,7 +45,9 @@ func start(ctx context.Context, bin string, members, port int, options stores.Op
 	if err != nil {
 		return nil, err
 	}
-	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) { return store.add(bin, number, port, others, options) })
+	own, err := cluster.Start(members, port, func(number, port int) (*server.Child, error) {
+		return store.add(bin, number, port, others, options)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +210,8 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 		}
 		store.admin.Close()
 	}
-	return nil, cluster.Reach{Self: store.self, Password: store.password, Env: passwordEnv, Why: store.unusable}.Explain(ctx, err)
+	return nil, cluster.Reach{Self: store.self, Password: store.password, Env: passwordEnv,
+		Why: store.unusable}.Explain(ctx, err)
 }
 
 // parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of

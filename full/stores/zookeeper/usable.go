@@ -45,7 +45,8 @@ func (z *Store) unusable(err error, _ string) string {
 	case errors.Is(err, errNotServing):
 		return "serves no requests: it is starting, or too few of its servers are there"
 	case errors.Is(err, zk.ErrNoAuth) && z.user == "":
-		return "lets users without a login make no nodes: give user and password in the URL, or the rights cdrw on / to all, by setAcl"
+		return "lets users without a login make no nodes: give user and password in the URL, or the rights cdrw on / to " +
+			"all, by setAcl"
 	case errors.Is(err, zk.ErrNoAuth):
 		return "lets the user \"" + z.user + "\" make no nodes: give it the rights cdrw on /, by setAcl"
 	case errors.Is(err, zk.ErrAuthFailed):

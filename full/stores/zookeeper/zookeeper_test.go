@@ -28,7 +28,8 @@ func TestStore(t *testing.T) {
 	z := open(t)
 	ctx := t.Context()
 	scope := storetest.Scope(t)
-	if i := z.Info(); i.Kind != stores.KindProcess || i.Version == "" || z.Driver() != "zookeeper" || !z.Owned() || stores.PlaceOf(z) != stores.StartedHere {
+	if i := z.Info(); i.Kind != stores.KindProcess || i.Version == "" || z.Driver() != "zookeeper" || !z.Owned() ||
+		stores.PlaceOf(z) != stores.StartedHere {
 		t.Errorf("%+v", i)
 	}
 	var m stores.Meter
@@ -55,7 +56,8 @@ func TestStore(t *testing.T) {
 	}
 	cost := m.Snapshot().Sub(before)
 	want := int64(nodes * len(roots))
-	if cost.Commands != want || cost.RoundTrips != want || cost.Unparsed != 0 || cost.Connections != 0 || cost.BytesIn == 0 {
+	if cost.Commands != want || cost.RoundTrips != want || cost.Unparsed != 0 || cost.Connections != 0 ||
+		cost.BytesIn == 0 {
 		t.Errorf("%+v, want %d requests in as many round trips over the connection that was open", cost, want)
 	}
 	if s, err := z.Stats(ctx); err != nil || !s.Known || s.Incarnation == "" {
@@ -93,11 +95,15 @@ func TestStore(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips if there is none
-	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) { return zookeeper.Open(t.Context(), "process", o) })
+	keepcheck.CloseEnds(t, func(o stores.Options) (keepcheck.Process, error) {
+		return zookeeper.Open(t.Context(), "process", o)
+	})
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--store zookeeper= is empty", "embedded": "is none of", "process:members=2": "process:members=3"})
+	storecheck.Refused(t, zookeeper.Open,
+		map[string]string{"": "--store zookeeper= is empty", "embedded": "is none of",
+			"process:members=2": "process:members=3"})
 }
 
 // TestUnreachable waits until the client gives up.

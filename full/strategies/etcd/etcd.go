@@ -171,7 +171,8 @@ const maxOps = 128
 func (c *counter) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant) error {
 	for _, grant := range grants {
 		if grant.Limit != policy.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject,
+				policy.Name, policy.Limit)
 		}
 	}
 	span := policy.Window.At(c.Clock.Now())

@@ -31,9 +31,11 @@ type consumer struct {
 }
 
 // startConsumer reads the stream from its beginning.
-func startConsumer(ctx context.Context, conn *nats.Conn, stream jetstream.JetStream, clock quota.Clock, n names) (*consumer, error) {
+func startConsumer(ctx context.Context, conn *nats.Conn, stream jetstream.JetStream, clock quota.Clock,
+	n names) (*consumer, error) {
 	c := &consumer{nats: conn, clock: clock, counters: map[key]int64{}, newest: map[string]int64{}}
-	ordered, err := stream.OrderedConsumer(ctx, n.stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
+	ordered, err := stream.OrderedConsumer(ctx, n.stream,
+		jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
 	if err != nil {
 		return nil, fmt.Errorf("reading the stream %s: %w", n.stream, err)
 	}

@@ -144,7 +144,8 @@ func (q *queue) Refund(ctx context.Context, reservation quota.Reservation) error
 
 // Used implements [strategies.Viewer].
 func (q *queue) Used(ctx context.Context, subject quota.Subject, policy *quota.Policy) ([]quota.Reading, error) {
-	msg, err := q.nats.RequestWithContext(ctx, q.names.used(), encode(key{policy.Name, policy.Window.At(q.clock.Now()).Index, subject}))
+	msg, err := q.nats.RequestWithContext(ctx, q.names.used(),
+		encode(key{policy.Name, policy.Window.At(q.clock.Now()).Index, subject}))
 	if err != nil {
 		return nil, fmt.Errorf("asking what %s has used: %w", subject, err)
 	}
@@ -166,11 +167,13 @@ func (q *queue) Provision(ctx context.Context, policy *quota.Policy, grants []st
 		counters := make(map[quota.Subject]int64, len(some))
 		for _, grant := range some {
 			if grant.Limit != policy.Limit {
-				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
+				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject,
+					policy.Name, policy.Limit)
 			}
 			counters[grant.Subject] = grant.Used
 		}
-		if _, err := q.ask(ctx, order{Verb: set, Key: key{Policy: policy.Name, Window: index}, Counters: counters}); err != nil {
+		if _, err := q.ask(ctx, order{Verb: set, Key: key{Policy: policy.Name, Window: index},
+			Counters: counters}); err != nil {
 			return fmt.Errorf("provision %d subjects: %w", len(some), err)
 		}
 	}
@@ -188,7 +191,8 @@ func (q *queue) Measures() []strategies.Measure {
 	}
 	return []strategies.Measure{
 		{Name: "queue lag, sum", Unit: "ns", Value: lag},
-		{Name: "queue lag, most", Unit: "ns", Value: longest, Kind: strategies.MeasureMost, Metric: strategies.MetricQueueLag},
+		{Name: "queue lag, most", Unit: "ns", Value: longest, Kind: strategies.MeasureMost,
+			Metric: strategies.MetricQueueLag},
 		{Name: "messages decided", Unit: "messages", Value: decided},
 		{Name: "gone ahead", Unit: "requests", Value: q.unheard.Load()},
 		{Name: "turned down afterwards", Unit: "requests", Value: q.overruns.Load()},

@@ -31,7 +31,8 @@ func TestLag(t *testing.T) {
 			t.Errorf("request %d: %+v, %v", i, d, err)
 		}
 	}
-	if m := served.Measures(s); m["messages decided"] != 4 || m["queue lag, most"] <= 0 || m["queue lag, sum"] < m["queue lag, most"] || m["gone ahead"] != 0 {
+	if m := served.Measures(s); m["messages decided"] != 4 || m["queue lag, most"] <= 0 ||
+		m["queue lag, sum"] < m["queue lag, most"] || m["gone ahead"] != 0 {
 		t.Errorf("%v, want 4 messages with a lag", m)
 	}
 }

@@ -29,7 +29,8 @@ func init() {
 // client is that of the store.
 type client interface {
 	Started() bool
-	Locate(ctx context.Context, settings map[string]string, instance int) (clientConnInterface grpc.ClientConnInterface, domain, key string, err error)
+	Locate(ctx context.Context, settings map[string]string, instance int) (clientConnInterface grpc.ClientConnInterface,
+		domain, key string, err error)
 }
 
 // subject stands in a value for the subject of a request.
@@ -82,7 +83,8 @@ func openLimit(_ context.Context, env strategies.Env) (strategies.Strategy, erro
 		return nil, err
 	}
 	limiter.settings = func(policy *quota.Policy) map[string]string {
-		return map[string]string{"unit": service.UnitOf(policy), "limit": strconv.FormatInt(policy.Limit, 10), "cache": options["cache"], "servers": options["servers"]}
+		return map[string]string{"unit": service.UnitOf(policy), "limit": strconv.FormatInt(policy.Limit, 10),
+			"cache": options["cache"], "servers": options["servers"]}
 	}
 	return limiter, nil
 }
@@ -141,7 +143,8 @@ func (l *limiter) decide(response *rls.RateLimitResponse) (quota.Decision, error
 	if decision.Remaining < 0 {
 		l.unlimited.Add(1)
 		if l.settings != nil && l.client.Started() {
-			return quota.Decision{}, errors.New("ratelimit answers without a limit, although its configuration has one for every subject")
+			return quota.Decision{}, errors.New("ratelimit answers without a limit, although its configuration has one for " +
+				"every subject")
 		}
 	}
 	switch response.OverallCode {
@@ -150,7 +153,8 @@ func (l *limiter) decide(response *rls.RateLimitResponse) (quota.Decision, error
 		decision.RetryAfter = 0
 	case rls.RateLimitResponse_OVER_LIMIT:
 	default:
-		return quota.Decision{}, fmt.Errorf("the service answers with the code %s, which means neither admitted nor rejected", response.OverallCode)
+		return quota.Decision{}, fmt.Errorf("the service answers with the code %s, which means neither admitted nor rejected",
+			response.OverallCode)
 	}
 	return decision, nil
 }

@@ -67,7 +67,8 @@ func (p *planted) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 		code = rls.RateLimitResponse_OK
 	}
 	return &rls.RateLimitResponse{OverallCode: code, Statuses: []*rls.RateLimitResponse_DescriptorStatus{{
-		Code: code, CurrentLimit: &rls.RateLimitResponse_RateLimit{RequestsPerUnit: uint32(p.admits), Unit: rls.RateLimitResponse_RateLimit_HOUR},
+		Code: code, CurrentLimit: &rls.RateLimitResponse_RateLimit{RequestsPerUnit: uint32(p.admits),
+			Unit: rls.RateLimitResponse_RateLimit_HOUR},
 		LimitRemaining: uint32(p.admits - p.used[key]), DurationUntilReset: durationpb.New(7 * time.Second),
 	}}}, nil
 }
@@ -102,7 +103,9 @@ func open(t *testing.T, strategy string, s *ratelimit.Store) strategies.Strategy
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	st, err := list[0].Open(t.Context(), strategies.Env{Clock: clock.Wall{}, Prefix: "run:", Options: list[0].Options, Clients: map[string]any{"ratelimit": conn.Client()}})
+	st, err := list[0].Open(t.Context(),
+		strategies.Env{Clock: clock.Wall{}, Prefix: "run:", Options: list[0].Options,
+			Clients: map[string]any{"ratelimit": conn.Client()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +140,8 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err := set.Add("ratelimit", s); err != nil {
 		t.Fatal(err)
 	}
-	plan := harness.Plan{Strategies: list, Workload: w, Policy: p, Workers: 4, Instances: 2, Requests: 400, Seed: 1, Stores: set}
+	plan := harness.Plan{Strategies: list, Workload: w, Policy: p, Workers: 4, Instances: 2, Requests: 400, Seed: 1,
+		Stores: set}
 	if change != nil {
 		change(&plan)
 	}
@@ -187,7 +191,8 @@ func TestRequestAndAnswer(t *testing.T) {
 		}
 		sent = append(sent, "|")
 	}
-	if want := []string{"tenant=x", "user=<run:a>", "|", "all=y", "|"}; p.last.Domain != "edge" || p.last.HitsAddend != 2 || !slices.Equal(sent, want) {
+	if want := []string{"tenant=x", "user=<run:a>", "|", "all=y", "|"}; p.last.Domain != "edge" ||
+		p.last.HitsAddend != 2 || !slices.Equal(sent, want) {
 		t.Errorf("sent %s, %q, %d units", p.last.Domain, sent, p.last.HitsAddend)
 	}
 	if _, err := take(t, s, 1<<32); err == nil {
@@ -249,8 +254,10 @@ func TestPlantedLeak(t *testing.T) {
 			t.Fatalf("%d errors (%s), audit %+v", r.Errors, r.FirstError, r.Audit)
 		}
 		trials := r.Leak.Trials
-		if trials == 0 || r.Leak.Units != c.leak*trials || r.Leak.WorstUnits != c.leak || r.FalseRejects.Units != c.rejects*trials {
-			t.Errorf("%q, which admits %d: a leak of %d in %d trials, %d at worst, %d rejected wrongly", c.options, c.admits, r.Leak.Units, trials, r.Leak.WorstUnits, r.FalseRejects.Units)
+		if trials == 0 || r.Leak.Units != c.leak*trials || r.Leak.WorstUnits != c.leak ||
+			r.FalseRejects.Units != c.rejects*trials {
+			t.Errorf("%q, which admits %d: a leak of %d in %d trials, %d at worst, %d rejected wrongly", c.options, c.admits,
+				r.Leak.Units, trials, r.Leak.WorstUnits, r.FalseRejects.Units)
 		}
 		if got := verdict(t, r, results.LeakProperty); got != c.leakClause {
 			t.Errorf("%q, which admits %d: the leak clause is %s", c.options, c.admits, got)
@@ -268,9 +275,11 @@ func TestPlantedLeak(t *testing.T) {
 // fails every 7th still has a run: the cost probe goes on when it meets an error.
 func TestPlantedErrors(t *testing.T) {
 	for every, want := range map[int64]int64{50: 8, 7: 57} {
-		r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h", serve(t, &planted{admits: 5, fails: every, used: map[string]int64{}}), nil)
+		r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h",
+			serve(t, &planted{admits: 5, fails: every, used: map[string]int64{}}), nil)
 		if r.Issued != 400 || r.Errors < want || r.Errors > want+1 || !strings.Contains(r.FirstError, "planted") {
-			t.Errorf("every %d.: %d errors of %d (%s), want %d, or one more with those of the warm-up: %+v", every, r.Errors, r.Issued, r.FirstError, want, r.Audit)
+			t.Errorf("every %d.: %d errors of %d (%s), want %d, or one more with those of the warm-up: %+v", every, r.Errors,
+				r.Issued, r.FirstError, want, r.Audit)
 		}
 		if p := r.Cost.Probe; p == nil || p.Admitted == nil || p.Rejected == nil {
 			t.Errorf("every %d.: the probe is %+v", every, p)
@@ -280,7 +289,8 @@ func TestPlantedErrors(t *testing.T) {
 
 // TestPlantedDelay: a service that takes 5 ms has a median of 5 ms at least.
 func TestPlantedDelay(t *testing.T) {
-	r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h", serve(t, &planted{admits: 5, takes: 5 * time.Millisecond, used: map[string]int64{}}), nil)
+	r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h",
+		serve(t, &planted{admits: 5, takes: 5 * time.Millisecond, used: map[string]int64{}}), nil)
 	if r.Service.P50 < int64(5*time.Millisecond) {
 		t.Errorf("%+v", r.Service)
 	}
@@ -304,8 +314,10 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, ok := range map[string]bool{
-		"5 x per fixed 1s": true, "5 x per rolling 1m": true, "5 x per calendar hour": true, "5 x per calendar day": true, "5 x per fixed 24h": true, "5 x per rolling 1h costing 2": true,
-		"5 x per fixed 10s": false, "5 x refilling 1 per 1s": false, "5 x per calendar month": false, "1000000000 x per fixed 1s": false,
+		"5 x per fixed 1s": true, "5 x per rolling 1m": true, "5 x per calendar hour": true, "5 x per calendar day": true,
+		"5 x per fixed 24h": true, "5 x per rolling 1h costing 2": true,
+		"5 x per fixed 10s": false, "5 x refilling 1 per 1s": false, "5 x per calendar month": false,
+		"1000000000 x per fixed 1s": false,
 	} {
 		p, err := quota.ParsePolicy(text)
 		if err != nil {
@@ -319,7 +331,8 @@ func TestRefused(t *testing.T) {
 	if err := set.Add("ratelimit", serve(t, odd{})); err != nil {
 		t.Fatal(err)
 	}
-	c := measure.Config{Plan: harness.Plan{Policy: quota.Policy{Limit: 5, Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}}, Workload: &workloads.Meta{}, Stores: set}}
+	c := measure.Config{Plan: harness.Plan{Policy: quota.Policy{Limit: 5,
+		Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}}, Workload: &workloads.Meta{}, Stores: set}}
 	if err := c.CannotRun(list[0]); err == nil || !strings.Contains(err.Error(), "envoy-ratelimit:domain=NAME") {
 		t.Errorf("without a domain: %v", err)
 	}
@@ -332,7 +345,8 @@ func TestRealServer(t *testing.T) {
 	s := storetest.Shared(t, "ratelimit", func(ctx context.Context) (stores.Store, error) {
 		return stores.Opener(ratelimit.Open)(ctx, "process", stores.Options{})
 	})
-	for _, strategy := range []string{"envoy-ratelimit", "envoy-ratelimit:servers=2", "envoy-ratelimit:servers=2,cache=1000000"} {
+	for _, strategy := range []string{"envoy-ratelimit", "envoy-ratelimit:servers=2",
+		"envoy-ratelimit:servers=2,cache=1000000"} {
 		r := run(t, strategy, "5 calls per rolling 24h", s, nil)
 		if !r.Audit.Valid || r.Errors > 0 || r.Leak.Trials == 0 {
 			t.Fatalf("%s: %d errors (%s), %d trials, audit %+v", strategy, r.Errors, r.FirstError, r.Leak.Trials, r.Audit)
@@ -353,7 +367,8 @@ func TestRealServer(t *testing.T) {
 		p.Workload, p.Load, p.Requests = steady, harness.OpenAt(200), 700
 		p.Stream.Options = quota.Options{"subjects": "1", "over-quota": "0", "popularity": "uniform"}
 	})
-	if r.Leak.Units == 0 || verdict(t, r, results.LeakProperty) != results.Kept || verdict(t, r, results.FalseRejectProperty) != results.Kept {
+	if r.Leak.Units == 0 || verdict(t, r, results.LeakProperty) != results.Kept ||
+		verdict(t, r, results.FalseRejectProperty) != results.Kept {
 		t.Errorf("over several windows: a leak of %d, clauses %+v", r.Leak.Units, r.Guarantee)
 	}
 	if r := run(t, "grpc-bare", "5 calls per rolling 24h", s, nil); r.Rejected > 0 || r.Errors > 0 {

@@ -72,7 +72,8 @@ func rootOf(prefix string) string {
 // Key implements [cas.Store]: the path of a node. Names are escaped, so that none
 // holds a slash or a colon of its own.
 func (c *counter) Key(subject quota.Subject, policy *quota.Policy, index int64) string {
-	return c.root + "/" + url.QueryEscape(policy.Name) + ":" + url.QueryEscape(policy.Window.Label(index)) + ":" + url.QueryEscape(string(subject))
+	return c.root + "/" + url.QueryEscape(policy.Name) + ":" + url.QueryEscape(policy.Window.Label(index)) + ":" +
+		url.QueryEscape(string(subject))
 }
 
 // Prepare implements [cas.Store].
@@ -145,7 +146,8 @@ func (c *counter) Provision(ctx context.Context, policy *quota.Policy, grants []
 	index := policy.Window.At(c.Clock.Now()).Index
 	for _, grant := range grants {
 		if grant.Limit != policy.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject,
+				policy.Name, policy.Limit)
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)

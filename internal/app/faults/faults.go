@@ -20,8 +20,8 @@ type List struct {
 	Settings string `yaml:"settings"`
 	Quick    string `yaml:"quick"`
 	Full     string `yaml:"full"`
-	// Longer is the duration with which strategies are measured once more that a run leaves undecided. Both runs are then judged
-	// together: what is declared holds if a round could have broken it, and none has.
+	// Longer is the duration with which strategies are measured once more that a run leaves undecided. Both runs are then
+	// judged together: what is declared holds if a round could have broken it, and none has.
 	Longer string `yaml:"longer"`
 	// Policies are tried in their order: a strategy has the first that it serves.
 	Policies []string `yaml:"policies"`
@@ -34,9 +34,9 @@ type Fault struct {
 	// Name of the fault, e.g. "redis-away", and what happens in a sentence.
 	Name string `yaml:"name"`
 	Says string `yaml:"says"`
-	// Needs is a store, such as "redis": strategies without it take no part. It is empty if the fault is of callers or limits.
-	// In the settings, {store} stands for the first store of its kind that a strategy needs, e.g. "redis.durable". Without
-	// {store}, a strategy takes part that needs the store of this very name.
+	// Needs is a store, such as "redis": strategies without it take no part. It is empty if the fault is of callers or
+	// limits. In the settings, {store} stands for the first store of its kind that a strategy needs, e.g. "redis.durable".
+	// Without {store}, a strategy takes part that needs the store of this very name.
 	Needs string `yaml:"needs"`
 	// Settings of a run that make it happen, e.g. "--trouble {store}:away@0.2-0.4". They win over those of every run.
 	Settings string `yaml:"settings"`
@@ -64,7 +64,8 @@ func Parse(path string, data []byte) (*List, error) {
 	names := list.Names()
 	for i, fault := range list.Faults {
 		if fault.Name == "" || fault.Says == "" || slices.Index(names, fault.Name) < i {
-			return nil, fmt.Errorf("%s: fault %d (%q) needs a name of its own and a sentence: write name: and says: with it", path, i+1, fault.Name)
+			return nil, fmt.Errorf("%s: fault %d (%q) needs a name of its own and a sentence: write name: and says: with it",
+				path, i+1, fault.Name)
 		}
 	}
 	return list, nil
@@ -85,7 +86,9 @@ func (l *List) Keep(names []string) error {
 			return quota.Unknown("fault", n, known, "")
 		}
 	}
-	l.Faults = slices.DeleteFunc(l.Faults, func(fault Fault) bool { return len(names) > 0 && !slices.Contains(names, fault.Name) })
+	l.Faults = slices.DeleteFunc(l.Faults, func(fault Fault) bool {
+		return len(names) > 0 && !slices.Contains(names, fault.Name)
+	})
 	return nil
 }
 
@@ -125,7 +128,8 @@ func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 				file.Claims = append(file.Claims, claim)
 				continue
 			}
-			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings, strings.ReplaceAll(fault.Settings, "{store}", store))
+			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings,
+				strings.ReplaceAll(fault.Settings, "{store}", store))
 			name, ok := names[settings]
 			if !ok {
 				name = fault.Name

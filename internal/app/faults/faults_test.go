@@ -50,7 +50,8 @@ func plant(name, declares string, does quota.Decision) {
 			return &limiter{env, p.Limit, does}, nil
 		})
 	m.Guarantee = []quota.Clause{quota.Exactly(), {
-		Property: quota.PropertyLeak, Formula: "L unless open", Tolerates: []quota.Fault{quota.FaultOutage}, Bound: func(p quota.Params) int64 {
+		Property: quota.PropertyLeak, Formula: "L unless open", Tolerates: []quota.Fault{quota.FaultOutage},
+		Bound: func(p quota.Params) int64 {
 			if declares == "open" {
 				return p.Offered
 			}
@@ -83,9 +84,10 @@ faults:
   - {name: away, says: Redis is away., needs: redis, settings: "--trouble {store}:away@0.2-0.5"}
 `
 
-// TestPlanted: limiters that fail open and closed get the right cells, and a wrong declaration is found; the same follows from
-// the records alone. Half of the limiters and a control without a fault are left to long tests: each costs a third of a second of
-// processor time. A machine that stands still may sleep through an outage, which is then tried again, and longer.
+// TestPlanted: limiters that fail open and closed get the right cells, and a wrong declaration is found; the same
+// follows from the records alone. Half of the limiters and a control without a fault are left to long tests: each costs
+// a third of a second of processor time. A machine that stands still may sleep through an outage, which is then tried
+// again, and longer.
 func TestPlanted(t *testing.T) {
 	for _, d := range []string{"400ms", "2s", "8s"} {
 		problems := tryPlanted(t, d)
@@ -101,16 +103,20 @@ func tryPlanted(t *testing.T, duration string) (problems []string) {
 	dir := t.TempDir()
 	list := filepath.Join(dir, "list.yaml")
 	out := filepath.Join(dir, "out")
-	if err := os.WriteFile(list, []byte(strings.Replace(short, "--rounds", "--duration "+duration+" --rounds", 1)), 0o644); err != nil {
+	if err := os.WriteFile(list, []byte(strings.Replace(short, "--rounds", "--duration "+duration+" --rounds", 1)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	want := testenv.Pick(map[string]string{
-		"planted-open": "holds", "planted-closed": "holds", "planted-hides": "refuted: it declares to fail closed, and admitted",
+		"planted-open": "holds", "planted-closed": "holds",
+		"planted-hides": "refuted: it declares to fail closed, and admitted",
 	}, map[string]string{
-		"planted-open": "holds", "planted-closed": "holds", "planted-says-open": "refuted: it declares to fail open, and did not admit",
-		"planted-says-closed": "refuted: it declares to fail closed, and admitted", "planted-hides": "refuted: it declares to fail closed, and admitted",
-		"planted-leaks": "refuted: declared is leak L unless open",
+		"planted-open": "holds", "planted-closed": "holds",
+		"planted-says-open":   "refuted: it declares to fail open, and did not admit",
+		"planted-says-closed": "refuted: it declares to fail closed, and admitted",
+		"planted-hides":       "refuted: it declares to fail closed, and admitted",
+		"planted-leaks":       "refuted: declared is leak L unless open",
 	})
 	args := []string{"faults", "--list", list, "--format", "json", "--quiet", "--fault", testenv.Pick("away", "none,away")}
 	for name := range want {
@@ -134,7 +140,8 @@ func tryPlanted(t *testing.T, duration string) (problems []string) {
 				got[j.ID] = strings.TrimSuffix(string(j.Verdict)+": "+j.Why, ": ")
 				for _, f := range j.Figures {
 					leaks := cells[0].Record == "away" && !strings.Contains(j.ID, "planted-closed") && j.ID != "planted-says-open"
-					if f.Key == "leak" && (f.Value == nil || (*f.Value > 0) != leaks) || f.Key == "recovery" && (f.Value == nil) == (cells[0].Record == "away") {
+					if f.Key == "leak" && (f.Value == nil || (*f.Value > 0) != leaks) || f.Key == "recovery" &&
+						(f.Value == nil) == (cells[0].Record == "away") {
 						wrong("%s, %s: %+v", j.Record, j.ID, f)
 					}
 				}
@@ -195,9 +202,9 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestLoad: each subject is asked for more than its limit, and reaches it neither before the faults end nor with its last requests.
-// A limit changes 400 ms or more before a subject reaches the old or the new one, if cells are measured for longer, too: until
-// then a strategy may go by either.
+// TestLoad: each subject is asked for more than its limit, and reaches it neither before the faults end nor with its
+// last requests. A limit changes 400 ms or more before a subject reaches the old or the new one, if cells are measured
+// for longer, too: until then a strategy may go by either.
 func TestLoad(t *testing.T) {
 	l, err := faults.Builtin()
 	if err != nil {
@@ -303,17 +310,20 @@ func TestShared(t *testing.T) {
 	month := `--policy "9 x per calendar month" -s `
 	rolling := `--policy "9 x per rolling 1h" -s `
 	want := []map[string]claims.Run{
-		{"calm": {Command: "run incr-expire lease redis-durable pg-check", Quick: month + " -q"}, "calm-2": {Command: "run sliding-log", Quick: rolling + " -q"}},
+		{"calm": {Command: "run incr-expire lease redis-durable pg-check", Quick: month + " -q"},
+			"calm-2": {Command: "run sliding-log", Quick: rolling + " -q"}},
 		{
 			"away":   {Command: "run incr-expire lease", Quick: month + "--trouble redis:away -q"},
 			"away-2": {Command: "run sliding-log", Quick: rolling + "--trouble redis:away -q"},
 			"away-3": {Command: "run redis-durable", Quick: month + "--trouble redis.durable:away -q"},
 		},
-		{"memory": {Command: "run incr-expire lease", Quick: month + "--little -q"}, "memory-2": {Command: "run sliding-log", Quick: rolling + "--little -q"}},
+		{"memory": {Command: "run incr-expire lease", Quick: month + "--little -q"},
+			"memory-2": {Command: "run sliding-log", Quick: rolling + "--little -q"}},
 	}
 	for i, f := range files {
 		for name, r := range f.Runs {
-			if w := want[i][name]; r.Command != w.Command || r.Quick != w.Quick || r.Full != strings.TrimSuffix(w.Quick, "q")+"f" {
+			if w := want[i][name]; r.Command != w.Command || r.Quick != w.Quick || r.Full != strings.TrimSuffix(w.Quick, "q")+
+				"f" {
 				t.Errorf("%s: %+v, want %+v", name, r, w)
 			}
 		}
@@ -344,11 +354,13 @@ func TestShared(t *testing.T) {
 		t.Errorf("nothing is named: %v, %v", err, l.Names())
 	}
 	// A source of limits is in PostgreSQL. A fault of a store that nobody needs has no file.
-	source := strategies.Selection{Meta: &strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedSource}, Kinds: quota.Kinds()}}
+	source := strategies.Selection{Meta: &strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedSource},
+		Kinds: quota.Kinds()}}
 	if away, err := faults.Parse("list", []byte(`{policies: [9 x per calendar month], faults: [{name: a, says: A., needs: redis},
   {name: b, says: B., needs: postgres, settings: "--trouble {store}:away"}]}`)); err != nil {
 		t.Fatal(err)
-	} else if files, err := away.Files([]strategies.Selection{source}); err != nil || len(files) != 1 || !strings.Contains(files[0].Runs["b"].Quick, "postgres:away") {
+	} else if files, err := away.Files([]strategies.Selection{source}); err != nil || len(files) != 1 ||
+		!strings.Contains(files[0].Runs["b"].Quick, "postgres:away") {
 		t.Errorf("%v, %d files", err, len(files))
 	} else if err := away.Keep([]string{"a"}); err != nil {
 		t.Fatal(err)

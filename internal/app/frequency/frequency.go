@@ -56,7 +56,8 @@ const (
 // of simulations whose figures do not count, and of leaks if no window was asked for
 // more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, except 0,
 // at which nothing is simulated.
-func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config, rate float64, found *results.Search) error {
+func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config, rate float64,
+	found *results.Search) error {
 	findings := met(found)
 	switch {
 	case rate == 0:

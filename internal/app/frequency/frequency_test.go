@@ -34,9 +34,10 @@ func (c counter) Allow(ctx context.Context, key string) (bool, error) {
 
 func selection(t *testing.T, strict bool) strategies.Selection {
 	t.Helper()
-	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return counter{env, p.Limit, strict}, nil
-	})
+	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return counter{env, p.Limit, strict}, nil
+		})
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,8 @@ func selection(t *testing.T, strict bool) strategies.Selection {
 }
 
 // simulated searches, and simulates what was found.
-func simulated(t *testing.T, sel strategies.Selection, cfg explore.Config, rate float64, properties ...explore.Property) *results.Search {
+func simulated(t *testing.T, sel strategies.Selection, cfg explore.Config, rate float64,
+	properties ...explore.Property) *results.Search {
 	t.Helper()
 	var err error
 	cfg.Policy, err = quota.ParsePolicy("3 requests per fixed 10s")
@@ -72,11 +74,13 @@ func TestLeak(t *testing.T) {
 			t.Fatalf("at %v: %+v", rate, f)
 		}
 		x := f.AtRate
-		if x.Rate != rate || x.Requests < 40_000 || x.Requests > 60_000 || x.Met > x.Windows || x.Windows < x.Subjects/2 || x.Units < x.Met {
+		if x.Rate != rate || x.Requests < 40_000 || x.Requests > 60_000 || x.Met > x.Windows || x.Windows < x.Subjects/2 ||
+			x.Units < x.Met {
 			t.Errorf("at %v: %+v", rate, x)
 		}
 		shares[rate] = float64(x.Met) / float64(x.Windows)
-		if words := f.OddsAtRate(); !strings.HasPrefix(words, "in a simulation at 10") || !strings.Contains(words, " over the limit, in ") {
+		if words := f.OddsAtRate(); !strings.HasPrefix(words, "in a simulation at 10") ||
+			!strings.Contains(words, " over the limit, in ") {
 			t.Error(words)
 		}
 	}
@@ -91,7 +95,8 @@ func TestFalseReject(t *testing.T) {
 	if f == nil || f.AtRate == nil {
 		t.Fatalf("%+v", f)
 	}
-	if x := f.AtRate; x.Met < 10*x.Subjects || x.Met >= x.Requests || x.Windows != 0 || !strings.Contains(f.OddsAtRate(), " rejected although quota was free throughout") {
+	if x := f.AtRate; x.Met < 10*x.Subjects || x.Met >= x.Requests || x.Windows != 0 ||
+		!strings.Contains(f.OddsAtRate(), " rejected although quota was free throughout") {
 		t.Errorf("%+v, %s", x, f.OddsAtRate())
 	}
 }
@@ -99,12 +104,16 @@ func TestFalseReject(t *testing.T) {
 // What a simulation does not have is not simulated.
 func TestNotSimulated(t *testing.T) {
 	for what, r := range map[string]*results.Search{
-		"without a rate":   simulated(t, selection(t, false), explore.Config{}, 0, explore.Leak),
-		"units in use":     simulated(t, lookup(t, "check-then-set"), explore.Config{Used: 1}, 100, explore.Leak),
-		"a refund":         simulated(t, lookup(t, "check-then-set"), explore.Config{Scripts: script(t, "take,refund;take")}, 100, explore.Leak),
-		"an eviction":      simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultEviction}}, 100, explore.Leak),
-		"few requests":     simulated(t, selection(t, false), explore.Config{Limit: 3, Clients: 4}, frequency.MinRate, explore.Leak),
-		"another property": simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultCrash}}, 100, explore.TTL),
+		"without a rate": simulated(t, selection(t, false), explore.Config{}, 0, explore.Leak),
+		"units in use":   simulated(t, lookup(t, "check-then-set"), explore.Config{Used: 1}, 100, explore.Leak),
+		"a refund": simulated(t, lookup(t, "check-then-set"), explore.Config{Scripts: script(t, "take,refund;take")},
+			100, explore.Leak),
+		"an eviction": simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultEviction}},
+			100, explore.Leak),
+		"few requests": simulated(t, selection(t, false), explore.Config{Limit: 3, Clients: 4}, frequency.MinRate,
+			explore.Leak),
+		"another property": simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultCrash}},
+			100, explore.TTL),
 	} {
 		if len(r.Findings) == 0 {
 			t.Errorf("%s: nothing found", what)

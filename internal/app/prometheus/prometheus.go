@@ -65,7 +65,9 @@ func Measured(live *measure.Live) Source {
 // their seconds are those of virtual time, and their latencies modelled.
 func Simulated(live *sim.Live) Source {
 	return func() []byte {
-		return text(simulated, func(metric *Metric) string { return metric.Virtual }, live.Figures(), func(figures *sim.LiveFigures) []string {
+		return text(simulated, func(metric *Metric) string {
+			return metric.Virtual
+		}, live.Figures(), func(figures *sim.LiveFigures) []string {
 			return []string{"strategy", figures.Strategy, "loop", figures.Loop, "time", "virtual"}
 		})
 	}
@@ -110,8 +112,10 @@ var measured = read[measure.LiveFigures]{
 	"quotabench_certain_leak_units":    certainLeak,
 	"quotabench_certain_false_rejects": certainFalseRejects,
 	"quotabench_sync_period_seconds":   syncPeriod,
-	"quotabench_round":                 func(w *writer, figures *measure.LiveFigures) { w.put("", float64(figures.Round)) },
-	"quotabench_running":               func(w *writer, figures *measure.LiveFigures) { w.is(figures.Running) },
+	"quotabench_round": func(w *writer, figures *measure.LiveFigures) {
+		w.put("", float64(figures.Round))
+	},
+	"quotabench_running": func(w *writer, figures *measure.LiveFigures) { w.is(figures.Running) },
 }
 
 // writer writes samples of one metric.
@@ -152,7 +156,8 @@ func (w *writer) latencies(all []harness.LiveLatency) {
 		total := int64(0)
 		for k, n := range latency.UpTo {
 			total += n
-			w.put("_bucket", float64(total), append(labels, "le", strconv.FormatFloat(float64(harness.LiveBounds[k])/1e3, 'f', -1, 64))...)
+			w.put("_bucket", float64(total),
+				append(labels, "le", strconv.FormatFloat(float64(harness.LiveBounds[k])/1e3, 'f', -1, 64))...)
 		}
 		w.put("_bucket", float64(latency.Count), append(labels, "le", "+Inf")...)
 		w.put("_sum", float64(latency.SumNS)/1e3, labels...)
@@ -318,10 +323,14 @@ var simulated = read[sim.LiveFigures]{
 	"quota_cache_unavailable": func(w *writer, figures *sim.LiveFigures) {
 		w.put("", float64(figures.Degraded+figures.StoreErrors), "layer", "store")
 	},
-	"quota_fallback_count":             func(w *writer, figures *sim.LiveFigures) { w.fallbacks(figures.Latencies) },
-	"quotabench_certain_false_rejects": func(w *writer, figures *sim.LiveFigures) { w.put("", float64(figures.Sample.FalseRejects)) },
-	"quotabench_virtual_seconds":       func(w *writer, figures *sim.LiveFigures) { w.put("", float64(figures.Sample.AtNS)/1e9) },
-	"quotabench_running":               func(w *writer, figures *sim.LiveFigures) { w.is(figures.Running) },
+	"quota_fallback_count": func(w *writer, figures *sim.LiveFigures) { w.fallbacks(figures.Latencies) },
+	"quotabench_certain_false_rejects": func(w *writer, figures *sim.LiveFigures) {
+		w.put("", float64(figures.Sample.FalseRejects))
+	},
+	"quotabench_virtual_seconds": func(w *writer, figures *sim.LiveFigures) {
+		w.put("", float64(figures.Sample.AtNS)/1e9)
+	},
+	"quotabench_running": func(w *writer, figures *sim.LiveFigures) { w.is(figures.Running) },
 }
 
 func simThroughput(w *writer, figures *sim.LiveFigures) {

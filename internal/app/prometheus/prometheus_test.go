@@ -103,7 +103,8 @@ func TestScrapedInMidRun(t *testing.T) {
 	var text string
 	opened := 0
 	meta := &strategies.Meta{
-		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted, Kinds: []quota.Kind{quota.Fixed},
+		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted,
+		Kinds: []quota.Kind{quota.Fixed},
 		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			p := &planted{used: map[quota.Subject]int64{}}
 			if opened++; opened == 2 {
@@ -119,7 +120,8 @@ func TestScrapedInMidRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := measure.Measure(t.Context(), measure.Config{
-		Plan:   harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: workers, Requests: requests, Load: harness.Closed(), Seed: 1, Stores: set},
+		Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: workers,
+			Requests: requests, Load: harness.Closed(), Seed: 1, Stores: set},
 		Rounds: 2, NoReference: true, Live: live,
 	})
 	if err != nil {
@@ -216,13 +218,17 @@ func TestSimulationScraped(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text string
-	p := &planted{used: map[quota.Subject]int64{}, overAt: map[int64]int64{}, at: at, reached: func() { text = scrape(t, server.URL) }}
+	p := &planted{used: map[quota.Subject]int64{}, overAt: map[int64]int64{}, at: at, reached: func() {
+		text = scrape(t, server.URL)
+	}}
 	meta := &strategies.Meta{
-		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted, Kinds: []quota.Kind{quota.Standing},
-		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return p, nil },
+		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted,
+		Kinds: []quota.Kind{quota.Standing},
+		Open:  func(context.Context, strategies.Env) (strategies.Strategy, error) { return p, nil },
 	}
 	report, err := sim.Run(t.Context(), sim.Config{
-		Plan:  harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: 4, Requests: requests, Load: harness.Closed(), Seed: 1},
+		Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: 4,
+			Requests: requests, Load: harness.Closed(), Seed: 1},
 		Every: 100 * time.Microsecond, Live: live,
 	})
 	if err != nil {
@@ -252,10 +258,12 @@ func TestSimulationScraped(t *testing.T) {
 		}
 	}
 	end := samples(t, scrape(t, server.URL))
-	if v := end["quota_enforcement_violations"+s+"}"]; v != float64(report.Runs[0].Leak.Units) || end["quotabench_running"+s+"}"] != 0 {
+	if v := end["quota_enforcement_violations"+s+"}"]; v != float64(report.Runs[0].Leak.Units) ||
+		end["quotabench_running"+s+"}"] != 0 {
 		t.Errorf("%v units at the end, want %d", v, report.Runs[0].Leak.Units)
 	}
-	if now, then := got["quotabench_virtual_seconds"+s+"}"], end["quotabench_virtual_seconds"+s+"}"]; now <= 0 || then < now {
+	if now, then := got["quotabench_virtual_seconds"+s+"}"], end["quotabench_virtual_seconds"+s+"}"]; now <= 0 ||
+		then < now {
 		t.Errorf("%v s in mid-run, %v s at the end", now, then)
 	}
 	if err := server.Close(); err != nil {
@@ -271,7 +279,8 @@ func scrape(t *testing.T, url string) string {
 	}
 	defer func() { _ = r.Body.Close() }() // it was read
 	b, err := io.ReadAll(r.Body)
-	if err != nil || r.StatusCode != http.StatusOK || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
+	if err != nil || r.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
 		t.Errorf("%v: %d, %q", err, r.StatusCode, r.Header)
 	}
 	return string(b)
@@ -304,7 +313,8 @@ func samples(t *testing.T, text string) map[string]float64 {
 // Decisions without the store, and requests that failed for lack of it, add up over the
 // runs that were judged.
 func TestUnavailable(t *testing.T) {
-	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open", Judged: []results.Run{{Degraded: 7}, {Degraded: 1, ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}))
+	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open",
+		Judged: []results.Run{{Degraded: 7}, {Degraded: 1, ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}))
 	if v := samples(t, text)[`quota_cache_unavailable{strategy="a",loop="open",layer="store"}`]; v != 13 {
 		t.Errorf("%v, want 13", v)
 	}
@@ -312,7 +322,8 @@ func TestUnavailable(t *testing.T) {
 
 // A label may hold anything.
 func TestLabelsAreEscaped(t *testing.T) {
-	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a\"b\\c\nd\xff", Loop: "open", Judged: []results.Run{{}}}}))
+	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a\"b\\c\nd\xff", Loop: "open",
+		Judged: []results.Run{{}}}}))
 	if want := `quotabench_running{strategy="a\"b\\c\nd?",loop="open"} 0` + "\n"; !strings.Contains(text, want) {
 		t.Errorf("no %s in\n%s", want, text)
 	}

@@ -39,9 +39,10 @@ func Serve(ctx context.Context, addr string, from Source) (*Server, error) {
 	}
 	const patience = 10 * time.Second
 	server := &Server{
-		URL:    "http://" + listener.Addr().String() + "/metrics",
-		server: &http.Server{Handler: Handler(from), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience},
-		ended:  make(chan error, 1),
+		URL: "http://" + listener.Addr().String() + "/metrics",
+		server: &http.Server{Handler: Handler(from), ReadHeaderTimeout: patience, ReadTimeout: patience,
+			WriteTimeout: patience},
+		ended: make(chan error, 1),
 	}
 	go func() { server.ended <- server.server.Serve(listener) }()
 	return server, nil

@@ -35,7 +35,8 @@ func From(clone, dir string) (Source, error) {
 		if text := version.Published(); text != "" {
 			return Source{Version: text}, nil
 		}
-		return Source{}, errors.New("this program is no published version: give the clone that it was built from, --replace DIRECTORY")
+		return Source{}, errors.New("this program is no published version: give the clone that it was built from, " +
+			"--replace DIRECTORY")
 	}
 	data, _ := os.ReadFile(filepath.Join(clone, "go.mod")) // of what cannot be read, the same is said
 	if !bytes.HasPrefix(data, []byte("module "+version.Module+"\n")) {

@@ -35,8 +35,10 @@ func TestWrite(t *testing.T) {
 		from         Source
 		module, flow string
 	}{
-		{Source{Version: "v1.2.3"}, "require github.com/quotabench/quotabench v1.2.3\n", "uses: quotabench/quotabench@v1.2.3 "},
-		{Source{Version: "v0.1.1-0.20261125140000-0123456789ab"}, "v0.1.1-0.20261125140000-0123456789ab\n", "uses: quotabench/quotabench@main "},
+		{Source{Version: "v1.2.3"}, "require github.com/quotabench/quotabench v1.2.3\n",
+			"uses: quotabench/quotabench@v1.2.3 "},
+		{Source{Version: "v0.1.1-0.20261125140000-0123456789ab"}, "v0.1.1-0.20261125140000-0123456789ab\n",
+			"uses: quotabench/quotabench@main "},
 		{Source{Replace: "../q b"}, `replace github.com/quotabench/quotabench => "../q b"` + "\n", "uses: quotabench/quotabench@main "},
 	} {
 		dir := written(t, c.from)
@@ -70,12 +72,14 @@ func TestPlantedRace(t *testing.T) {
 	run := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(name, args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+
+			" -mod=mod", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	out, err := run("go", "test", "-vet=off", "./...")
-	for _, want := range []string{"--- FAIL: TestLimiter/exploration", "GUARANTEE in 4 steps", "GET ", "2 of 1 !", "QUOTABENCH_REPLAY="} {
+	for _, want := range []string{"--- FAIL: TestLimiter/exploration", "GUARANTEE in 4 steps", "GET ", "2 of 1 !",
+		"QUOTABENCH_REPLAY="} {
 		if err == nil || !strings.Contains(out, want) {
 			t.Fatalf("%v, no %q in\n%s", err, want, out)
 		}
@@ -85,7 +89,8 @@ func TestPlantedRace(t *testing.T) {
 	if strings.Count(text, race) != 1 || !strings.Contains(text, "replace _ by n") {
 		t.Fatalf("the comment in limiter.go names another fix:\n%s", text)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "limiter.go"), []byte(strings.Replace(text, race, fix, 1)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "limiter.go"), []byte(strings.Replace(text, race, fix, 1)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := run("go", "test", "-vet=off", "./..."); err != nil {

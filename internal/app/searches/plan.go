@@ -21,7 +21,8 @@ type asking struct {
 	cfg explore.Config
 }
 
-// repeatsStopped reports whether err says that schedules of a service do not repeat, which those of a stopped clock may.
+// repeatsStopped reports whether err says that schedules of a service do not repeat, which those of a stopped clock
+// may.
 func (a *asking) repeatsStopped(err error) bool {
 	return a.cfg.Service != "" && a.cfg.ServiceClock == "" && errors.Is(err, explore.ErrNotDeterministic)
 }
@@ -69,7 +70,8 @@ type searching struct {
 }
 
 func newProgress(plan []asking, full bool, parallel int, timeout time.Duration) *progress {
-	s := &progress{plan: plan, full: full, parallel: max(parallel, 1), until: map[string]int64{}, all: make([]searching, len(plan))}
+	s := &progress{plan: plan, full: full, parallel: max(parallel, 1), until: map[string]int64{},
+		all: make([]searching, len(plan))}
 	for i := range plan {
 		s.all[i].name = plan[i].sel.String()
 	}
@@ -94,7 +96,8 @@ func (s *progress) begin(i int) explore.Config {
 		cfg.Timeout = s.share(i, s.deadline, func(*searching) bool { return true })
 	case cfg.Timeout > 0: // that of one strategy
 		if s.until[x.name] == 0 {
-			s.until[x.name] = x.began + int64(cfg.Timeout*9/10) // the rest is for schedules at random, and for starting processes
+			// the rest is for schedules at random, and for starting processes
+			s.until[x.name] = x.began + int64(cfg.Timeout*9/10)
 		}
 		cfg.Timeout = s.share(i, s.until[x.name], func(other *searching) bool { return other.name == x.name })
 	}

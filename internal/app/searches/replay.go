@@ -24,7 +24,8 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	}
 	for _, setting := range s.All() {
 		switch setting.Name {
-		case "replay", "redis", "service", "request", "env", "counter", "service-clock", "postgres", "json", "out", "exit-zero":
+		case "replay", "redis", "service", "request", "env", "counter", "service-clock", "postgres", "json", "out",
+			"exit-zero":
 		default:
 			if s.Given(setting.Name) {
 				return s.Wrong(setting.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
@@ -89,7 +90,8 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
 	config := &x.Asked
-	target := explore.Target{Isolate: config.Isolate, Service: config.Service, Request: config.Request, Counter: config.Counter,
+	target := explore.Target{Isolate: config.Isolate, Service: config.Service, Request: config.Request,
+		Counter:      config.Counter,
 		ServiceClock: config.ServiceClock, Environment: config.Environment}
 	sel, err := explore.TokenStrategy(token)
 	switch {

@@ -48,7 +48,8 @@ func (x *exploration) end(failed error) error {
 	case err != nil:
 		return exit.With(exit.Failed, err)
 	case x.record.Interrupted:
-		return exit.With(exit.Interrupted, errors.New("interrupted: what was found so far is written, searches that had not ended say so"))
+		return exit.With(exit.Interrupted,
+			errors.New("interrupted: what was found so far is written, searches that had not ended say so"))
 	case x.invalid != "":
 		return exit.With(exit.Failed, errors.New(x.invalid))
 	case x.differs != "":

@@ -109,7 +109,8 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 		return x, nil
 	}
 	if s.Full && !serves {
-		return nil, s.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that it prints to --replay"))
+		return nil, s.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that "+
+			"it prints to --replay"))
 	}
 	server, err := redisstore.Open(x.ctx, s.On, stores.Options{})
 	if err != nil {
@@ -119,8 +120,8 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 		return nil, s.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
 	}
 	if server.Admin() == nil {
-		return nil, s.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is none: leave out "+
-			"cluster"), server.Close()))
+		return nil, s.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is "+
+			"none: leave out cluster"), server.Close()))
 	}
 	x.server = server
 	session.RemoveDead(x.ctx, x.stderr, string(strategies.NeedRedis), server)
@@ -186,13 +187,16 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	}
 	exploration.unrepeated(chosen[0])
 	for _, strategy := range exploration.record.Untried() {
-		exploration.invalidate(strategy, errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
+		exploration.invalidate(strategy,
+			errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
 	}
 	if cfg.Service == "" {
 		exploration.advise(chosen, cfg.Policy)
 	}
-	if len(exploration.record.Searches)+len(exploration.record.Censuses)+len(exploration.record.Failed) == 0 && exploration.ctx.Err() == nil {
-		return exploration.end(exit.Usagef("none of the strategies can be explored: %s", exploration.record.Skipped[0].Reason))
+	if len(exploration.record.Searches)+len(exploration.record.Censuses)+len(exploration.record.Failed) == 0 &&
+		exploration.ctx.Err() == nil {
+		return exploration.end(exit.Usagef("none of the strategies can be explored: %s",
+			exploration.record.Skipped[0].Reason))
 	}
 	return exploration.end(nil)
 }
@@ -209,14 +213,14 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 		}
 	}
 	if config, err := cfg.Complete(chosen[0]); err == nil && len(chosen) == 1 && config.Workers < x.Parallel {
-		return x.Wrong("parallel", errors.New("all databases of a Redis server have one set of scripts, which this search takes from it: "+
-			"give --redis embedded, or leave --parallel out"))
+		return x.Wrong("parallel", errors.New("all databases of a Redis server have one set of scripts, which this search "+
+			"takes from it: give --redis embedded, or leave --parallel out"))
 	}
 	return nil
 }
 
-// searcher makes one search of the plan. The first search of a strategy ends before the others of it begin: it finds out whether
-// runs of the strategy are independent of each other.
+// searcher makes one search of the plan. The first search of a strategy ends before the others of it begin: it finds
+// out whether runs of the strategy are independent of each other.
 func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress, withOdds bool) func(i int) found {
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
 	look := func(i int) found {
@@ -258,7 +262,8 @@ func (x *exploration) skip(strategy, why string) {
 	x.record.Skipped = append(x.record.Skipped, results.Skipped{Strategy: strategy, Reason: why})
 }
 
-// unrepeated records why schedules of a service do not repeat: as a failure, unless a stopped clock has shown a violation.
+// unrepeated records why schedules of a service do not repeat: as a failure, unless a stopped clock has shown a
+// violation.
 func (x *exploration) unrepeated(sel strategies.Selection) {
 	switch {
 	case x.moving != nil && x.violated != "":
@@ -278,7 +283,8 @@ func (x *exploration) skipRest(plan []asking, last int) {
 		}
 	}
 	if n > 0 {
-		fmt.Fprintf(x.stderr, "ended at the first violation: %s not searched\n", format.Plural(n, "strategy was", "strategies were"))
+		fmt.Fprintf(x.stderr, "ended at the first violation: %s not searched\n",
+			format.Plural(n, "strategy was", "strategies were"))
 	}
 }
 

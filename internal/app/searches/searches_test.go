@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// TestUnrepeated: a service whose schedules do not repeat is clean by no search with a stopped clock, and wrong by one that finds
-// something.
+// TestUnrepeated: a service whose schedules do not repeat is clean by no search with a stopped clock, and wrong by one
+// that finds something.
 func TestUnrepeated(t *testing.T) {
 	err := fmt.Errorf("%w: by its clock", explore.ErrNotDeterministic)
 	for clock, want := range map[string]bool{"": true, "2026-01-01 00:00:00": false} {
@@ -26,7 +26,8 @@ func TestUnrepeated(t *testing.T) {
 		x.unrepeated(sel)
 		clean := violated == ""
 		if len(x.record.Failed) > 0 != clean || len(x.record.Skipped) > 0 == clean || (x.invalid != "") != clean {
-			t.Errorf("with the violation %q: failed %v, skipped %v, invalid %q", violated, x.record.Failed, x.record.Skipped, x.invalid)
+			t.Errorf("with the violation %q: failed %v, skipped %v, invalid %q", violated, x.record.Failed, x.record.Skipped,
+				x.invalid)
 		}
 	}
 }

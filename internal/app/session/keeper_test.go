@@ -15,7 +15,8 @@ import (
 func TestRecordIsWrittenSeldom(t *testing.T) {
 	for hours, want := range map[int64]bool{20: false, 38: false, 40: true} {
 		wrote := clock.Nano() - hours*int64(time.Hour)
-		k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: &Dir{Path: t.TempDir()}, File: &results.File{}, warned: true,
+		k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: &Dir{Path: t.TempDir()}, File: &results.File{},
+			warned:  true,
 			written: seldom{last: wrote, cost: int64(time.Hour)}}
 		if k.SoFar(nil); (k.written.last != wrote) != want {
 			t.Errorf("a record that takes an hour to write is written again after %d hours: %t", hours, !want)

@@ -40,7 +40,8 @@ func TestLeaveOut(t *testing.T) {
 		{policy: "agent-api", all: []strategies.Selection{hourly, log},
 			left: "log: policy agent-api has a calendar-hour window; log serves rolling; " +
 				"this runs it: quotabench run log --policy '50 requests per rolling 1h'"},
-		{policy: "agent-api", all: []strategies.Selection{hourly, never}, refused: "strategy never: it cannot be measured: it is a test"},
+		{policy: "agent-api", all: []strategies.Selection{hourly, never},
+			refused: "strategy never: it cannot be measured: it is a test"},
 		{flags: "--policy=login --instances=1", policy: "login", all: []strategies.Selection{log, hourly},
 			refused: "strategy hourly: policy login has a rolling window; hourly serves calendar-hour, fixed; " +
 				"this runs it: quotabench run hourly --policy '5 attempts per calendar hour' --instances=1"},

@@ -41,7 +41,8 @@ func (x *Session) Measured(workload string, skipped map[string]string) results.F
 func storeRecord(name string, i stores.Info) results.Store {
 	driver, _, _ := strings.Cut(name, ".")
 	return results.Store{
-		Class: string(stores.ClassOf(driver)), Kind: string(i.Kind), Detail: i.Detail, Version: i.Version, Durability: i.Durability,
+		Class: string(stores.ClassOf(driver)), Kind: string(i.Kind), Detail: i.Detail, Version: i.Version,
+		Durability: i.Durability,
 	}
 }
 
@@ -49,7 +50,8 @@ func storeRecord(name string, i stores.Info) results.Store {
 func WorkloadRecord(name string, info workloads.Info, notes []string) results.Workload {
 	workload := results.Workload{Name: name, Notes: append(slices.Clone(info.Notes), notes...)}
 	if traceInfo := info.Trace; traceInfo != nil {
-		workload.Trace = &results.Trace{File: traceInfo.File, Format: traceInfo.Format, Rows: traceInfo.Rows, Used: traceInfo.Used, Dropped: traceInfo.Dropped, Damaged: []results.DamagedRow{}}
+		workload.Trace = &results.Trace{File: traceInfo.File, Format: traceInfo.Format, Rows: traceInfo.Rows,
+			Used: traceInfo.Used, Dropped: traceInfo.Dropped, Damaged: []results.DamagedRow{}}
 		for _, damagedRow := range traceInfo.Damaged {
 			workload.Trace.Damaged = append(workload.Trace.Damaged, results.DamagedRow(damagedRow))
 		}
@@ -80,7 +82,8 @@ func Provenance(ctx context.Context) *results.Provenance {
 	host, _ := os.Hostname() // an unnamed host is recorded as such
 	number, commit := version.Build()
 	return &results.Provenance{
-		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: machine.CPUModel()},
+		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+			Model: machine.CPUModel()},
 		Time: clock.Wall{}.Now().UTC(), Commit: commit, Command: commandLine(ctx),
 		Versions: map[string]string{"quotabench": number, "go": runtime.Version()},
 	}

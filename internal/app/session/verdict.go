@@ -57,7 +57,8 @@ func unkept(file *results.File) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s of %d could not be kept: %s", format.Plural(int64(n), "history", "histories"), len(file.Runs), why)
+	return fmt.Errorf("%s of %d could not be kept: %s", format.Plural(int64(n), "history", "histories"), len(file.Runs),
+		why)
 }
 
 // broken says which clause the run broke, or its open loop at the common rate.
@@ -65,7 +66,8 @@ func broken(run *results.Run) error {
 	for _, clause := range run.Guarantee {
 		if clause.Verdict == results.Broken {
 			return fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %s, and the run had %d",
-				run.Params.Label, run.Repetition, clause.Property, clause.Formula, format.Units(clause.Bound, "units"), clause.Certain)
+				run.Params.Label, run.Repetition, clause.Property, clause.Formula, format.Units(clause.Bound, "units"),
+				clause.Certain)
 		}
 	}
 	if run.Paced != nil {

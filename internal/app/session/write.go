@@ -24,8 +24,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// NoBitmaps is a variable of the environment that does for a program what [WithoutBitmaps] does in this one. Other versions
-// of it need not know it.
+// NoBitmaps is a variable of the environment that does for a program what [WithoutBitmaps] does in this one. Other
+// versions of it need not know it.
 const NoBitmaps = "QUOTABENCH_NO_BITMAPS"
 
 type noBitmaps struct{}

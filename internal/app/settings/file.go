@@ -124,7 +124,8 @@ func (r *reader) pairs(body ast.Node) ([]*ast.MappingValueNode, error) {
 	case *ast.MappingNode:
 		return n.Values, nil
 	}
-	return nil, r.wrong(body.GetToken(), "not a configuration: write one key: value per line, the keys named like the command's flags")
+	return nil, r.wrong(body.GetToken(),
+		"not a configuration: write one key: value per line, the keys named like the command's flags")
 }
 
 // pair reads one key. What this command does not know may be for another one that has a section.
@@ -245,8 +246,8 @@ const (
 // ReadBounded reads a file of maxConfig bytes at most: see [ReadUpTo].
 func ReadBounded(path string) ([]byte, error) { return ReadUpTo(path, maxConfig) }
 
-// ReadUpTo reads a file of so many bytes at most, since a device never ends. A pipe may never begin: callers give it up when
-// their context ends.
+// ReadUpTo reads a file of so many bytes at most, since a device never ends. A pipe may never begin: callers give it up
+// when their context ends.
 func ReadUpTo(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -263,7 +264,8 @@ func ReadUpTo(path string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// ReadYAML is [ReadBounded] for a file that is given to a parser of YAML: one that is nested deeper than MaxDepth is an error.
+// ReadYAML is [ReadBounded] for a file that is given to a parser of YAML: one that is nested deeper than MaxDepth is an
+// error.
 func ReadYAML(path string) ([]byte, error) {
 	data, err := ReadBounded(path)
 	if line := Nested(data); line > 0 {

@@ -15,7 +15,8 @@ import (
 // values of the settings with these names.
 func (s *Set) Print(w io.Writer, command string, remarks map[string]string) error {
 	var buffer bytes.Buffer
-	buffer.WriteString("# quotabench " + command + " --config FILE does this run. Flags that are given too win over it;\n" +
+	buffer.WriteString("# quotabench " + command +
+		" --config FILE does this run. Flags that are given too win over it;\n" +
 		"# null leaves a value to the default. Paths are relative to the working directory.\n")
 	for _, setting := range s.table {
 		if setting.Shorthand || setting.FlagOnly {
@@ -30,7 +31,8 @@ func (s *Set) Print(w io.Writer, command string, remarks map[string]string) erro
 			value += " # " + text
 		}
 		if setting.Secret && strings.Contains(value, redact.Hidden) {
-			fmt.Fprintf(&buffer, "# The password is not shown: write it in place of %s, or set %s.\n", redact.Hidden, setting.PasswordFrom)
+			fmt.Fprintf(&buffer, "# The password is not shown: write it in place of %s, or set %s.\n", redact.Hidden,
+				setting.PasswordFrom)
 		}
 		buffer.WriteString(setting.Name + ":" + value + "\n")
 	}

@@ -18,7 +18,8 @@ import (
 type Setting struct {
 	Name  string
 	Short string // one letter; "" for none
-	// Doc is the help text; a word in back quotes names the value. If it depends on nothing else, it stands in flags.txt, and not here.
+	// Doc is the help text; a word in back quotes names the value. If it depends on nothing else, it stands in flags.txt,
+	// and not here.
 	Doc   string
 	Value *Value
 	// Title of the section of the help text.

@@ -105,7 +105,9 @@ func Seed(p *uint64) *Value {
 // Decimal is a number from 0 to high.
 func Decimal(p *float64, high float64) *Value {
 	value := Value{kind: "float", wants: "give a number from 0 to " + strconv.FormatFloat(high, 'f', -1, 64)}
-	return number(p, 0, high, value, form[float64]{func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }, decimalText})
+	return number(p, 0, high, value, form[float64]{func(text string) (float64, error) {
+		return strconv.ParseFloat(text, 64)
+	}, decimalText})
 }
 
 // DecimalOrNone is 0, or a number from low to high.

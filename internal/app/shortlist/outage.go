@@ -23,8 +23,8 @@ const (
 	outageTo      = 0.6
 )
 
-// mostUnanswered is the share of requests in percent that may end in errors, or be rejected wrongly, if decisions are to go
-// on: what is on its way when the connection breaks is lost.
+// mostUnanswered is the share of requests in percent that may end in errors, or be rejected wrongly, if decisions are
+// to go on: what is on its way when the connection breaks is lost.
 const mostUnanswered = 1
 
 // outage runs the contenders that need a Redis while it is away for a third of the time.
@@ -39,7 +39,8 @@ func (s *Shortlist) outage(ctx context.Context, contenders []*contender, open *s
 		}
 		cfg := measure.Config{
 			Plan: harness.Plan{
-				Strategies: []strategies.Selection{contender.Selection}, Policy: s.crossed(), Workload: workload, Load: harness.Closed(),
+				Strategies: []strategies.Selection{contender.Selection}, Policy: s.crossed(), Workload: workload,
+				Load:      harness.Closed(),
 				Instances: s.question.Instances, Workers: outageWorkers, Duration: outageFor, Seed: s.question.Seed, Stores: open,
 			},
 			Rounds:      1,

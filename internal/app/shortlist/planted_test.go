@@ -24,7 +24,9 @@ type allow func(ctx context.Context, env strategies.Env, p *quota.Policy, key st
 // planted makes a strategy of a function. It promises to hold the limit, also if a caller dies or Redis is away.
 func planted(name string, kind quota.Kind, decide allow) strategies.Selection {
 	open := func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) { return decide(ctx, env, p, key) }), nil
+		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+			return decide(ctx, env, p, key)
+		}), nil
 	}
 	m := strategies.FromFunc(name, []quota.Kind{kind}, open)
 	m.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash, quota.FaultOutage)}
@@ -137,7 +139,8 @@ func TestPlanted(t *testing.T) {
 	}{
 		"fixed": {
 			shortlist.Question{Policy: policyOf(quota.Fixed), Strategies: []strategies.Selection{
-				planted("other", quota.Rolling, sliding), planted("racy", quota.Fixed, racy), planted("right", quota.Fixed, failing),
+				planted("other", quota.Rolling, sliding), planted("racy", quota.Fixed, racy),
+				planted("right", quota.Fixed, failing),
 			}},
 			map[string]string{"other": "declaration: other-windows", "racy": "search: leak", "right": "taken"},
 		},
@@ -173,7 +176,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestReasonsHaveFigures: who left by a schedule or by a run has a figure, and a command that shows it under the same policy.
+// TestReasonsHaveFigures: who left by a schedule or by a run has a figure, and a command that shows it under the same
+// policy.
 func TestReasonsHaveFigures(t *testing.T) {
 	t.Parallel()
 	s := finished(t, shortlist.Question{Policy: policyOf(quota.Rolling), Strategies: []strategies.Selection{
@@ -198,7 +202,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := shortlist.New(shortlist.Question{
-		Policy: policyOf(quota.Fixed), Instances: 2, Seed: 1, Strategies: []strategies.Selection{planted("right", quota.Fixed, failing)},
+		Policy: policyOf(quota.Fixed), Instances: 2, Seed: 1,
+		Strategies: []strategies.Selection{planted("right", quota.Fixed, failing)},
 	})
 	if err := s.Finish(ctx, embedded(t), nil); err != nil {
 		t.Fatal(err)
@@ -213,10 +218,13 @@ func TestMost(t *testing.T) {
 	t.Parallel()
 	loose := planted("a-loose", quota.Fixed, failing)
 	loose.Guarantee = []quota.Clause{{
-		Property: quota.PropertyLeak, Formula: "1", Bound: func(quota.Params) int64 { return 1 }, Tolerates: []quota.Fault{quota.FaultCrash},
+		Property: quota.PropertyLeak, Formula: "1", Bound: func(quota.Params) int64 {
+			return 1
+		}, Tolerates: []quota.Fault{quota.FaultCrash},
 	}}
 	s := finished(t, shortlist.Question{
-		Policy: policyOf(quota.Fixed), Strategies: []strategies.Selection{loose, planted("b-exact", quota.Fixed, failing)}, Most: 1,
+		Policy: policyOf(quota.Fixed), Strategies: []strategies.Selection{loose, planted("b-exact", quota.Fixed, failing)},
+		Most: 1,
 	})
 	got := outcomes(s)
 	if got["a-loose"] != "number: outranked" || got["b-exact"] != "taken" {

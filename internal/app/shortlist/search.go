@@ -110,8 +110,8 @@ func (s *Shortlist) searchOne(ctx context.Context, sel strategies.Selection, pos
 	return all
 }
 
-// Search looks for the shortest schedule that speaks against a strategy. The configuration has the policy, the instances, the
-// seed, the faults and PostgreSQL.
+// Search looks for the shortest schedule that speaks against a strategy. The configuration has the policy, the
+// instances, the seed, the faults and PostgreSQL.
 func Search(ctx context.Context, sel strategies.Selection, cfg explore.Config) Found {
 	faults := cfg.Faults
 	cfg.Clients = clients
@@ -120,7 +120,8 @@ func Search(ctx context.Context, sel strategies.Selection, cfg explore.Config) F
 	if len(faults) > 0 {
 		cfg.MaxStates = statesWith
 	}
-	// After a crash or an outage units may be counted that no caller holds: every strategy rejects for them, until they end.
+	// After a crash or an outage units may be counted that no caller holds: every strategy rejects for them, until they
+	// end.
 	for _, fault := range faults {
 		if fault != quota.FaultClock {
 			cfg.Properties = []explore.Property{explore.Leak, explore.Guarantee}
@@ -150,7 +151,8 @@ func broken(result *results.Search, property explore.Property) *Broken {
 		return nil
 	}
 	schedule := results.Schedule{
-		Steps: len(finding.Steps), Clients: result.Clients, Instances: result.Instances, Limit: result.Limit, Faults: finding.Faults,
+		Steps: len(finding.Steps), Clients: result.Clients, Instances: result.Instances, Limit: result.Limit,
+		Faults: finding.Faults,
 	}
 	if schedule.Faults == nil {
 		schedule.Faults = []quota.Fault{}
@@ -179,7 +181,8 @@ func (s *Shortlist) conclude(c *contender, searches []Found) {
 			s.schedule(c, results.RejectsValid, found.FalseReject, found.Faults)
 		case found.Failed != "":
 			c.untried(results.Considered{
-				Stage: results.StageSearch, Cause: results.Unsound, Detail: found.Failed, Command: s.exploreCommand(c, found.Faults),
+				Stage: results.StageSearch, Cause: results.Unsound, Detail: found.Failed,
+				Command: s.exploreCommand(c, found.Faults),
 			})
 		}
 		if c.left != nil {
@@ -193,7 +196,8 @@ func (s *Shortlist) conclude(c *contender, searches []Found) {
 func (s *Shortlist) schedule(c *contender, cause results.Cause, broken *Broken, faults []quota.Fault) {
 	schedule := broken.Schedule
 	c.excluded(results.Considered{
-		Stage: results.StageSearch, Cause: cause, Units: broken.Units, Schedule: &schedule, Command: s.exploreCommand(c, faults),
+		Stage: results.StageSearch, Cause: cause, Units: broken.Units, Schedule: &schedule,
+		Command: s.exploreCommand(c, faults),
 	})
 }
 

@@ -1,6 +1,6 @@
-// Package shortlist finds the strategies that are worth measuring under a policy. It takes them through stages, the cheap
-// ones first: what they declare, searches of all schedules of a few clients, and a simulation across the end of a window.
-// A strategy that a stage speaks against is left out, with the reason.
+// Package shortlist finds the strategies that are worth measuring under a policy. It takes them through stages, the
+// cheap ones first: what they declare, searches of all schedules of a few clients, and a simulation across the end of a
+// window. A strategy that a stage speaks against is left out, with the reason.
 package shortlist
 
 import (
@@ -130,8 +130,8 @@ func (s *Shortlist) LeaveOut(cannot func(strategies.Selection) error) {
 	}
 }
 
-// Finish takes those that are left through the stages that take time. What the budget does not suffice for is left untried.
-// The observer is told of progress; it may be nil. An error means that a stage could not run.
+// Finish takes those that are left through the stages that take time. What the budget does not suffice for is left
+// untried. The observer is told of progress; it may be nil. An error means that a stage could not run.
 func (s *Shortlist) Finish(ctx context.Context, open *stores.Set, observer Observer) error {
 	if observer != nil {
 		s.observer = observer
@@ -178,7 +178,8 @@ func (s *Shortlist) stages(open *stores.Set) []stage {
 
 // wellKnown reports whether people would try a strategy: a design record describes it, or it is a well-known way.
 func wellKnown(sel strategies.Selection) bool {
-	return sel.Core || sel.Form == strategies.Documented || sel.Form == strategies.Hardened || sel.Form == strategies.Reference
+	return sel.Core || sel.Form == strategies.Documented || sel.Form == strategies.Hardened ||
+		sel.Form == strategies.Reference
 }
 
 // keepBest leaves out those that come after the most that are to be measured.
@@ -193,7 +194,8 @@ func (s *Shortlist) keepBest() {
 		prospects[contender.String()] = contender
 		units, _ := s.bound(contender, nil)
 		order = append(order, ranking.Prospect{
-			Label: contender.String(), PerProcess: contender.PerProcess, WellKnown: wellKnown(contender.Selection), Stores: len(contender.Needs),
+			Label: contender.String(), PerProcess: contender.PerProcess, WellKnown: wellKnown(contender.Selection),
+			Stores:   len(contender.Needs),
 			Searched: !contender.unsearched, Bounded: contender.bounded, Declares: units,
 		})
 	}

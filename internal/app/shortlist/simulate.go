@@ -126,7 +126,8 @@ func (s *Shortlist) crossed() quota.Policy {
 // simulation is over the end of a window. Every subject is asked for twice its limit per window.
 func (s *Shortlist) simulation() (sim.Config, error) {
 	policy := s.crossed()
-	cfg := sim.Config{Plan: harness.Plan{Policy: policy, Seed: s.question.Seed, Instances: s.question.Instances}, Every: -1}
+	cfg := sim.Config{Plan: harness.Plan{Policy: policy, Seed: s.question.Seed, Instances: s.question.Instances},
+		Every: -1}
 	workload, err := workloads.Lookup(s.workload())
 	if err != nil {
 		return cfg, err

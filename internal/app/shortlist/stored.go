@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// storedSearches are what searches found of the strategies of this module, each under its default policy as every kind that it
-// serves, with two instances. A search does not depend on the machine. TestStored writes and checks them.
+// storedSearches are what searches found of the strategies of this module, each under its default policy as every kind
+// that it serves, with two instances. A search does not depend on the machine. TestStored writes and checks them.
 //
 //go:embed searches.json
 var storedSearches []byte

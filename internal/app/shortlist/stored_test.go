@@ -60,7 +60,8 @@ func TestStoredIsOfThisCode(t *testing.T) {
 		return
 	}
 	if read(t).Code != codeHash(t) {
-		t.Errorf("%s is of other code: QUOTABENCH_LONG=1 go test ./internal/app/shortlist -run TestStored -update makes it again", storedFile)
+		t.Errorf("%s is of other code: QUOTABENCH_LONG=1 go test ./internal/app/shortlist -run TestStored -update makes "+
+			"it again", storedFile)
 	}
 }
 
@@ -157,7 +158,8 @@ func read(t *testing.T) (stored storedSearches) {
 }
 
 // searchAll makes the searches of a strategy under a policy that a question may ask for.
-func searchAll(ctx context.Context, sel strategies.Selection, policy quota.Policy, postgres stores.Store) []shortlist.Found {
+func searchAll(ctx context.Context, sel strategies.Selection, policy quota.Policy,
+	postgres stores.Store) []shortlist.Found {
 	var all []shortlist.Found
 	for _, faults := range [][]quota.Fault{nil, {quota.FaultClock}, {quota.FaultCrash}, {quota.FaultOutage}} {
 		if len(faults) > 0 && explore.OnPostgres(sel) {

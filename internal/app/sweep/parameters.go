@@ -148,7 +148,9 @@ func set(config *measure.Config, name, v string) error {
 	if f := settable[name]; f != nil {
 		return f(config, v)
 	}
-	if i := slices.IndexFunc(config.Workload.Options, func(option quota.Option) bool { return option.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(config.Workload.Options, func(option quota.Option) bool {
+		return option.Name == name
+	}); i >= 0 {
 		if err := config.Workload.Options[i].Accepts(v); err != nil {
 			return err
 		}
@@ -200,7 +202,8 @@ func setOption(config *measure.Config, name, v string) error {
 		return quota.Unknown("parameter", name, known, "")
 	}
 	if len(without) > 0 {
-		return fmt.Errorf("%s has no option %s: name the strategy that has it, as in %s", without[0], option, "STRATEGY."+option)
+		return fmt.Errorf("%s has no option %s: name the strategy that has it, as in %s", without[0], option, "STRATEGY."+
+			option)
 	}
 	return unequal(config.Strategies)
 }

@@ -156,7 +156,9 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 	for _, values := range combinations {
 		config := base
 		config.Point = values
-		where := " (at " + format.List(params, ", ", func(swept results.Swept) string { return swept.Name + " " + values[swept.Name] }) + ")"
+		where := " (at " + format.List(params, ", ", func(swept results.Swept) string {
+			return swept.Name + " " + values[swept.Name]
+		}) + ")"
 		for _, swept := range params {
 			if apart[swept.Name] != nil {
 				continue
@@ -166,7 +168,8 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 			}
 		}
 		if config.Workers < config.Instances {
-			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", config.Instances, config.Workers, where)
+			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", config.Instances, config.Workers,
+				where)
 		}
 		if err := fits(&config); err != nil {
 			return nil, fmt.Errorf("%w%s", err, where)

@@ -77,7 +77,8 @@ func (s *Search) complete() error {
 	s.Within = cmp.Or(s.Within, 0.05)
 	switch {
 	case !(s.Low > 0 && s.High > s.Low):
-		return fmt.Errorf("from %g to %g requests per second there is nothing to search: give a lower and a higher rate", s.Low, s.High)
+		return fmt.Errorf("from %g to %g requests per second there is nothing to search: give a lower and a higher rate",
+			s.Low, s.High)
 	case s.Holds == nil, !(s.Within > 0 && s.Within <= 1):
 		return errors.New("a search needs a condition, and narrows its edge down to a share of at most 1")
 	}
@@ -95,7 +96,8 @@ func (s *Search) Points() ([]measure.Config, error) {
 
 // Sweep is the search for its record.
 func (s *Search) Sweep() results.Sweep {
-	return results.Sweep{Parameters: []results.Swept{{Name: Rate, Values: []string{rateText(s.Low), rateText(s.High)}}}, Search: true}
+	return results.Sweep{Parameters: []results.Swept{{Name: Rate, Values: []string{rateText(s.Low), rateText(s.High)}}},
+		Search: true}
 }
 
 // steps is how many times a rate is measured at most, about: to double it, to halve the

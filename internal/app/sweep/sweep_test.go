@@ -43,8 +43,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "workers", "workers=", "=1", "workers=1,,2", "workers=8,8", "pool=1..64", "pool=0..64x2", "pool=1..64x1", "pool=64..1x2",
-		"pool=1..64+0", "pool=1..1000+1", "hold=1ms..8x2", "pool=a..bx2", "pool=1..1000000+1", "workers=NaN..1+1", "workers=1..Inf+1"} {
+	for _, text := range []string{"", "workers", "workers=", "=1", "workers=1,,2", "workers=8,8", "pool=1..64",
+		"pool=0..64x2", "pool=1..64x1", "pool=64..1x2",
+		"pool=1..64+0", "pool=1..1000+1", "hold=1ms..8x2", "pool=a..bx2", "pool=1..1000000+1", "workers=NaN..1+1",
+		"workers=1..Inf+1"} {
 		if p, err := sweep.Parse(text); err == nil {
 			t.Errorf("%q is taken for %+v", text, p)
 		}
@@ -60,7 +62,8 @@ func TestParse(t *testing.T) {
 func TestClocksAreSwept(t *testing.T) {
 	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
 	var got []string
-	swept := []results.Swept{{Name: "clock", Values: []string{"0s", "1s"}}, {Name: "start", Values: []string{"2027-02-28T23:59:00Z", "2028-02-29T23:59:00Z"}}}
+	swept := []results.Swept{{Name: "clock", Values: []string{"0s", "1s"}},
+		{Name: "start", Values: []string{"2027-02-28T23:59:00Z", "2028-02-29T23:59:00Z"}}}
 	points, err := sweep.Simulations(sim.Config{Plan: plan}, swept)
 	for _, c := range points {
 		got = append(got, fmt.Sprintf("%v %d %s", c.Trouble, c.Start.Year(), c.Point["clock"]))
@@ -70,7 +73,8 @@ func TestClocksAreSwept(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for name, value := range map[string]string{"clock": "much", "start": "soon"} {
-		if _, err := sweep.Simulations(sim.Config{Plan: plan}, []results.Swept{{Name: name, Values: []string{value}}}); err == nil {
+		if _, err := sweep.Simulations(sim.Config{Plan: plan},
+			[]results.Swept{{Name: name, Values: []string{value}}}); err == nil {
 			t.Errorf("%s takes %s", name, value)
 		}
 	}
@@ -83,7 +87,8 @@ func TestClocksAreSwept(t *testing.T) {
 func TestFailoverIsSwept(t *testing.T) {
 	plan := config(t, &timed{servers: make(chan struct{}, 1)}).Plan
 	swept := []results.Swept{{Name: "failover", Values: []string{"0s", "5ms"}}}
-	if _, err := sweep.Points(measure.Config{Plan: plan}, swept); err == nil || !strings.Contains(err.Error(), "redis:failover@") {
+	if _, err := sweep.Points(measure.Config{Plan: plan}, swept); err == nil ||
+		!strings.Contains(err.Error(), "redis:failover@") {
 		t.Errorf("without a failover: %v", err)
 	}
 	plan.Duration = time.Second
@@ -93,11 +98,13 @@ func TestFailoverIsSwept(t *testing.T) {
 	for _, c := range points {
 		got = append(got, c.Trouble[0].What.For, c.Trouble[1].What.For)
 	}
-	if want := []time.Duration{0, 0, 0, 5 * time.Millisecond}; err != nil || !slices.Equal(got, want) || plan.Trouble[1].What.For != 1 {
+	if want := []time.Duration{0, 0, 0, 5 * time.Millisecond}; err != nil || !slices.Equal(got, want) ||
+		plan.Trouble[1].What.For != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, value := range []string{"soon", "-1ms"} {
-		if _, err := sweep.Points(measure.Config{Plan: plan}, []results.Swept{{Name: "failover", Values: []string{value}}}); err == nil {
+		if _, err := sweep.Points(measure.Config{Plan: plan},
+			[]results.Swept{{Name: "failover", Values: []string{value}}}); err == nil {
 			t.Errorf("a lag of %s", value)
 		}
 	}
@@ -274,14 +281,17 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 // TestSearchFindsThePlantedEdge: the condition holds up to 3000/s and not above, so
 // the two rates that the search ends with enclose it closely.
 func TestSearchFindsThePlantedEdge(t *testing.T) {
-	edges := []struct{ edge, low, high float64 }{{3000, 1000, 20000}, {100, 1000, 20000}, {90000, 1000, 20000}, {3000, 0, 0}}
+	edges := []struct{ edge, low, high float64 }{{3000, 1000, 20000}, {100, 1000, 20000}, {90000, 1000, 20000},
+		{3000, 0, 0}}
 	for _, x := range edges[:testenv.Pick(3, 4)] {
 		c := config(t, &timed{servers: make(chan struct{}, 8)})
 		c.Requests = 20
 		c.Rounds = 1
 		seen := &counting{}
 		c.Observer = seen
-		s := &sweep.Search{Config: c, Low: x.low, High: x.high, Holds: func(s *results.Summary) bool { return s.Params.RatePerS <= x.edge }}
+		s := &sweep.Search{Config: c, Low: x.low, High: x.high, Holds: func(s *results.Summary) bool {
+			return s.Params.RatePerS <= x.edge
+		}}
 		r, err := s.Measure(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -292,7 +302,8 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 		for i := range r.Runs {
 			p := r.Runs[i].Params
 			rounds[p.RatePerS]++
-			if p.Point[sweep.Rate] != fmt.Sprint(p.RatePerS) || p.Loop != results.OpenLoop || r.Runs[i].Repetition != rounds[p.RatePerS] {
+			if p.Point[sweep.Rate] != fmt.Sprint(p.RatePerS) || p.Loop != results.OpenLoop ||
+				r.Runs[i].Repetition != rounds[p.RatePerS] {
 				t.Errorf("%+v, round %d", p, r.Runs[i].Repetition)
 			}
 			if p.RatePerS <= x.edge {
@@ -315,7 +326,8 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 				t.Errorf("the edge at %v is between %v and %v, measured %v", x.edge, holds, fails, rounds)
 			}
 		}
-		if record := s.Sweep(); len(record.Parameters) != 1 || record.Parameters[0].Name != sweep.Rate || len(record.Parameters[0].Values) != 2 || !record.Search {
+		if record := s.Sweep(); len(record.Parameters) != 1 || record.Parameters[0].Name != sweep.Rate ||
+			len(record.Parameters[0].Values) != 2 || !record.Search {
 			t.Errorf("sweep %+v", record)
 		}
 	}
@@ -373,7 +385,9 @@ func TestNonsense(t *testing.T) {
 		{[]string{"other.lag=1s"}, nil, "unknown parameter"},
 		{[]string{"workers=1", "instances=2"}, nil, "each needs one"},
 		{[]string{"rate=100"}, func(c *measure.Config) { c.Load = harness.Closed() }, "open loop"},
-		{[]string{"rate=100"}, func(c *measure.Config) { c.Load = harness.Load{Loop: harness.Both, PerSecond: 5} }, "open loop"},
+		{[]string{"rate=100"}, func(c *measure.Config) {
+			c.Load = harness.Load{Loop: harness.Both, PerSecond: 5}
+		}, "open loop"},
 		{[]string{"workers=1..90+1", "pool=1..90+1"}, nil, "combinations"},
 		{[]string{"workers=1..80+1"}, func(c *measure.Config) { c.Rounds = 1000 }, "runs"},
 	} {
@@ -404,7 +418,8 @@ func TestPointsOfClients(t *testing.T) {
 	asking := *own.Meta
 	asking.Name = "asking"
 	asking.Needs = []strategies.Need{strategies.NeedRedis}
-	c.Strategies = append(c.Strategies, strategies.Selection{Meta: &asking, Options: own.Options, Client: strategies.PlainClient})
+	c.Strategies = append(c.Strategies,
+		strategies.Selection{Meta: &asking, Options: own.Options, Client: strategies.PlainClient})
 	params, err := sweep.ParseAll([]string{"client=plain,autopipeline"})
 	if err != nil {
 		t.Fatal(err)
@@ -421,7 +436,8 @@ func TestPointsOfClients(t *testing.T) {
 	if fmt.Sprint(c.Strategies) != "[timed asking]" {
 		t.Errorf("the base is changed: %v", c.Strategies)
 	}
-	if _, err := sweep.Points(c, []results.Swept{{Name: "client", Values: []string{"fast"}}}); err == nil || !strings.Contains(err.Error(), "one of plain, autopipeline") {
+	if _, err := sweep.Points(c, []results.Swept{{Name: "client", Values: []string{"fast"}}}); err == nil ||
+		!strings.Contains(err.Error(), "one of plain, autopipeline") {
 		t.Errorf("an unknown kind: %v", err)
 	}
 	c.Strategies[1].Client = strategies.AutoPipeline
@@ -444,7 +460,8 @@ func TestPoints(t *testing.T) {
 	}
 	for i, want := range []string{"timed 0s 1", "timed 0s 2", "timed:lag=1s 1s 1", "timed:lag=1s 1s 2"} {
 		p := points[i]
-		if got := fmt.Sprint(p.Strategies[0], " ", p.Point["lag"], " ", p.Stream.Options["cost"]); got != want || p.Point["cost"] != p.Stream.Options["cost"] {
+		if got := fmt.Sprint(p.Strategies[0], " ", p.Point["lag"], " ", p.Stream.Options["cost"]); got != want ||
+			p.Point["cost"] != p.Stream.Options["cost"] {
 			t.Errorf("point %d is %q, want %q", i, got, want)
 		}
 	}
@@ -461,7 +478,8 @@ func TestLatencyIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	points, err := sweep.Points(c, params)
-	if err != nil || fmt.Sprint(points[0].Trouble, points[1].Trouble, c.Trouble) != "[redis:latency=0s] [redis:latency=20ms] []" {
+	if err != nil || fmt.Sprint(points[0].Trouble, points[1].Trouble,
+		c.Trouble) != "[redis:latency=0s] [redis:latency=20ms] []" {
 		t.Errorf("%+v, %v", points, err)
 	}
 	params, err = sweep.ParseAll([]string{"latency=2"})

@@ -93,8 +93,8 @@ func foldLines(text string, width int) string {
 	return out.String()
 }
 
-// Coloured reports whether what is written to w is to have colour: on a terminal, unless NO_COLOR is set or TERM is dumb, and
-// elsewhere if CLICOLOR_FORCE or FORCE_COLOR is set, to something other than 0.
+// Coloured reports whether what is written to w is to have colour: on a terminal, unless NO_COLOR is set or TERM is
+// dumb, and elsewhere if CLICOLOR_FORCE or FORCE_COLOR is set, to something other than 0.
 func Coloured(w io.Writer) bool {
 	if os.Getenv("NO_COLOR") != "" {
 		return false

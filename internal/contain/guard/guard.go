@@ -54,16 +54,17 @@ type HungError struct {
 	After time.Duration
 	// Stack of the goroutine.
 	Stack []byte
-	// Held is set if it waits for a lock while another call, which may hold that, waits for the store in virtual time: such a
-	// limiter may be right.
+	// Held is set if it waits for a lock while another call, which may hold that, waits for the store in virtual time:
+	// such a limiter may be right.
 	Held bool
 }
 
 // Error is one line; the stack is apart.
 func (e *HungError) Error() string {
 	if e.Held {
-		return fmt.Sprintf("a call waits for a lock at %s, and a call that waits for the store may hold it: virtual time cannot pass so, and "+
-			"nothing is said of the limiter (run measures it; if its lock is a channel, explore searches it with Meta.Foreign set)", e.At)
+		return fmt.Sprintf("a call waits for a lock at %s, and a call that waits for the store may hold it: virtual time "+
+			"cannot pass so, and nothing is said of the limiter (run measures it; if its lock is a channel, explore searches "+
+			"it with Meta.Foreign set)", e.At)
 	}
 	after := "everything waits"
 	if e.After > 0 {
@@ -95,7 +96,8 @@ func Stack(err error) string {
 
 // Ask calls a strategy: with a deadline as [Within] does, and without one on the
 // caller's goroutine. A panic is a [PanicError].
-func Ask[T any](ctx context.Context, deadline time.Duration, where string, f func(context.Context) (T, error)) (v T, err error) {
+func Ask[T any](ctx context.Context, deadline time.Duration, where string,
+	f func(context.Context) (T, error)) (v T, err error) {
 	if deadline > 0 {
 		return Within(ctx, deadline, Grace(deadline), where, f)
 	}
@@ -118,7 +120,8 @@ const abortWait = 500 * time.Millisecond
 // [HungError] if it does not return within grace after that, or soon with the error of ctx, and then goes on by
 // itself: it must change nothing that its caller reads afterwards. A panic of f is a
 // [PanicError].
-func Within[T any](ctx context.Context, limit, grace time.Duration, where string, f func(context.Context) (T, error)) (T, error) {
+func Within[T any](ctx context.Context, limit, grace time.Duration, where string,
+	f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		v   T
 		err error

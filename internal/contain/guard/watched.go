@@ -119,7 +119,8 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 			same++
 		}
 		if known || len(calls) > 0 && waits(goroutine.State) && same >= lastLooks {
-			return &HungError{Where: "virtual time", At: goroutine.Where(calls), After: time.Duration(looks) * each, Stack: []byte(goroutine.Text), Held: held}
+			return &HungError{Where: "virtual time", At: goroutine.Where(calls), After: time.Duration(looks) * each,
+				Stack: []byte(goroutine.Text), Held: held}
 		}
 	}
 }
@@ -130,8 +131,8 @@ func (w *Watchdog) Deadlocked() *HungError {
 	return &HungError{Where: "virtual time", At: goroutine.Where(calls), Stack: []byte(goroutine.Text), Held: held}
 }
 
-// blocked is the goroutine that keeps the others waiting, with the strategy's calls on
-// its stack. known is set if it is in one step of the world, and held if it waits for a lock that a parked call may hold.
+// blocked is the goroutine that keeps the others waiting, with the strategy's calls on its stack. known is set if it is
+// in one step of the world, and held if it waits for a lock that a parked call may hold.
 func (w *Watchdog) blocked(driver uint64) (goroutine stacks.Goroutine, calls []stacks.Frame, known, held bool) {
 	all := stacks.All()
 	if _, in := all[driver].Called("sched.(*Actor).advance"); in {
@@ -151,7 +152,8 @@ func (w *Watchdog) blocked(driver uint64) (goroutine stacks.Goroutine, calls []s
 func (w *Watchdog) parked(all map[uint64]stacks.Goroutine, than stacks.Goroutine) bool {
 	for _, goroutine := range all {
 		calls, _ := goroutine.Called(w.Callers...)
-		if _, parked := goroutine.Called("sched.(*Actor).parkHere"); parked && len(calls) > 0 && goroutine.ID != than.ID && goroutine.Parent == than.Parent {
+		if _, parked := goroutine.Called("sched.(*Actor).parkHere"); parked && len(calls) > 0 && goroutine.ID != than.ID &&
+			goroutine.Parent == than.Parent {
 			return true
 		}
 	}
@@ -162,7 +164,8 @@ func (w *Watchdog) parked(all map[uint64]stacks.Goroutine, than stacks.Goroutine
 // parked as coroutines, as the driver is.
 func running(all map[uint64]stacks.Goroutine, driver uint64) stacks.Goroutine {
 	for _, goroutine := range all {
-		if _, actor := goroutine.Called("sched.(*Actor).live"); actor && !strings.HasPrefix(goroutine.State, "coroutine") && goroutine.Parent == driver {
+		if _, actor := goroutine.Called("sched.(*Actor).live"); actor && !strings.HasPrefix(goroutine.State, "coroutine") &&
+			goroutine.Parent == driver {
 			return goroutine
 		}
 	}

@@ -71,7 +71,8 @@ func newDeath(said []byte) *Death {
 
 func innermost(stack string) string {
 	for _, frame := range (stacks.Goroutine{Text: stack}).Frames() {
-		if frame.Func != "panic" && !strings.HasPrefix(frame.Func, "runtime.") && !strings.HasPrefix(frame.Func, "internal/") {
+		if frame.Func != "panic" && !strings.HasPrefix(frame.Func, "runtime.") &&
+			!strings.HasPrefix(frame.Func, "internal/") {
 			return fmt.Sprintf("%s (%s)", path.Base(frame.Func), frame.Place)
 		}
 	}

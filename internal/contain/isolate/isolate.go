@@ -143,7 +143,8 @@ func Run[N, A any](ctx context.Context, dir, kind string, task any, news func(N)
 		death.trail, err = readTrail(dir)
 		return answer, errors.Join(death, err)
 	}
-	return answer, fmt.Errorf("the process of the task %s: %w: %s", kind, err, bytes.TrimSpace(child.errors.data[max(0, len(child.errors.data)-1_000):]))
+	return answer, fmt.Errorf("the process of the task %s: %w: %s", kind, err,
+		bytes.TrimSpace(child.errors.data[max(0, len(child.errors.data)-1_000):]))
 }
 
 // child is a process that was started for a task.

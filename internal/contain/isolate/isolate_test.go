@@ -79,7 +79,8 @@ func TestChild(t *testing.T) {
 		if want.text == "" && err != nil || want.text != "" && (err == nil || !strings.Contains(err.Error(), want.text)) {
 			t.Errorf("%s: %v", how, err)
 		}
-		if died != nil && (!strings.HasPrefix(died.Stack, "goroutine ") || !strings.Contains(died.Stack, "planted") || died.Trail() != "works") {
+		if died != nil && (!strings.HasPrefix(died.Stack, "goroutine ") || !strings.Contains(died.Stack, "planted") ||
+			died.Trail() != "works") {
 			t.Errorf("%s: trail %q, stack %q", how, died.Trail(), died.Stack)
 		}
 	}
@@ -103,7 +104,8 @@ func TestZone(t *testing.T) {
 	}
 	for _, l := range []*time.Location{
 		nil, time.UTC, berlin, time.Local, time.FixedZone("", 0), time.FixedZone("", 3600), time.FixedZone("UTC+5:30", 19800),
-		time.FixedZone("CET", 3600), time.FixedZone("UTC", -7200), time.FixedZone("Europe/Berlin", 3600), time.FixedZone("two words", 1),
+		time.FixedZone("CET", 3600), time.FixedZone("UTC", -7200), time.FixedZone("Europe/Berlin", 3600),
+		time.FixedZone("two words", 1),
 	} {
 		z, err := isolate.ZoneOf(l)
 		if err != nil {
@@ -126,7 +128,8 @@ func TestZone(t *testing.T) {
 		if l == nil {
 			continue
 		}
-		for _, at := range []time.Time{time.Unix(0, 0), time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, time.July, 1, 0, 0, 0, 0, time.UTC), time.Date(2199, time.July, 1, 0, 0, 0, 0, time.UTC)} {
+		for _, at := range []time.Time{time.Unix(0, 0), time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
+			time.Date(2026, time.July, 1, 0, 0, 0, 0, time.UTC), time.Date(2199, time.July, 1, 0, 0, 0, 0, time.UTC)} {
 			if here, there := at.In(l).Format(time.RFC3339+" MST"), at.In(got).Format(time.RFC3339+" MST"); here != there {
 				t.Errorf("%v: %s arrives as %s", l, here, there)
 			}

@@ -58,8 +58,8 @@ func ZoneOf(location *time.Location) (Zone, error) {
 	if fixed := time.FixedZone(location.String(), offset); same(location, fixed) {
 		return Zone{Name: location.String(), Fixed: true, Offset: offset}, nil
 	}
-	return Zone{}, fmt.Errorf("the time zone %s of the policy is not the one that this system has of that name: give one that "+
-		"time.LoadLocation or time.FixedZone makes", location)
+	return Zone{}, fmt.Errorf("the time zone %s of the policy is not the one that this system has of that name: give "+
+		"one that time.LoadLocation or time.FixedZone makes", location)
 }
 
 // Location is the zone's, nil for none.

@@ -55,7 +55,8 @@ var (
 )
 
 // TraceQueryStart implements [pgx.QueryTracer].
-func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, traceQueryStartData pgx.TraceQueryStartData) context.Context {
+func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn,
+	traceQueryStartData pgx.TraceQueryStartData) context.Context {
 	t.witness.Statement(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
 	return ctx
 }
@@ -64,7 +65,8 @@ func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, traceQueryStar
 func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // TraceBatchStart implements [pgx.BatchTracer].
-func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, traceBatchStartData pgx.TraceBatchStartData) context.Context {
+func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn,
+	traceBatchStartData pgx.TraceBatchStartData) context.Context {
 	for _, query := range traceBatchStartData.Batch.QueuedQueries {
 		t.witness.Statement(ctx, query.SQL, query.Arguments)
 	}

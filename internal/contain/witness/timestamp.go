@@ -228,6 +228,7 @@ func (w *Witness) later(reply any, duration time.Duration) any {
 
 // perUnit is the length of each unit that timestamps are told in.
 var perUnit = map[string]time.Duration{
-	"seconds": time.Second, "milliseconds": time.Millisecond, "microseconds": time.Microsecond, "nanoseconds": time.Nanosecond,
-	"minutes": time.Minute, "hours": time.Hour,
+	"seconds": time.Second, "milliseconds": time.Millisecond, "microseconds": time.Microsecond,
+	"nanoseconds": time.Nanosecond,
+	"minutes":     time.Minute, "hours": time.Hour,
 }

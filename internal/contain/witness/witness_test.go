@@ -94,10 +94,13 @@ func TestTimestamps(t *testing.T) {
 		{ns / 1e9, true}, {ns / 1e6, true}, {ns / 1e3, true}, {ns, true},
 		{(ns + month) / 1e6, true}, {(ns - month) / 1e9, true},
 		{fmt.Sprint(ns / 1e6), true}, {[]byte(fmt.Sprint(ns)), true}, {fmt.Sprintf("%.6f", float64(ns)/1e9), true},
-		{fmt.Sprintf("rl:user:%d", ns/1e9), true}, {fmt.Sprintf("rl:%d:x", ns/60e9), true}, {fmt.Sprintf("w%d", ns/3600e9), true}, {ns / 60e9, true},
+		{fmt.Sprintf("rl:user:%d", ns/1e9), true}, {fmt.Sprintf("rl:%d:x", ns/60e9), true},
+		{fmt.Sprintf("w%d", ns/3600e9), true}, {ns / 60e9, true},
 		{float64(ns) / 1e9, true}, {real, true}, {fmt.Sprint(float64(ns)), true},
 		{virtual.Unix(), false}, {virtual.UnixMilli(), false}, {virtual.UnixNano(), false}, {virtual, false},
-		{int64(100), false}, {"user:1630000000", false}, {fmt.Sprintf("w%d", virtual.Unix()/3600), false}, {"quota:tenant-uploads:s:used:2015-11", false}, {"e0b1c2d3a4f5968778695a4b3c2d1e0f12345678", false}, {"", false}, {int64(1) << 40, false}, {"2015-11-20", false},
+		{int64(100), false}, {"user:1630000000", false}, {fmt.Sprintf("w%d", virtual.Unix()/3600), false},
+		{"quota:tenant-uploads:s:used:2015-11", false}, {"e0b1c2d3a4f5968778695a4b3c2d1e0f12345678", false}, {"", false},
+		{int64(1) << 40, false}, {"2015-11-20", false},
 		{(ns + 3*month) / 1e6, false}, {int64(-5), false}, {"99999999999999999999", false}, {true, false},
 	} {
 		w, client := watched(t, false)

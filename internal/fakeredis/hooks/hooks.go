@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is called with commands that a client is about to send together, at least one. send sends them, and may be called with
-// another context. The error is that of the client's call.
+// Redis is called with commands that a client is about to send together, at least one. send sends them, and may be
+// called with another context. The error is that of the client's call.
 type Redis func(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error
 
 var _ redis.Hook = Redis(nil)

@@ -207,15 +207,19 @@ func TestRefused(t *testing.T) {
 func TestManners(t *testing.T) {
 	for fate, commands := range map[string][]string{
 		"held": {
-			"get k", "SET k v", "NoSuchCommandOfAnyServerThatThereIs x", "time", "watch k", "eval x 0", "fcall f 0", "publish c m", "xread COUNT 1 streams k 0",
+			"get k", "SET k v", "NoSuchCommandOfAnyServerThatThereIs x", "time", "watch k", "eval x 0", "fcall f 0",
+			"publish c m", "xread COUNT 1 streams k 0",
 			"script flush", "SCRIPT FLUSH ASYNC", "function DELETE f", "exec", "flushall", "scan 0", "zadd k 1 subscribe",
 		},
 		"passed": {
-			"HELLO 3", "auth p", "client SETNAME reply", "select 1", "ping", "info", "command", "config get x", "role", "readonly", "echo k", "latency doctor",
-			"memory usage k", "script load x", "SCRIPT EXISTS x", "function list", "unwatch", "discard", "reset", "exec now", "multi now", "monitor", "PSYNC ? -1",
+			"HELLO 3", "auth p", "client SETNAME reply", "select 1", "ping", "info", "command", "config get x", "role",
+			"readonly", "echo k", "latency doctor",
+			"memory usage k", "script load x", "SCRIPT EXISTS x", "function list", "unwatch", "discard", "reset", "exec now",
+			"multi now", "monitor", "PSYNC ? -1",
 		},
-		"counted": {"blpop k 0", "BRPOP k 0", "blmove a b left left 0", "bzpopmin k 0", "xread block 0 streams k 0", "XREADGROUP group g c BLOCK 5 streams k >", "wait 1 0"},
-		"opaque":  {"subscribe c", "PSUBSCRIBE c", "client REPLY off"},
+		"counted": {"blpop k 0", "BRPOP k 0", "blmove a b left left 0", "bzpopmin k 0", "xread block 0 streams k 0",
+			"XREADGROUP group g c BLOCK 5 streams k >", "wait 1 0"},
+		"opaque": {"subscribe c", "PSUBSCRIBE c", "client REPLY off"},
 	} {
 		for _, command := range commands {
 			if got := fateOf(t, command); got != fate {

@@ -14,7 +14,8 @@ import (
 // What is not RESP ends the connection, and is told.
 func TestFoul(t *testing.T) {
 	for _, text := range []string{
-		"\x16\x03\x01\x02\x00\x01\n", "*1\r\n:1\r\n", "*x\r\n", "*1\r\n$-1\r\n", "*1\r\n$4\r\nPINGxx", "*1048577\r\n", "*1\r\n$536870913\r\n",
+		"\x16\x03\x01\x02\x00\x01\n", "*1\r\n:1\r\n", "*x\r\n", "*1\r\n$-1\r\n", "*1\r\n$4\r\nPINGxx", "*1048577\r\n",
+		"*1\r\n$536870913\r\n",
 		"$4\r\nPI\x00G\r\n", strings.Repeat("x", 100_000),
 	} {
 		p, service, redis := duel(t)
@@ -28,7 +29,8 @@ func TestFoul(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"HTTP/1.1 400 Bad Request\r\n", "\r\n", "+OK\n", ":x\r\n", ":\r\n", "$2\r\nabc\r\n", "*2\r\n+a\r\n\x00\r\n", "#x\r\n", ",x\r\n", "_x\r\n",
+		"HTTP/1.1 400 Bad Request\r\n", "\r\n", "+OK\n", ":x\r\n", ":\r\n", "$2\r\nabc\r\n", "*2\r\n+a\r\n\x00\r\n", "#x\r\n",
+		",x\r\n", "_x\r\n",
 		"$-2\r\n", strings.Repeat("*1\r\n", 40) + "+x\r\n", "+two\r\n+replies\r\n", "+" + strings.Repeat("x", 100_000),
 	} {
 		p, service, redis := duel(t)

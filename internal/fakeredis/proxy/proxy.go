@@ -114,7 +114,9 @@ func (p *Proxy) Hold(on bool) {
 func (p *Proxy) Held() []*Command {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.held), func(command *Command) bool { return command.link.queue[0].state == stalled })
+	return slices.DeleteFunc(slices.Clone(p.held), func(command *Command) bool {
+		return command.link.queue[0].state == stalled
+	})
 }
 
 // Changed receives if something was held, or a connection was opened or closed, since it

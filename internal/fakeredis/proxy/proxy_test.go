@@ -17,7 +17,8 @@ import (
 // Two clients that read and then write lose an update or not, as the order says.
 func TestOrderDecides(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
-		for _, order := range []struct{ name, who, want string }{{"interleaved", "0101", "1"}, {"one after the other", "0011", "2"}} {
+		for _, order := range []struct{ name, who, want string }{{"interleaved", "0101", "1"},
+			{"one after the other", "0011", "2"}} {
 			b.Hold(false)
 			b.direct.Del(t.Context(), b.key())
 			clients := []*redis.Client{b.client(2), b.client(3)}

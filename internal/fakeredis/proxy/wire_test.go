@@ -14,19 +14,32 @@ import (
 
 // varied are commands whose replies are of all kinds, errors too. K is a key.
 var varied = []string{
-	"PING", "PING hello", "ECHO x", "SET K 1", "GET K", "INCR K", "INCRBY K 41", "DECR K", "APPEND K abc", "STRLEN K", "GETRANGE K 0 1",
-	"INCR K", "SETNX K 2", "SET K 5 NX", "SET K 5 XX GET", "GETSET K 7", "MGET K Kb K", "MSET Ka 1 Kb 2", "EXISTS K Ka Kz", "TYPE K",
-	"EXPIRE K 1000", "PERSIST K", "TTL K", "PTTL Kz", "DEL K", "GET K", "HSET K f 1 g 2", "HGET K f", "HGET K z", "HGETALL K", "HMGET K f z",
-	"HINCRBY K f 5", "HINCRBYFLOAT K f 0.5", "HEXISTS K f", "HLEN K", "HKEYS K", "HVALS K", "HDEL K f", "GET K", "LPUSH K x", "DEL K",
-	"RPUSH K a b c", "LRANGE K 0 -1", "LPOP K", "LPOP K 2", "LLEN K", "LINDEX K 0", "DEL K", "SADD K a", "SISMEMBER K a", "SMISMEMBER K a b",
-	"SMEMBERS K", "SCARD K", "SREM K a", "DEL K", "ZADD K 1 a 2.5 b", "ZSCORE K b", "ZSCORE K z", "ZRANGE K 0 -1 WITHSCORES", "ZINCRBY K 1.5 a",
-	"ZRANGEBYSCORE K -inf +inf", "ZRANK K a", "ZRANK K z", "ZCARD K", "ZCOUNT K 0 9", "ZPOPMIN K", "ZREMRANGEBYSCORE K 0 9", "DEL K",
-	"SET", "NOSUCH x y", "EVAL return(1) 0", "EVAL return{1,{2,{3}},'x'} 0", "EVAL return(nil) 0", "EVAL return{ok='FINE'} 0",
-	"EVAL return{err='BAD'} 0", "EVAL return(redis.call('SET',KEYS[1],ARGV[1])) 1 K v", "EVALSHA 0123456789012345678901234567890123456789 0",
-	"SCRIPT LOAD return(2)", "EVALSHA 7f923f79fe76194c868d7e1d0820de36700eb649 0", "SCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649 a",
-	"MULTI", "INCR Ka", "GET Kz", "EXEC", "MULTI", "SET Ka 5", "DISCARD", "EXEC", "DISCARD", "MULTI", "MULTI", "NOSUCH", "EXEC", "WATCH Ka",
-	"SET Ka 6", "MULTI", "GET Ka", "EXEC", "UNWATCH", "SELECT 0", "SELECT x", "MULTI", "EXEC", "TYPE Kz", "SET Ka \r\n\x00\xff", "GET Ka", "SET Ka ",
-	"GET Ka", "RENAME Ka Kc", "COPY Kc Ka", "RANDOMKEY x", "OBJECT NOSUCH", "CLIENT SETNAME me", "CLIENT GETNAME", "BLPOP Kc 1", "TOUCH Kc",
+	"PING", "PING hello", "ECHO x", "SET K 1", "GET K", "INCR K", "INCRBY K 41", "DECR K", "APPEND K abc", "STRLEN K",
+	"GETRANGE K 0 1",
+	"INCR K", "SETNX K 2", "SET K 5 NX", "SET K 5 XX GET", "GETSET K 7", "MGET K Kb K", "MSET Ka 1 Kb 2", "EXISTS K Ka Kz",
+	"TYPE K",
+	"EXPIRE K 1000", "PERSIST K", "TTL K", "PTTL Kz", "DEL K", "GET K", "HSET K f 1 g 2", "HGET K f", "HGET K z",
+	"HGETALL K", "HMGET K f z",
+	"HINCRBY K f 5", "HINCRBYFLOAT K f 0.5", "HEXISTS K f", "HLEN K", "HKEYS K", "HVALS K", "HDEL K f", "GET K",
+	"LPUSH K x", "DEL K",
+	"RPUSH K a b c", "LRANGE K 0 -1", "LPOP K", "LPOP K 2", "LLEN K", "LINDEX K 0", "DEL K", "SADD K a", "SISMEMBER K a",
+	"SMISMEMBER K a b",
+	"SMEMBERS K", "SCARD K", "SREM K a", "DEL K", "ZADD K 1 a 2.5 b", "ZSCORE K b", "ZSCORE K z",
+	"ZRANGE K 0 -1 WITHSCORES", "ZINCRBY K 1.5 a",
+	"ZRANGEBYSCORE K -inf +inf", "ZRANK K a", "ZRANK K z", "ZCARD K", "ZCOUNT K 0 9", "ZPOPMIN K",
+	"ZREMRANGEBYSCORE K 0 9", "DEL K",
+	"SET", "NOSUCH x y", "EVAL return(1) 0", "EVAL return{1,{2,{3}},'x'} 0", "EVAL return(nil) 0",
+	"EVAL return{ok='FINE'} 0",
+	"EVAL return{err='BAD'} 0", "EVAL return(redis.call('SET',KEYS[1],ARGV[1])) 1 K v",
+	"EVALSHA 0123456789012345678901234567890123456789 0",
+	"SCRIPT LOAD return(2)", "EVALSHA 7f923f79fe76194c868d7e1d0820de36700eb649 0",
+	"SCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649 a",
+	"MULTI", "INCR Ka", "GET Kz", "EXEC", "MULTI", "SET Ka 5", "DISCARD", "EXEC", "DISCARD", "MULTI", "MULTI", "NOSUCH",
+	"EXEC", "WATCH Ka",
+	"SET Ka 6", "MULTI", "GET Ka", "EXEC", "UNWATCH", "SELECT 0", "SELECT x", "MULTI", "EXEC", "TYPE Kz",
+	"SET Ka \r\n\x00\xff", "GET Ka", "SET Ka ",
+	"GET Ka", "RENAME Ka Kc", "COPY Kc Ka", "RANDOMKEY x", "OBJECT NOSUCH", "CLIENT SETNAME me", "CLIENT GETNAME",
+	"BLPOP Kc 1", "TOUCH Kc",
 }
 
 // encoded is a command as clients send it; only the last word may have odd bytes.
@@ -132,7 +145,8 @@ func TestLargePayloads(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789abcde\n"), 1<<20/16)
 	sent := begin(func() error {
 		for range commands {
-			_, err := raw.Write(fmt.Appendf(nil, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(b.key()), b.key(), len(big), big))
+			_, err := raw.Write(fmt.Appendf(nil, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(b.key()), b.key(),
+				len(big), big))
 			if err != nil {
 				return err
 			}
@@ -172,10 +186,13 @@ func TestLargePayloads(t *testing.T) {
 func TestRepliesOfRESP3(t *testing.T) {
 	for text, want := range map[string]string{
 		"+OK\r\n": "OK", "-ERR x\r\n": "error: ERR x", ":-5\r\n": "-5", "$3\r\na\nb\r\n": `"a\nb"`, "$0\r\n\r\n": "", "$-1\r\n": "nil", "*-1\r\n": "nil",
-		"_\r\n": "nil", "#t\r\n": "t", ",1.5\r\n": "1.5", ",inf\r\n": "inf", "(3492890328409238509324850943850943825024385\r\n": "3492890328409238509324850943850943825024385",
-		"!5\r\nERR x\r\n": "error: ERR x", "=7\r\ntxt:abc\r\n": "abc", "%1\r\n+a\r\n:1\r\n": "[a 1]", "~2\r\n:1\r\n:2\r\n": "[1 2]", "*0\r\n": "[]",
-		"|1\r\n+ttl\r\n:3600\r\n*2\r\n:1\r\n*1\r\n_\r\n": "[ttl 3600] [1 [nil]]", "*1\r\n|1\r\n+a\r\n+b\r\n:7\r\n": "[[a b] 7]",
-		"$200\r\n" + strings.Repeat("x", 200) + "\r\n": strings.Repeat("x", 160) + "...",
+		"_\r\n": "nil", "#t\r\n": "t", ",1.5\r\n": "1.5", ",inf\r\n": "inf",
+		"(3492890328409238509324850943850943825024385\r\n": "3492890328409238509324850943850943825024385",
+		"!5\r\nERR x\r\n": "error: ERR x", "=7\r\ntxt:abc\r\n": "abc", "%1\r\n+a\r\n:1\r\n": "[a 1]",
+		"~2\r\n:1\r\n:2\r\n": "[1 2]", "*0\r\n": "[]",
+		"|1\r\n+ttl\r\n:3600\r\n*2\r\n:1\r\n*1\r\n_\r\n": "[ttl 3600] [1 [nil]]",
+		"*1\r\n|1\r\n+a\r\n+b\r\n:7\r\n":                 "[[a b] 7]",
+		"$200\r\n" + strings.Repeat("x", 200) + "\r\n":   strings.Repeat("x", 160) + "...",
 	} {
 		p, service, redis := duel(t)
 		p.Hold(true)

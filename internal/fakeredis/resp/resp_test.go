@@ -38,7 +38,8 @@ func pieces(text string, n int) (got [][]string, err error) {
 func TestCommand(t *testing.T) {
 	var all [][]string
 	text := ""
-	for _, args := range [][]string{{"PING"}, {"SET", "k", ""}, {"SET", "k\r\n", "$3\r\nabc\r\n"}, slices.Repeat([]string{"x"}, 200), {"SET", "k", strings.Repeat("v", 2000)}} {
+	for _, args := range [][]string{{"PING"}, {"SET", "k", ""}, {"SET", "k\r\n", "$3\r\nabc\r\n"},
+		slices.Repeat([]string{"x"}, 200), {"SET", "k", strings.Repeat("v", 2000)}} {
 		one := written(args)
 		if got, err := pieces(one[:len(one)-1], 1); len(got) > 0 || err != nil {
 			t.Errorf("%.40q without its last byte is %.40q, %v", one, got, err)
@@ -73,9 +74,11 @@ func TestReader(t *testing.T) {
 		read     func(*Reader) ([]byte, error)
 		messages []string
 	}{
-		{command, []string{written([]string{"SET", "k", strings.Repeat("v\r\n", 50_000)}), "PING\r\n", "set k 1\n", written([]string{""})}},
+		{command, []string{written([]string{"SET", "k", strings.Repeat("v\r\n", 50_000)}), "PING\r\n", "set k 1\n",
+			written([]string{""})}},
 		{(*Reader).Reply, []string{
-			"+OK\r\n", "-ERR x\r\n", ":-1\r\n", "$-1\r\n", "$0\r\n\r\n", "$3\r\na\r\n\r\n", "*-1\r\n", "*0\r\n", "*2\r\n$1\r\nx\r\n*1\r\n:1\r\n",
+			"+OK\r\n", "-ERR x\r\n", ":-1\r\n", "$-1\r\n", "$0\r\n\r\n", "$3\r\na\r\n\r\n", "*-1\r\n", "*0\r\n",
+			"*2\r\n$1\r\nx\r\n*1\r\n:1\r\n",
 			"_\r\n", "#f\r\n", ",1e9\r\n", ",-inf\r\n", "(-12345678901234567890\r\n", "!5\r\nERR x\r\n", "=5\r\ntxt:a\r\n",
 			"%1\r\n+a\r\n%1\r\n+b\r\n_\r\n", "~1\r\n+x\r\n", ">1\r\n+x\r\n", "|1\r\n+a\r\n:1\r\n|0\r\n+OK\r\n",
 		}},

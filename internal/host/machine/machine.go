@@ -38,7 +38,8 @@ func (t CPUTime) Sub(earlier CPUTime) CPUTime {
 	return CPUTime{t.Stolen - earlier.Stolen, t.Busy - earlier.Busy, t.Total - earlier.Total}
 }
 
-// tick is the time in seconds by which the system counts: a difference of two readings may show one more than there was.
+// tick is the time in seconds by which the system counts: a difference of two readings may show one more than there
+// was.
 const tick = 0.01
 
 // Share is the part of the processor time that was stolen for certain, 0 to 1.

@@ -21,7 +21,8 @@ func TestReadCPU(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("HOST_PROC", dir)
-		if got := ReadCPU(); math.Abs(got.Stolen-want.Stolen) > 1e-9 || math.Abs(got.Total-want.Total) > 1e-9 || math.Abs(got.Busy-want.Busy) > 1e-9 {
+		if got := ReadCPU(); math.Abs(got.Stolen-want.Stolen) > 1e-9 || math.Abs(got.Total-want.Total) > 1e-9 ||
+			math.Abs(got.Busy-want.Busy) > 1e-9 {
 			t.Errorf("%q gives %+v, want %+v", text, got, want)
 		}
 	}
@@ -33,7 +34,8 @@ func TestReadCPU(t *testing.T) {
 
 func TestCPUTime(t *testing.T) {
 	passed := CPUTime{Stolen: 3.01, Total: 110}.Sub(CPUTime{Stolen: 1, Total: 10})
-	if math.Abs(passed.Stolen-2.01) > 1e-9 || passed.Total != 100 || math.Abs(passed.Share()-0.02) > 1e-9 || (CPUTime{}).Share() != 0 {
+	if math.Abs(passed.Stolen-2.01) > 1e-9 || passed.Total != 100 || math.Abs(passed.Share()-0.02) > 1e-9 ||
+		(CPUTime{}).Share() != 0 {
 		t.Errorf("%+v, share %v", passed, passed.Share())
 	}
 	// One tick of a short run is more than 1 % of its time, and may be no time at all.

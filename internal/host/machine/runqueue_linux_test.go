@@ -105,7 +105,8 @@ func TestPlantedWaiting(t *testing.T) {
 		stolen := 1e9 * ReadCPU().Sub(cpu).Stolen / elapsed // of all cores
 		ran := float64(w1.Ran-w0.Ran) / elapsed
 		waited := float64(w1.Waited-w0.Waited) / elapsed
-		t.Logf("thread %d: from %+v to %+v in %.0f ns: ran %.0f %%, waited %.0f %%, %.0f %% stolen", tid, w0, w1, elapsed, 100*ran, 100*waited, 100*stolen)
+		t.Logf("thread %d: from %+v to %+v in %.0f ns: ran %.0f %%, waited %.0f %%, %.0f %% stolen", tid, w0, w1, elapsed,
+			100*ran, 100*waited, 100*stolen)
 		return waited+stolen >= 0.2 && ran+waited+stolen >= 0.85 && ran+waited <= 1.1 && w1.Process == os.Getpid()
 	}
 	for _, tid := range []int{a, b} {

@@ -87,8 +87,8 @@ func Run(ctx context.Context, cmd *exec.Cmd, user *Account) (string, error) {
 	}
 }
 
-// Start starts a server whose files and log are in dir, and records it
-// there. The child owns dir from then on, also when an error is returned. If it stops by os.Kill, its group ends with it, on Linux.
+// Start starts a server whose files and log are in dir, and records it there. The child owns dir from then on, also
+// when an error is returned. If it stops by os.Kill, its group ends with it, on Linux.
 func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Child, error) {
 	log, err := dir.log()
 	if err != nil {
@@ -139,7 +139,8 @@ func (c *Child) Ended() bool {
 	}
 }
 
-// Close ends the process, first by asking, and removes its directory. If it stops by os.Kill, so does its group at once.
+// Close ends the process, first by asking, and removes its directory. If it stops by os.Kill, so does its group at
+// once.
 func (c *Child) Close() error {
 	if process := c.run.Load().cmd.Process; !c.Ended() {
 		if c.stop == os.Kill {
@@ -180,8 +181,8 @@ func LastLines(text string, n int) string {
 // OnFreePort calls start with free loopback ports until one works or the reason is not the port. The port that is so
 // much above it is free as well; 0 for a server that takes one port.
 //
-// A server may listen long after its port was chosen. Until start returns, the UDP port of the same number is taken, which tells all
-// processes that choose ports so.
+// A server may listen long after its port was chosen. Until start returns, the UDP port of the same number is taken,
+// which tells all processes that choose ports so.
 func OnFreePort(above int, start func(port int) error) error {
 	err := ErrPortTaken
 	for range 5 {
@@ -222,8 +223,8 @@ func FreePort(above int) (int, error) {
 	return 0, fmt.Errorf("find two free ports that are %d apart: there were none in %d attempts", above, portAttempts)
 }
 
-// forking keeps processes from being forked while a listener is open to find a port: until a process runs its program it has
-// that listener too, which answers at a port that is believed to be free.
+// forking keeps processes from being forked while a listener is open to find a port: until a process runs its program
+// it has that listener too, which answers at a port that is believed to be free.
 var forking sync.Mutex
 
 func freePort(addr string) (int, error) {
@@ -258,7 +259,8 @@ func RunWithUs(cmd *exec.Cmd) error {
 	return cmd.Run()
 }
 
-// Kill ends the process and its descendants at once, as a machine ends that fails. Its directory stays, for [Child.Again].
+// Kill ends the process and its descendants at once, as a machine ends that fails. Its directory stays, for
+// [Child.Again].
 func (c *Child) Kill(ctx context.Context) error {
 	all, err := c.Processes(ctx)
 	if err != nil {

@@ -76,7 +76,8 @@ var containers Containers
 // machine's network itself. It is for tests.
 var PublishPorts bool
 
-// RegisterContainers makes containers available, and returns what did so before. It is called by init functions, and by tests.
+// RegisterContainers makes containers available, and returns what did so before. It is called by init functions, and by
+// tests.
 func RegisterContainers(c Containers) (before Containers) {
 	before = containers
 	containers = c
@@ -89,8 +90,8 @@ func ContainersBuiltIn() bool { return containers != nil }
 // FindEngine returns the container engine of this machine.
 func FindEngine(ctx context.Context) (Engine, error) {
 	if containers == nil {
-		return nil, errors.New("this program was built without containers (import github.com/quotabench/quotabench/stores/container): " +
-			"use process, embedded or a URL")
+		return nil, errors.New("this program was built without containers (import " +
+			"github.com/quotabench/quotabench/stores/container): use process, embedded or a URL")
 	}
 	return containers.Find(ctx)
 }

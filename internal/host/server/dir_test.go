@@ -98,12 +98,14 @@ func TestLeftoversWithoutALock(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
-	if got, want := names(Leftovers(parent)), []string{"quotabench-1", "quotabench-2", "quotabench-3.new"}; !slices.Equal(got, want) {
+	if got, want := names(Leftovers(parent)),
+		[]string{"quotabench-1", "quotabench-2", "quotabench-3.new"}; !slices.Equal(got, want) {
 		t.Errorf("leftovers %q, want %q", got, want)
 	}
 	RemoveLeftovers(t.Context(), parent)
 	kept, _ := filepath.Glob(filepath.Join(parent, "*"))
-	if got, want := names(kept), []string{"quotabench-4", "quotabench-5", "quotabench-6", "quotabench-7.new"}; !slices.Equal(got, want) {
+	if got, want := names(kept), []string{"quotabench-4", "quotabench-5", "quotabench-6",
+		"quotabench-7.new"}; !slices.Equal(got, want) {
 		t.Errorf("%q are left, want %q", got, want)
 	}
 }

@@ -98,7 +98,8 @@ func Survey(program programs.Program, remote string) Finding {
 // Surveyed says what became of looking for a program.
 func Surveyed(program programs.Program, path string, err error) Finding {
 	if err != nil {
-		return Finding{Name: program.Title, Detail: "not found on the PATH or in the usual folders", Advice: program.Install()}
+		return Finding{Name: program.Title, Detail: "not found on the PATH or in the usual folders",
+			Advice: program.Install()}
 	}
 	return Finding{Name: program.Title, Found: true, Detail: path, Advice: program.Option}
 }
@@ -140,7 +141,8 @@ func (d *Dir) Enterable(user *Account) error {
 			return err
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("user %s, whom the server runs as, may not enter %s: set TMPDIR to a folder that all may enter", user.Name, dir)
+			return fmt.Errorf("user %s, whom the server runs as, may not enter %s: set TMPDIR to a folder that all may enter",
+				user.Name, dir)
 		}
 		if dir == filepath.Dir(dir) {
 			return nil

@@ -25,7 +25,10 @@ func TestOnFreePort(t *testing.T) {
 		t.Errorf("%v after %d tries: what is not the port's fault must not be repeated", err, tries)
 	}
 	tries = 0
-	if err := OnFreePort(0, func(int) error { tries++; return ErrPortTaken }); !errors.Is(err, ErrPortTaken) || tries != 5 {
+	if err := OnFreePort(0, func(int) error {
+		tries++
+		return ErrPortTaken
+	}); !errors.Is(err, ErrPortTaken) || tries != 5 {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 }

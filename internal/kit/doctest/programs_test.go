@@ -153,7 +153,8 @@ func starts(call *ast.CallExpr) (program string, ok bool) {
 func isCommand(text string) bool {
 	for _, p := range programs.All() {
 		for _, name := range p.Names() {
-			if strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && strings.HasSuffix(text, "/"+name) || strings.HasPrefix(text, name+" '") || strings.HasPrefix(text, name+" -") {
+			if strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && strings.HasSuffix(text, "/"+name) ||
+				strings.HasPrefix(text, name+" '") || strings.HasPrefix(text, name+" -") {
 				return true
 			}
 		}

@@ -44,7 +44,8 @@ func TestRelease(t *testing.T) {
 	// A cask has one text for all systems.
 	folder := r.Archives[0].Folder
 	cask := r.Casks[0]
-	if strings.Contains(folder, ".Os") || cask.Binary != folder+"/quotabench" || !slices.Equal(cask.Manpages, []string{folder + "/man/quotabench.1"}) {
+	if strings.Contains(folder, ".Os") || cask.Binary != folder+"/quotabench" ||
+		!slices.Equal(cask.Manpages, []string{folder + "/man/quotabench.1"}) {
 		t.Errorf("the cask names %q and %q, and the folder in the archives is %q", cask.Binary, cask.Manpages, folder)
 	}
 	for _, b := range r.Builds {
@@ -61,7 +62,8 @@ func TestRelease(t *testing.T) {
 	for _, m := range regexp.MustCompile(`quotabench/internal/kit/version\.(\w+)=`).FindAllStringSubmatch(strings.Join(r.Builds[0].Ldflags, "\n"), -1) {
 		stamped = append(stamped, m[1])
 	}
-	if declared := "var " + strings.Join(stamped, ", ") + " string\n"; len(stamped) != 3 || !strings.Contains(read("internal/kit/version/version.go"), declared) {
+	if declared := "var " + strings.Join(stamped, ", ") + " string\n"; len(stamped) != 3 ||
+		!strings.Contains(read("internal/kit/version/version.go"), declared) {
 		t.Errorf("internal/kit/version/version.go has no %q", declared)
 	}
 	makefile := read("Makefile")

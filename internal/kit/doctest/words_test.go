@@ -44,7 +44,8 @@ var instead = map[string]string{
 // TestPlainEnglish: pages use the words of docs/glossary.md.
 func TestPlainEnglish(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md", "strategies/*/notes.md", "docs/strategies/choosing.md", "docs/strategies/gateways.md", "docs/strategies/leaks-*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md", "strategies/*/notes.md",
+		"docs/strategies/choosing.md", "docs/strategies/gateways.md", "docs/strategies/leaks-*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

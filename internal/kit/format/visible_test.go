@@ -56,7 +56,8 @@ func TestShorten(t *testing.T) {
 			t.Errorf("%d bytes become %d: %q", len(in), len(got), got)
 		}
 	}
-	if got := Shorten("--flag \""+strings.Repeat("x", 1000)+"\": give a number", 120); !strings.HasPrefix(got, "--flag ") || !strings.HasSuffix(got, ": give a number") {
+	if got := Shorten("--flag \""+strings.Repeat("x", 1000)+
+		"\": give a number", 120); !strings.HasPrefix(got, "--flag ") || !strings.HasSuffix(got, ": give a number") {
 		t.Error(got)
 	}
 }

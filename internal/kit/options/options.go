@@ -1,5 +1,5 @@
-// Package options reads and writes NAME:OPTION=VALUE,OPTION=VALUE: the one form on the command line of a thing with options,
-// which is a strategy, a workload, a loop or a kind of client.
+// Package options reads and writes NAME:OPTION=VALUE,OPTION=VALUE: the one form on the command line of a thing with
+// options, which is a strategy, a workload, a loop or a kind of client.
 package options
 
 import (
@@ -17,13 +17,13 @@ type Named struct {
 	Given quota.Options
 }
 
-// Declared are the options of a name, or an error if there is none of that name. It is asked before the options are read, which
-// may be the rest of a URL with a password: errors about them show what was typed.
+// Declared are the options of a name, or an error if there is none of that name. It is asked before the options are
+// read, which may be the rest of a URL with a password: errors about them show what was typed.
 type Declared func(name string) ([]quota.Option, error)
 
-// List reads things with commas between them. After the colon of a name, each part with an equals sign is one more of its
-// options, and so is the mere name of an option of the type bool, which turns it on. A part that is neither is the next name.
-// thing is what errors call one, e.g. "strategy".
+// List reads things with commas between them. After the colon of a name, each part with an equals sign is one more of
+// its options, and so is the mere name of an option of the type bool, which turns it on. A part that is neither is the
+// next name. thing is what errors call one, e.g. "strategy".
 func List(text, thing string, declared Declared) ([]Named, error) {
 	r := reader{thing: thing, declared: declared}
 	for part := range strings.SplitSeq(text, ",") {
@@ -93,7 +93,9 @@ func (r *reader) add(part string) error {
 
 // turnsOn reports whether a word is an option of the type bool of the last name.
 func (r *reader) turnsOn(word string) bool {
-	return slices.ContainsFunc(r.known, func(option quota.Option) bool { return option.Name == word && option.Type == "bool" })
+	return slices.ContainsFunc(r.known, func(option quota.Option) bool {
+		return option.Name == word && option.Type == "bool"
+	})
 }
 
 // option reads an option of the last name.
@@ -117,8 +119,8 @@ func (r *reader) option(text string) error {
 	return nil
 }
 
-// Text is a name with the options that were given: those that are declared in the order of declaration, and others after them
-// by name.
+// Text is a name with the options that were given: those that are declared in the order of declaration, and others
+// after them by name.
 func Text(name string, declared []quota.Option, given quota.Options) string {
 	var order []string
 	for _, option := range declared {

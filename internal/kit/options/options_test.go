@@ -11,7 +11,8 @@ import (
 )
 
 var planted = []quota.Option{
-	{Name: "size", Type: "int", Default: "3"}, {Name: "cold", Type: "bool", Default: "false"}, {Name: "form", Default: "flat"},
+	{Name: "size", Type: "int", Default: "3"}, {Name: "cold", Type: "bool", Default: "false"},
+	{Name: "form", Default: "flat"},
 }
 
 // declared are the options of "a", and "b" has none.

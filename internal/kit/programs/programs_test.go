@@ -56,7 +56,8 @@ func TestTable(t *testing.T) {
 const plantedTable = "# a comment\n" +
 	"name\ttitle\tprograms\tfolders\tuse\toption\tinstalled\tdebian\tfedora\talpine\thomebrew\totherwise\ttests\n" +
 	"*\tevery program\t-\t$PLANTED/usual\t-\t-\t-\t-\t-\t-\t-\t-\t-\n" +
-	"planted\tPlanted\tplanted-first|planted-second,planted-other\t$PLANTED/own-*\ta test\t-\tmake deps\ta b\t-\t-\t-\tmake c\t.\n"
+	"planted\tPlanted\tplanted-first|planted-second,planted-other\t$PLANTED/own-*\ta test\t-\tmake deps\ta " +
+	"b\t-\t-\t-\tmake c\t.\n"
 
 // TestFind: programs are found on the PATH, in the usual folders and in those of their row; a device or a folder of
 // such a name is none.
@@ -149,7 +150,8 @@ func TestInstall(t *testing.T) {
 }
 
 func TestRequired(t *testing.T) {
-	for list, want := range map[string]bool{"": false, "postgres": false, "redis": true, "postgres, redis": true, "rediss": false} {
+	for list, want := range map[string]bool{"": false, "postgres": false, "redis": true, "postgres, redis": true,
+		"rediss": false} {
 		t.Setenv("QUOTABENCH_REQUIRE", list)
 		if got := Required("redis"); got != want {
 			t.Errorf("QUOTABENCH_REQUIRE=%s requires Redis: %v, want %v", list, got, want)

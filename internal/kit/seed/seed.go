@@ -36,7 +36,8 @@ const (
 	Settle
 	// Hold draws the times from commit to deletion.
 	Hold
-	// The seed of a round's request stream is [Golden] further for each round before it, and has no purpose. This was its number.
+	// The seed of a round's request stream is [Golden] further for each round before it, and has no purpose. This was its
+	// number.
 	_
 	// RoundOrder is the order of the strategies in a round; more is the round.
 	RoundOrder
@@ -66,7 +67,8 @@ const (
 	Holders
 	// Kills chooses the requests whose callers are killed.
 	Kills
-	// Conditions of a network draw which requests it loses, and its jitter; more are the round, the instance and the store.
+	// Conditions of a network draw which requests it loses, and its jitter; more are the round, the instance and the
+	// store.
 	Conditions
 )
 

@@ -34,7 +34,8 @@ func TestWhereAGoroutineStands(t *testing.T) {
 	if !ok || calls[len(calls)-1].Func != "github.com/quotabench/quotabench/internal/kit/stacks.(*blocker).wait" {
 		t.Fatalf("%v %+v of\n%s", ok, calls, g.Text)
 	}
-	if where := g.Where(calls); !strings.HasPrefix(where, "stacks.(*blocker).wait (stacks_test.go:") || !strings.HasSuffix(where, ") [sync.Mutex.Lock]") {
+	if where := g.Where(calls); !strings.HasPrefix(where, "stacks.(*blocker).wait (stacks_test.go:") ||
+		!strings.HasSuffix(where, ") [sync.Mutex.Lock]") {
 		t.Errorf("where: %s", where)
 	}
 	if _, ok := g.Called("stacks.inner"); ok {

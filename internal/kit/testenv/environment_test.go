@@ -21,12 +21,16 @@ const printing = "TESTENV_PRINTING"
 
 // hostile are variables of a caller of whom a test must know nothing.
 var hostile = []string{
-	"COLUMNS=50", "LINES=5", "TERM=dumb", "NO_COLOR=1", "CLICOLOR_FORCE=1", "FORCE_COLOR=1", "LANG=tr_TR.UTF-8", "LANGUAGE=tr", "LC_ALL=tr_TR.UTF-8", "LC_NUMERIC=tr_TR.UTF-8",
-	"HTTP_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "ALL_PROXY=socks5://127.0.0.1:1", "NO_PROXY=", "no_proxy=",
+	"COLUMNS=50", "LINES=5", "TERM=dumb", "NO_COLOR=1", "CLICOLOR_FORCE=1", "FORCE_COLOR=1", "LANG=tr_TR.UTF-8",
+	"LANGUAGE=tr", "LC_ALL=tr_TR.UTF-8", "LC_NUMERIC=tr_TR.UTF-8",
+	"HTTP_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "ALL_PROXY=socks5://127.0.0.1:1", "NO_PROXY=",
+	"no_proxy=",
 	"PGHOST=127.0.0.1", "PGPORT=1", "PGUSER=nobody", "PGPASSWORD=wrong", "PGSERVICE=none", "PGSSLMODE=verify-full",
-	"REDIS_URL=redis://127.0.0.1:1", "REDISCLI_AUTH=wrong", "ETCDCTL_PASSWORD=wrong", "NATS_PASSWORD=wrong", "ZOOKEEPER_PASSWORD=wrong",
+	"REDIS_URL=redis://127.0.0.1:1", "REDISCLI_AUTH=wrong", "ETCDCTL_PASSWORD=wrong", "NATS_PASSWORD=wrong",
+	"ZOOKEEPER_PASSWORD=wrong",
 	"GITHUB_STEP_SUMMARY=/proc/none", "GITHUB_ACTIONS=true", "JOB_COMPLETION_INDEX=7", "HOST_PROC=/proc/none",
-	"QUOTABENCH_REDIS=redis://127.0.0.1:1", "QUOTABENCH_POSTGRES=postgres://127.0.0.1:1", "QUOTABENCH_SERVICE_PASSWORD=wrong",
+	"QUOTABENCH_REDIS=redis://127.0.0.1:1", "QUOTABENCH_POSTGRES=postgres://127.0.0.1:1",
+	"QUOTABENCH_SERVICE_PASSWORD=wrong",
 	"QUOTABENCH_NO_BITMAPS=1", "QUOTABENCH_MEET=nats://127.0.0.1:1/none", "QUOTABENCH_REPLAY=wrong",
 	"QUOTABENCH_ISOLATED=/proc/none", "QUOTABENCH_APART=TestEnvironment", "QUOTABENCH_AS_COMMAND=1",
 }
@@ -34,7 +38,8 @@ var hostile = []string{
 // kept are variables that direct tests, that Go reads or that say where things are.
 var kept = []string{
 	"QUOTABENCH_REQUIRE=redis", "QUOTABENCH_LONG=1", "QUOTABENCH_REDIS_IMAGE=redis:none", "QUOTABENCH_SOAK=1m",
-	"DOCKER_HOST=tcp://127.0.0.1:1", "TESTCONTAINERS_RYUK_DISABLED=true", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOMAXPROCS=1",
+	"DOCKER_HOST=tcp://127.0.0.1:1", "TESTCONTAINERS_RYUK_DISABLED=true", "GOFLAGS=-mod=mod", "GOPROXY=off",
+	"GOMAXPROCS=1",
 	"HOME=/proc/none", "PATH=/proc/none", "TMPDIR=/tmp",
 }
 

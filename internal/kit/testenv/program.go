@@ -34,7 +34,8 @@ func Programs(t testing.TB, name string) (paths []string) {
 func Without(t *testing.T, name, test string) {
 	t.Helper()
 	run := func(required string) (out string, err error) {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(test)+"$", "-test.v") //nolint:gosec // this test's own binary
+		cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(test)+
+			"$", "-test.v") //nolint:gosec // this test's own binary
 		cmd.Env = append(os.Environ(), "QUOTABENCH_HIDE="+name, "QUOTABENCH_REQUIRE="+required)
 		data, err := cmd.CombinedOutput()
 		return string(data), err

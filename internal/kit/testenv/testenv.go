@@ -50,7 +50,8 @@ func Apart(t *testing.T) bool {
 	if os.Getenv(apart) == t.Name() {
 		return true
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v") //nolint:gosec // this test's own binary
+	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+
+		"$", "-test.v") //nolint:gosec // this test's own binary
 	cmd.Env = append(os.Environ(), apart+"="+t.Name())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -56,8 +56,9 @@ func (r *Report) by(key func(*Judgement) string) (out [][]*Judgement) {
 	return out
 }
 
-// cell judges one by the rounds of its runs that are valid: by the gravest of those that decide, whatever others leave open.
-// Another pass may decide otherwise if they differ. It is a gate if what is declared is refuted, or if there is no record.
+// cell judges one by the rounds of its runs that are valid: by the gravest of those that decide, whatever others leave
+// open. Another pass may decide otherwise if they differ. It is a gate if what is declared is refuted, or if there is
+// no record.
 func (j *Judgement) cell(cell *Cell, record *Record) {
 	defer func() { j.Gate = j.Verdict == Refuted || record.File == nil }()
 	j.Verdict = Undecided
@@ -71,7 +72,9 @@ func (j *Judgement) cell(cell *Cell, record *Record) {
 	}
 	summary := row.(object).Interface().(*results.Summary)
 	j.figures(summary)
-	j.Promised = format.List(summary.Guarantee, "; ", func(clause results.Clause) string { return clause.Property + " " + clause.Formula })
+	j.Promised = format.List(summary.Guarantee, "; ", func(clause results.Clause) string {
+		return clause.Property + " " + clause.Formula
+	})
 	if cell.Down != "" {
 		j.Promised = format.Join("; ", j.Promised, "fail-"+cell.Down)
 	}
@@ -116,7 +119,8 @@ func (j *Judgement) figures(summary *results.Summary) {
 		}
 		j.Figures = append(j.Figures, shown)
 		if shown.Text != "" {
-			j.Measured = format.Join("; ", j.Measured, figure.Label()+" "+format.Plain(strings.ReplaceAll(shown.Text, "\n", ", ")))
+			j.Measured = format.Join("; ", j.Measured, figure.Label()+" "+
+				format.Plain(strings.ReplaceAll(shown.Text, "\n", ", ")))
 		}
 	}
 }
@@ -134,9 +138,11 @@ func (c *Cell) round(run *results.Run) (Verdict, string) {
 	}
 	switch {
 	case c.Down == "closed" && admitted > 0:
-		return Refuted, fmt.Sprintf("it declares to fail closed, and admitted %s without its store", format.Number(admitted, "request"))
+		return Refuted, fmt.Sprintf("it declares to fail closed, and admitted %s without its store",
+			format.Number(admitted, "request"))
 	case c.Down == "open" && others > 0:
-		return Refuted, fmt.Sprintf("it declares to fail open, and did not admit %s without its store", format.Number(others, "request"))
+		return Refuted, fmt.Sprintf("it declares to fail open, and did not admit %s without its store",
+			format.Number(others, "request"))
 	}
 	found := Undeclared
 	why := ""
@@ -150,7 +156,8 @@ func (c *Cell) round(run *results.Run) (Verdict, string) {
 	for i := range run.Guarantee {
 		clause := &run.Guarantee[i]
 		tested = tested || clause.Verdict != results.NotExercised
-		verdict, judged := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided, results.Kept: Holds}[clause.Verdict]
+		verdict, judged := map[string]Verdict{results.Broken: Refuted, results.Undecided: Undecided,
+			results.Kept: Holds}[clause.Verdict]
 		if judged && slices.Index(CellVerdicts, verdict) < slices.Index(CellVerdicts, found) {
 			found = verdict
 			if verdict != Holds {

@@ -36,9 +36,11 @@ func TestCells(t *testing.T) {
 		return []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}
 	}
 	away := func(admitted, rejected int64) []results.Span {
-		return []results.Span{{Store: "redis", Admitted: admitted, Rejected: rejected, AdmittedByStore: admitted, RejectedByStore: rejected}}
+		return []results.Span{{Store: "redis", Admitted: admitted, Rejected: rejected, AdmittedByStore: admitted,
+			RejectedByStore: rejected}}
 	}
-	invalid := results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke", Discards: results.DiscardsCorrectness}}}
+	invalid := results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke",
+		Discards: results.DiscardsCorrectness}}}
 	for _, c := range []struct {
 		name, down string
 		rounds     []results.Run
@@ -48,51 +50,68 @@ func TestCells(t *testing.T) {
 	}{
 		{"closed, and rejects", "closed", []results.Run{{Degraded: 9}}, Holds, "", false},
 		{"closed, and ends in errors", "closed", []results.Run{{Errors: 9}}, Holds, "", false},
-		{"closed, and spends a lease", "closed", []results.Run{{Outages: []results.Span{{Store: "redis", Admitted: 5}}, Degraded: 1}}, Holds, "", false},
-		{"closed, and admits", "closed", []results.Run{{Degraded: 9, DegradedAdmitted: 2}}, Refuted, "fail closed, and admitted 2 requests", false},
-		{"closed, and admits as if Redis had", "closed", []results.Run{{Outages: away(3, 0)}}, Refuted, "admitted 3 requests", false},
+		{"closed, and spends a lease", "closed",
+			[]results.Run{{Outages: []results.Span{{Store: "redis", Admitted: 5}}, Degraded: 1}}, Holds, "", false},
+		{"closed, and admits", "closed", []results.Run{{Degraded: 9, DegradedAdmitted: 2}}, Refuted,
+			"fail closed, and admitted 2 requests", false},
+		{"closed, and admits as if Redis had", "closed", []results.Run{{Outages: away(3, 0)}}, Refuted, "admitted 3 requests",
+			false},
 		{"open, and admits", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9}}, Holds, "", false},
 		{"open, and admits as if Redis had", "open", []results.Run{{Outages: away(9, 0)}}, Holds, "", false},
 		{"open, and callers are killed", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9, Errors: 4,
 			ErrorKinds: &results.ErrorKinds{Killed: 4}}}, Holds, "", false},
-		{"open, and rejects", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 8}}, Refuted, "fail open, and did not admit 1 request ", false},
-		{"open, and rejects as if Redis had", "open", []results.Run{{Outages: away(0, 4)}}, Refuted, "did not admit 4 requests", false},
+		{"open, and rejects", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 8}}, Refuted,
+			"fail open, and did not admit 1 request ", false},
+		{"open, and rejects as if Redis had", "open", []results.Run{{Outages: away(0, 4)}}, Refuted,
+			"did not admit 4 requests", false},
 		{"open, and ends in errors", "open", []results.Run{{Errors: 3}}, Refuted, "did not admit 3 requests", false},
 		{"no fault", "open", []results.Run{{}}, Undeclared, "", false},
 		{"a limit that holds", "", []results.Run{{Guarantee: leak(results.Kept)}}, Holds, "", false},
-		{"a limit that does not", "", []results.Run{{Guarantee: leak(results.Broken)}}, Refuted, "leak L; 7 units certain, 9 possible", false},
-		{"closed, and leaks", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Broken)}}, Refuted, "leak L", false},
-		{"nobody knows", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Undecided)}}, Undecided, "leak L", false},
+		{"a limit that does not", "", []results.Run{{Guarantee: leak(results.Broken)}}, Refuted,
+			"leak L; 7 units certain, 9 possible", false},
+		{"closed, and leaks", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Broken)}}, Refuted, "leak L",
+			false},
+		{"nobody knows", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Undecided)}}, Undecided, "leak L",
+			false},
 		{"no load", "", []results.Run{{Guarantee: leak(results.NotExercised)}}, Undecided, "could not have broken", false},
 		{"not tolerated", "", []results.Run{{NotPromised: []string{"eviction"}}}, Undeclared, "tolerates eviction", false},
-		{"overwritten", "closed", []results.Run{{Overwritten: 4, Guarantee: leak(results.Undecided)}}, Undeclared, "somebody else changes", false},
-		{"overwritten, and admits", "closed", []results.Run{{Overwritten: 4, DegradedAdmitted: 2, Degraded: 2}}, Refuted, "fail closed", false},
+		{"overwritten", "closed", []results.Run{{Overwritten: 4, Guarantee: leak(results.Undecided)}}, Undeclared,
+			"somebody else changes", false},
+		{"overwritten, and admits", "closed", []results.Run{{Overwritten: 4, DegradedAdmitted: 2, Degraded: 2}}, Refuted,
+			"fail closed", false},
 		{"an invalid round", "closed", []results.Run{{Audit: invalid}, {Degraded: 9}}, Holds, "", false},
 		{"no valid round", "closed", []results.Run{{Audit: invalid}}, Undecided, "it broke", false},
-		{"a round that could not break it", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.NotExercised)}}, Holds, "not in each", true},
-		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)}, {Guarantee: leak(results.Kept)}},
+		{"a round that could not break it", "",
+			[]results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.NotExercised)}}, Holds, "not in each", true},
+		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)},
+			{Guarantee: leak(results.Kept)}},
 			Refuted, "leak L", true},
 	} {
 		f := &File{Record: "fault"}
 		for i := range c.rounds {
 			c.rounds[i].Params.Unit = "units"
 		}
-		j, err := f.Judge(&Claim{ID: "planted", Cell: &Cell{Run: "r", Label: "planted", Down: c.down}}, map[string]*Record{"r": faulty(c.rounds...)})
-		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || (c.why == "") != (j.Why == "") || j.Close != c.close ||
+		j, err := f.Judge(&Claim{ID: "planted", Cell: &Cell{Run: "r", Label: "planted", Down: c.down}},
+			map[string]*Record{"r": faulty(c.rounds...)})
+		if err != nil || j.Verdict != c.want || !strings.Contains(j.Why, c.why) || (c.why == "") != (j.Why == "") ||
+			j.Close != c.close ||
 			j.Fails() != (c.want == Refuted) {
 			t.Errorf("%s: %v, %+v, want %s, %q", c.name, err, j, c.want, c.why)
 		}
 	}
 }
 
-// TestLonger plants cells that a run leaves undecided. Each is measured once more, alone and for longer; a violation in either run
-// refutes it, and it holds if the longer one could have broken it. The records alone say the same.
+// TestLonger plants cells that a run leaves undecided. Each is measured once more, alone and for longer; a violation in
+// either run refutes it, and it holds if the longer one could have broken it. The records alone say the same.
 func TestLonger(t *testing.T) {
 	clause := func(verdict string) results.Run {
-		return results.Run{Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}}
+		return results.Run{Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict,
+			Certain: 7, Possible: 9}}}
 	}
-	invalid := results.Run{Audit: results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke", Discards: results.DiscardsCorrectness}}}}
-	f := &File{Record: "fault", Longer: "9s", Runs: map[string]Run{"r": {Command: "run all", Quick: "--policy \"9 x\" --duration 3s"}}}
+	invalid := results.Run{Audit: results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke",
+		Discards: results.DiscardsCorrectness}}}}
+	f := &File{Record: "fault", Longer: "9s",
+		Runs: map[string]Run{"r": {Command: "run all", Quick: "--policy \"9 x\" --duration 3s"}}}
 	type runs struct {
 		first, longer results.Run
 		want          Verdict
@@ -101,11 +120,14 @@ func TestLonger(t *testing.T) {
 	idle := clause(results.NotExercised)
 	open := clause(results.Undecided)
 	planted := map[string]runs{
-		"idle-holds": {idle, clause(results.Kept), Holds, "not in each round: the load could not"}, "idle-breaks": {idle, clause(results.Broken), Refuted, "7 x certain"},
-		"open-holds": {open, clause(results.Kept), Holds, "not in each round: declared is leak L; 7 x certain, 9 possible"},
-		"open-stays": {open, open, Undecided, "9 possible"}, "idle-stays": {idle, idle, Undecided, "could not have broken"},
-		"invalid-holds": {invalid, clause(results.Kept), Holds, ""}, "invalid-stays": {open, invalid, Undecided, "9 possible"},
-		"holds": {first: clause(results.Kept), want: Holds}, "breaks": {first: clause(results.Broken), want: Refuted, why: "7 x"},
+		"idle-holds":  {idle, clause(results.Kept), Holds, "not in each round: the load could not"},
+		"idle-breaks": {idle, clause(results.Broken), Refuted, "7 x certain"},
+		"open-holds":  {open, clause(results.Kept), Holds, "not in each round: declared is leak L; 7 x certain, 9 possible"},
+		"open-stays":  {open, open, Undecided, "9 possible"}, "idle-stays": {idle, idle, Undecided, "could not have broken"},
+		"invalid-holds": {invalid, clause(results.Kept), Holds, ""},
+		"invalid-stays": {open, invalid, Undecided, "9 possible"},
+		"holds":         {first: clause(results.Kept), want: Holds},
+		"breaks":        {first: clause(results.Broken), want: Refuted, why: "7 x"},
 	}
 	names := slices.Sorted(maps.Keys(planted))
 	for _, name := range names {
@@ -127,7 +149,8 @@ func TestLonger(t *testing.T) {
 			made++
 			dir := args[len(args)-1]
 			if args[1] != "all" {
-				if want := []string{"run", args[1], "--policy", "9 x", "--duration", "3s", "--duration", "9s", "--out", dir}; !slices.Equal(args, want) {
+				if want := []string{"run", args[1], "--policy", "9 x", "--duration", "3s", "--duration", "9s", "--out",
+					dir}; !slices.Equal(args, want) {
 					t.Errorf("%q, want %q", args, want)
 				}
 				records[dir] = record(args[1], planted[args[1]].longer)
@@ -152,8 +175,10 @@ func TestLonger(t *testing.T) {
 	for i, name := range names {
 		want := planted[name]
 		j := r.Claims[i]
-		if j.ID != name || j.Verdict != want.want || !strings.Contains(j.Why, want.why) || (want.why == "") != (j.Why == "") ||
-			len(j.Directories) != len(j.Commands) || (len(j.Directories) == 2) != (want.longer.Guarantee != nil || want.longer.Audit.Reasons != nil) {
+		if j.ID != name || j.Verdict != want.want || !strings.Contains(j.Why, want.why) ||
+			(want.why == "") != (j.Why == "") ||
+			len(j.Directories) != len(j.Commands) ||
+			(len(j.Directories) == 2) != (want.longer.Guarantee != nil || want.longer.Audit.Reasons != nil) {
 			t.Errorf("%s: %+v, want %s: %s", name, j, want.want, want.why)
 		}
 		if !reflect.DeepEqual(again.Claims[i], j) {
@@ -203,13 +228,15 @@ func TestStrategyNotReached(t *testing.T) {
 
 // TestFiguresOfCells: a cell has the figures of its record, and none where there are no samples.
 func TestFiguresOfCells(t *testing.T) {
-	r := results.Run{Errors: 60, RecoveredNS: 5e6, Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
+	r := results.Run{Errors: 60, RecoveredNS: 5e6,
+		Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
 	r.Leak.Units = 12
 	r.Leak.Possible = 12
 	r.Cost.KeysAtEnd = 8
 	r.Cost.KeysWithoutTTL = 3
 	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DisturbsTimings}}
-	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}}, map[string]*Record{"r": faulty(r)})
+	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}},
+		map[string]*Record{"r": faulty(r)})
 	if err != nil || j.Promised != "leak L; fail-closed" {
 		t.Fatalf("%v, %+v", err, j)
 	}
@@ -220,15 +247,16 @@ func TestFiguresOfCells(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms", "service.p99": "-"} {
+	for key, want := range map[string]string{"leak": "12", "errors-pct": "10.0 %", "recovery": "5.00 ms",
+		"service.p99": "-"} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
 		}
 	}
 }
 
-// TestRunsAtTheSameTime: as many runs as are asked for begin before the first one ends, no more, and each record goes to the
-// cell whose run it is. One that fails, and one that ends before all was measured, is made again, alone.
+// TestRunsAtTheSameTime: as many runs as are asked for begin before the first one ends, no more, and each record goes
+// to the cell whose run it is. One that fails, and one that ends before all was measured, is made again, alone.
 func TestRunsAtTheSameTime(t *testing.T) {
 	const runs, parallel = 7, 3
 	f := &File{Record: "fault", Runs: map[string]Run{}}
@@ -246,7 +274,9 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	all := make(chan bool) // is closed when so many have begun
 	ready := sync.OnceFunc(func() { close(all) })
 	p := &Pass{
-		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {}, Failed: func(why string) { failed = append(failed, why) },
+		Files: []*File{f}, Dir: "d", Parallel: parallel, Begin: func(int, int, []string) {}, Failed: func(why string) {
+			failed = append(failed, why)
+		},
 		Run: func(ctx context.Context, args []string) (int, string) {
 			mu.Lock()
 			made[args[1]]++
@@ -282,10 +312,12 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := p.Judge(ctx)
-	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs || made["r2"] != 2 || made["r4"] != 2 || len(made) != runs || !alone {
+	if err != nil || r.Interrupted || most != parallel || len(r.Claims) != runs || made["r2"] != 2 || made["r4"] != 2 ||
+		len(made) != runs || !alone {
 		t.Fatalf("%v, %d at the same time, %v, %+v", err, most, made, r)
 	}
-	if want := []string{"quotabench run r2: quotabench: no server", "quotabench run r4: quotabench: redis has ended"}; !slices.Equal(failed, want) {
+	if want := []string{"quotabench run r2: quotabench: no server",
+		"quotabench run r4: quotabench: redis has ended"}; !slices.Equal(failed, want) {
 		t.Errorf("told of %q, want %q", failed, want)
 	}
 	for _, j := range r.Claims {

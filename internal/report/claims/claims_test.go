@@ -46,8 +46,9 @@ func planted(n int) *Record {
 // decide is the verdict on a condition, and why.
 func decide(t *testing.T, condition string, records map[string]*Record) Judgement {
 	t.Helper()
-	f, err := Parse("planted.yaml", []byte("record: R\nruns: {a: run a, b: run b, s: explore s, sweep: run a --param share=0..1}\n"+
-		"claims: [{id: X, says: something, holds: '"+condition+"'}]"), noted)
+	f, err := Parse("planted.yaml",
+		[]byte("record: R\nruns: {a: run a, b: run b, s: explore s, sweep: run a --param share=0..1}\n"+
+			"claims: [{id: X, says: something, holds: '"+condition+"'}]"), noted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,21 +67,25 @@ func named(label string, of *results.Search) *results.Search {
 
 func TestConditions(t *testing.T) {
 	complete := &results.Search{Strategy: "x", Properties: noted}
-	leaks := &results.Search{Strategy: "y", Properties: noted, Findings: []results.Finding{{Property: "leak", Units: 2, Steps: make([]results.Step, 4)}}}
+	leaks := &results.Search{Strategy: "y", Properties: noted,
+		Findings: []results.Finding{{Property: "leak", Units: 2, Steps: make([]results.Step, 4)}}}
 	capped := &results.Search{Strategy: "z", Properties: noted, Capped: "20,000 states"}
 	records := map[string]*Record{
 		"a": planted(6), "b": planted(6),
 		"s": {Exploration: &results.Exploration{Searches: []*results.Search{
 			complete, leaks, capped, // and two searches of each of these
-			named("both", complete), named("both", leaks), named("partly", complete), named("partly", capped), named("clean", complete), named("clean", complete),
+			named("both", complete), named("both", leaks), named("partly", complete), named("partly", capped),
+			named("clean", complete), named("clean", complete),
 			named("found", capped), named("found", leaks), named("open", capped), named("open", complete),
 			{Strategy: "withheld", Properties: noted, Withheld: []results.Withheld{{Detail: "it was not seen"}}},
-			{Strategy: "unmet", Properties: noted, Unmet: []quota.Fault{quota.FaultCrash}}, {Strategy: "allowed", Properties: noted, AllowedBy: "a clause"},
+			{Strategy: "unmet", Properties: noted, Unmet: []quota.Fault{quota.FaultCrash}},
+			{Strategy: "allowed", Properties: noted, AllowedBy: "a clause"},
 		}}},
 	}
-	records["a"].Series = append(records["a"].Series, results.Series{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
-		{Counters: []results.Counter{{Worst: -9}, {Worst: -7}}}, {Counters: []results.Counter{{Worst: 0}, {Worst: 0}}},
-	}})
+	records["a"].Series = append(records["a"].Series,
+		results.Series{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
+			{Counters: []results.Counter{{Worst: -9}, {Worst: -7}}}, {Counters: []results.Counter{{Worst: 0}, {Worst: 0}}},
+		}})
 	for condition, want := range map[string]Verdict{
 		`a["slow"].issued == 600`: Holds,
 		`a["slow"].issued > 600`:  Refuted,
@@ -175,7 +180,8 @@ func TestTimings(t *testing.T) {
 	}
 }
 
-// TestLatencies: percentiles are divided round by round, and stand for all rounds together if they are compared with a time.
+// TestLatencies: percentiles are divided round by round, and stand for all rounds together if they are compared with a
+// time.
 func TestLatencies(t *testing.T) {
 	r := planted(6)
 	for i := range r.File.Runs {
@@ -239,7 +245,9 @@ func TestSweepGivesTheCondition(t *testing.T) {
 		`sweep["gone"].issued >= 3`:             "undecided: share = 0, 0.5, 1: gone took no part: no server",
 		`sweep["slow"].meter["no"].value > 100`: "undecided: share = 0, 0.5, 1: the record has no no here",
 	} {
-		file, err := Parse("planted.yaml", []byte("record: R\nruns: {sweep: run a --param share=0..1}\nclaims: [{id: X, says: it, each: sweep, holds: '"+condition+"'}]"), noted)
+		file, err := Parse("planted.yaml",
+			[]byte("record: R\nruns: {sweep: run a --param share=0..1}\nclaims: [{id: X, says: it, each: sweep, holds: '"+
+				condition+"'}]"), noted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +311,8 @@ claims:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"run slow --rounds 3 --out d/a", "run bad A --out d/b", "run bad B --out d/b-2"}; !slices.Equal(made, want) {
+	if want := []string{"run slow --rounds 3 --out d/a", "run bad A --out d/b",
+		"run bad B --out d/b-2"}; !slices.Equal(made, want) {
 		t.Errorf("it made %q, want %q", made, want)
 	}
 	var got []string
@@ -311,7 +320,8 @@ claims:
 		j := &r.Claims[i]
 		got = append(got, fmt.Sprint(j.ID, " ", j.Verdict, " ", j.Fails()))
 	}
-	want := []string{"A1 holds false", "A2 refuted true", "A3 undecided true", "A4 undecided false", "A5 not measurable here false"}
+	want := []string{"A1 holds false", "A2 refuted true", "A3 undecided true", "A4 undecided false",
+		"A5 not measurable here false"}
 	if !slices.Equal(got[:5], want) || r.Runs != 3 || r.Asked != 10 {
 		t.Errorf("%d runs for %d: %q, want %q", r.Runs, r.Asked, got[:5], want)
 	}
@@ -341,11 +351,13 @@ func TestIndexOfAPart(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	f, err := Parse("f", []byte("record: R\nclaims: [{id: X1, says: it, unmeasurable: no}, {id: X2, says: it, unmeasurable: no}]"), noted)
+	f, err := Parse("f", []byte("record: R\nclaims: [{id: X1, says: it, unmeasurable: no}, {id: X2, says: it, "+
+		"unmeasurable: no}]"), noted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Select([]*File{f}, nil, []string{"X2"}, nil); err != nil || len(got) != 1 || got[0].Claims[0].ID != "X2" {
+	if got, err := Select([]*File{f}, nil, []string{"X2"}, nil); err != nil || len(got) != 1 ||
+		got[0].Claims[0].ID != "X2" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for _, bad := range [][2][]string{{{"X3"}, nil}, {nil, {"Q"}}} {
@@ -355,7 +367,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectOfAPart: a pass of some claims is judged again for these, and for those whose runs it made; others only if they are named.
+// TestSelectOfAPart: a pass of some claims is judged again for these, and for those whose runs it made; others only if
+// they are named.
 func TestSelectOfAPart(t *testing.T) {
 	f, err := Parse("f", []byte(`record: R
 runs: {a: run a, b: {command: run b, full: --rounds 9}}
@@ -369,7 +382,8 @@ claims:
 	if err != nil {
 		t.Fatal(err)
 	}
-	earlier := &Report{Claims: []Judgement{{Record: "R", ID: "judged", Commands: []string{"quotabench run a", "quotabench run b"},
+	earlier := &Report{Claims: []Judgement{{Record: "R", ID: "judged",
+		Commands:    []string{"quotabench run a", "quotabench run b"},
 		Directories: []string{"a", ""}}, {Record: "Q", ID: "none"}}}
 	for want, ids := range map[string][]string{"judged made": nil, "in part none": {"none", "in part"}} {
 		var got []string
@@ -404,8 +418,9 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := map[string]string{
-		"each field": "record: R\ntitle: T\nruns: {a: {command: run x, quick: --param share=0..1, full: f}}\nclaims: [{id: X, source: s, says: it, promised: p, " +
-			"holds: a.leak == 0, each: a, needs: a.leak == 0, shows: a.leak, form: a.leak, tolerance: 3, gate: true}, {id: Y, says: it, unmeasurable: no}]",
+		"each field": "record: R\ntitle: T\nruns: {a: {command: run x, quick: --param share=0..1, full: f}}\nclaims: " +
+			"[{id: X, source: s, says: it, promised: p, holds: a.leak == 0, each: a, needs: a.leak == 0, shows: a.leak, " +
+			"form: a.leak, tolerance: 3, gate: true}, {id: Y, says: it, unmeasurable: no}]",
 		"!a field that nobody knows":  "record: R\nclaims: [{id: X, says: it, unmeasurable: no, hold: x}]",
 		"!a command that was removed": "record: R\nruns: {a: sweep x}\nclaims: []",
 		"!a command without record":   "record: R\nruns: {a: compare x}\nclaims: []",
@@ -445,7 +460,8 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	}
 }
 
-// A run is made with its password, which stands in no report. Records are found again without it, unless two runs differ in nothing else.
+// A run is made with its password, which stands in no report. Records are found again without it, unless two runs
+// differ in nothing else.
 func TestPasswordsOfRuns(t *testing.T) {
 	parsed := func(more string) *File {
 		f, err := Parse("f", []byte(`record: R
@@ -472,11 +488,13 @@ claims:
 	if err != nil || !slices.Equal(made, []string{"redis://:S3cr3tA@h", "redis://:S3cr3tB@h"}) {
 		t.Fatalf("made %q, %v", made, err)
 	}
-	if text := fmt.Sprintf("%+v", r); strings.Contains(text, "S3cr3t") || !strings.Contains(text, "run slow --redis 'redis://:***@h'") {
+	if text := fmt.Sprintf("%+v", r); strings.Contains(text, "S3cr3t") ||
+		!strings.Contains(text, "run slow --redis 'redis://:***@h'") {
 		t.Errorf("reported: %s", text)
 	}
 	again := &Pass{Files: p.Files, Earlier: r, Read: p.Read}
-	if r, err := again.Judge(t.Context()); err != nil || r.Claims[0].Verdict != Undecided || r.Claims[1].Verdict != Undecided {
+	if r, err := again.Judge(t.Context()); err != nil || r.Claims[0].Verdict != Undecided ||
+		r.Claims[1].Verdict != Undecided {
 		t.Errorf("the record of one run was taken for another: %+v, %v", r, err)
 	}
 	alone := &Pass{Files: []*File{parsed(`b: "run slow", `)}, Begin: p.Begin, Read: p.Read, Run: func(context.Context, []string) (int, string) { return 0, "" }}

@@ -62,8 +62,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestPassesAgree: of many pairs of passes that differ by chance only, those whose verdicts differ are marked in one of the two at least,
-// and in nearly all cases in both. Far from the limit nothing is marked.
+// TestPassesAgree: of many pairs of passes that differ by chance only, those whose verdicts differ are marked in one of
+// the two at least, and in nearly all cases in both. Far from the limit nothing is marked.
 func TestPassesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pass := func(centre float64) *Record {

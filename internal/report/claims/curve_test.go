@@ -27,7 +27,8 @@ func TestFiguresHaveNames(t *testing.T) {
 
 // TestThousands are apart in fractions, too.
 func TestThousands(t *testing.T) {
-	for x, want := range map[float64]string{12345.6: "12,346", -2044.4766: "-2,044", 999.5: "999.5", 0.45163: "0.4516", 1000: "1,000"} {
+	for x, want := range map[float64]string{12345.6: "12,346", -2044.4766: "-2,044", 999.5: "999.5", 0.45163: "0.4516",
+		1000: "1,000"} {
 		if got := exactly(x).Text(); got != want {
 			t.Errorf("%v is shown as %q, want %q", x, got, want)
 		}
@@ -36,7 +37,8 @@ func TestThousands(t *testing.T) {
 
 // sweptLeak is a simulation of three values, which leaks the square of each.
 func sweptLeak() *Record {
-	f := &results.File{Kind: results.Simulated, Sweep: &results.Sweep{Parameters: []results.Swept{{Name: "lag", Values: []string{"1", "2", "3"}}}}}
+	f := &results.File{Kind: results.Simulated,
+		Sweep: &results.Sweep{Parameters: []results.Swept{{Name: "lag", Values: []string{"1", "2", "3"}}}}}
 	for i, value := range f.Sweep.Parameters[0].Values {
 		r := results.Run{Strategy: "s", Audit: results.Audit{Valid: true}}
 		r.Params.Label = "s:lag=" + value
@@ -51,7 +53,8 @@ func sweptLeak() *Record {
 // TestCurve has the figure at each value, and the limit of the condition, also if another run decides.
 func TestCurve(t *testing.T) {
 	f, err := Parse("planted.yaml", []byte("record: R\nruns: {a: run a, s: 'sim s --param lag=1,2,3', x: explore x}\n"+
-		"claims: [{id: X, says: something, holds: 'a[\"fast\"].leak_worst <= 4', curve: s.leak, schedule: x, named: units}]"), noted)
+		"claims: [{id: X, says: something, holds: 'a[\"fast\"].leak_worst <= 4', curve: s.leak, schedule: x, named: units}]"),
+		noted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +67,8 @@ func TestCurve(t *testing.T) {
 		t.Errorf("the curve is %s, want %s", got, want)
 	}
 	for _, wrong := range []string{"curve: a.leak", "schedule: a"} {
-		_, err := Parse("planted.yaml", []byte("record: R\nruns: {a: run a}\nclaims: [{id: X, says: something, holds: a.leak == 0, "+wrong+"}]"), noted)
+		_, err := Parse("planted.yaml",
+			[]byte("record: R\nruns: {a: run a}\nclaims: [{id: X, says: something, holds: a.leak == 0, "+wrong+"}]"), noted)
 		if err == nil || !strings.Contains(err.Error(), "planted.yaml:3") {
 			t.Errorf("%s: %v", wrong, err)
 		}
@@ -74,7 +78,8 @@ func TestCurve(t *testing.T) {
 // TestEarlierRunsAreFoundByTheirCommands: two records call different runs "a", and one alone is judged again.
 func TestEarlierRunsAreFoundByTheirCommands(t *testing.T) {
 	parsed := func(record, command string) *File {
-		f, err := Parse(record, []byte("record: "+record+"\nruns: {a: "+command+"}\nclaims: [{id: "+record+"1, says: s, holds: 'a[\"fast\"].leak_worst == 3'}]"), noted)
+		f, err := Parse(record, []byte("record: "+record+"\nruns: {a: "+command+"}\nclaims: [{id: "+record+
+			"1, says: s, holds: 'a[\"fast\"].leak_worst == 3'}]"), noted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +89,10 @@ func TestEarlierRunsAreFoundByTheirCommands(t *testing.T) {
 	two := parsed("B", "run fast")
 	var read []string
 	p := &Pass{
-		Files: []*File{one, two}, Begin: func(int, int, []string) {}, Read: func(dir string) *Record { read = append(read, dir); return planted(3) },
+		Files: []*File{one, two}, Begin: func(int, int, []string) {}, Read: func(dir string) *Record {
+			read = append(read, dir)
+			return planted(3)
+		},
 		Run: func(context.Context, []string) (int, string) { return 0, "" },
 	}
 	r, err := p.Judge(t.Context())

@@ -21,14 +21,14 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Expression is a formula over the records of runs. It has the form of one of Go, whose parser reads it: any library would still lack
-// intervals and a third truth value.
+// Expression is a formula over the records of runs. It has the form of one of Go, whose parser reads it: any library
+// would still lack intervals and a third truth value.
 //
 //	stores["three-tier"].throughput / stores["pg-check"].throughput >= 50
 //
-// A name is a run. Its [ ] take the label of a strategy, which may be left out if there is one only. What
-// follows a dot is a figure, with _ for -, or a field of the files. On a list it gives that of each element, and
-// [ ] take texts that tell one element from the others.
+// A name is a run. Its [ ] take the label of a strategy, which may be left out if there is one only. What follows a dot
+// is a figure, with _ for -, or a field of the files. On a list it gives that of each element, and [ ] take texts that
+// tell one element from the others.
 type Expression struct {
 	text string
 	node ast.Expr

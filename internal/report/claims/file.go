@@ -177,7 +177,9 @@ func (f *File) check() error {
 		if err == nil && (len(run.args) == 0 || !slices.Contains(commands, run.args[0])) {
 			err = fmt.Errorf("the command %q leaves no record: begin with one of %s", run.Command, strings.Join(commands, ", "))
 		}
-		if err == nil && slices.ContainsFunc(run.args, func(text string) bool { return text == "--out" || strings.HasPrefix(text, "--out=") }) {
+		if err == nil && slices.ContainsFunc(run.args, func(text string) bool {
+			return text == "--out" || strings.HasPrefix(text, "--out=")
+		}) {
 			err = errors.New("leave out --out: claims chooses the directory")
 		}
 		if err != nil {

@@ -77,7 +77,8 @@ func (j *Judgement) Fails() bool { return j.Gate && j.Verdict != Holds }
 // Judge decides one claim by the records of its runs.
 func (f *File) Judge(claim *Claim, records map[string]*Record) (Judgement, error) {
 	j := Judgement{
-		Record: f.Record, ID: claim.ID, Says: claim.Says, Source: claim.Source, Promised: claim.Promised, Condition: claim.Holds, Gate: claim.Gate,
+		Record: f.Record, ID: claim.ID, Says: claim.Says, Source: claim.Source, Promised: claim.Promised,
+		Condition: claim.Holds, Gate: claim.Gate,
 		Verdict: NotHere, Why: claim.Unmeasurable,
 	}
 	switch {
@@ -187,8 +188,8 @@ func (e *evaluation) text(expression *Expression) (string, error) {
 	return "", nil
 }
 
-// add appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is one. Its name
-// is before the first.
+// add appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is
+// one. Its name is before the first.
 func (e *evaluation) add(list []string, expression *Expression, named, value string) ([]string, error) {
 	text, err := e.text(expression)
 	if text == "" {

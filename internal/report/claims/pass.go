@@ -44,8 +44,8 @@ type Pass struct {
 	again map[*Claim]job     // those of cells that are measured for longer
 }
 
-// Select keeps the claims with the ids and of the design records that are named. Without ids those are all that the earlier
-// pass judged or made the runs of; nil is a pass of all claims.
+// Select keeps the claims with the ids and of the design records that are named. Without ids those are all that the
+// earlier pass judged or made the runs of; nil is a pass of all claims.
 func Select(files []*File, earlier *Report, ids, records []string) ([]*File, error) {
 	var out []*File
 	var names, known []string
@@ -157,9 +157,9 @@ type Report struct {
 // Schema is the version of the form of a [Report].
 const Schema = 1
 
-// Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need it undecided.
-// What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for longer, and then judged by
-// both runs. An error is about conditions that cannot be read; the rest is judged.
+// Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need
+// it undecided. What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for
+// longer, and then judged by both runs. An error is about conditions that cannot be read; the rest is judged.
 func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	p.dirs, p.done, p.again = p.Earlier.directories(), map[string]*Record{}, map[*Claim]job{}
 	jobs, asked := p.plan()
@@ -171,7 +171,8 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 		asked = asked + len(more)
 		all, wrong = p.judge()
 	}
-	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all, Interrupted: ctx.Err() != nil}, wrong
+	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all,
+		Interrupted: ctx.Err() != nil}, wrong
 }
 
 // obtain makes runs, after others, or reads their records.
@@ -266,7 +267,9 @@ func together(r, longer *Record) *Record {
 
 // has reports whether a pass judged a claim, or made all of its runs.
 func (r *Report) has(file *File, claim *Claim) bool {
-	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool { return j.Record == file.Record && j.ID == claim.ID }) {
+	if r == nil || slices.ContainsFunc(r.Claims, func(j Judgement) bool {
+		return j.Record == file.Record && j.ID == claim.ID
+	}) {
 		return true
 	}
 	pass := Pass{Full: r.Full, Earlier: r, dirs: r.directories()}

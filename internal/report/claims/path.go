@@ -141,7 +141,8 @@ func (o object) figure(summary *results.Summary, figure *figures.Figure) any {
 			rounds[run.Repetition] = x
 		}
 	}
-	whole, ok := o.record.percentile(figure.Percentile(summary), figure.Key).(Number) // all rounds together, as reports show it
+	// all rounds together, as reports show it
+	whole, ok := o.record.percentile(figure.Percentile(summary), figure.Key).(Number)
 	if ok {
 		whole.rounds = rounds
 		whole.record = o.record
@@ -245,12 +246,15 @@ func (r *Record) percentile(percentile results.Percentile, name string) any {
 		return missing{fmt.Sprintf("%s cannot be told: %s", name, percentile.Status), r.measured()}
 	}
 	if r.measured() && percentile.Coverage == 0 {
-		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(percentile.Rounds, "round"), name)
+		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(percentile.Rounds, "round"),
+			name)
 	}
-	return Number{Lo: percentile.Lo, Hi: percentile.Hi, Value: percentile.Value, Unit: figures.Nanoseconds, varies: r.measured(), disturbed: percentile.Disturbed}
+	return Number{Lo: percentile.Lo, Hi: percentile.Hi, Value: percentile.Value, Unit: figures.Nanoseconds,
+		varies: r.measured(), disturbed: percentile.Disturbed}
 }
 
-var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from the others")
+var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from " +
+	"the others")
 
 // index is the strategy with a label, or the element of a list in which some field is equal to each of the texts.
 func index(value any, keys []string) (any, error) {

@@ -45,7 +45,8 @@ func (r *Record) measured() bool { return r.File != nil && r.File.Kind == result
 
 // exact is a number of the record.
 func (r *Record) exact(value float64, unit figures.Unit) Number {
-	return Number{Lo: value, Hi: value, Value: value, Unit: unit, varies: r.measured(), few: r.few && r.measured(), disturbed: r.disturbed}
+	return Number{Lo: value, Hi: value, Value: value, Unit: unit, varies: r.measured(), few: r.few &&
+		r.measured(), disturbed: r.disturbed}
 }
 
 // rounds of a strategy that were made, and those that happened as planned.
@@ -181,13 +182,15 @@ func isSearch(value any) bool {
 	return ok
 }
 
-// overSearches is what all searches of a strategy found together: the shortest schedule, the most units, or none if all say so.
+// overSearches is what all searches of a strategy found together: the shortest schedule, the most units, or none if all
+// say so.
 func overSearches(list []any, name string) any {
 	var out any
 	for _, value := range list {
 		n, told := value.(Number)
 		switch old, found := out.(Number); {
-		case !told && found && old.Hi > 0, told && n.Hi == 0 && out != nil: // what was found stands, and what is not known, too
+		// what was found stands, and what is not known, too
+		case !told && found && old.Hi > 0, told && n.Hi == 0 && out != nil:
 		case !told, !found || old.Hi == 0, name == string(Steps) && n.Lo < old.Lo, name != string(Steps) && n.Lo > old.Lo:
 			out = value
 		}

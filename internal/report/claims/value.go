@@ -96,8 +96,8 @@ func absent(format string, args ...any) missing { return missing{why: fmt.Sprint
 
 var errNotComparable = errors.New("numbers are compared with numbers, and texts with texts")
 
-// near reports whether another pass may find the two on other sides of each other: its figures are expected within these intervals, with
-// intervals as wide as these, give or take the tolerance, which is a share of the limit y.
+// near reports whether another pass may find the two on other sides of each other: its figures are expected within
+// these intervals, with intervals as wide as these, give or take the tolerance, which is a share of the limit y.
 func near(x, y Number, tolerance float64) bool {
 	below := x.Value <= y.Value
 	by := tolerance * math.Abs(y.Value)
@@ -302,7 +302,8 @@ func timing(rounds map[int]float64, unit figures.Unit, record *Record) any {
 		return missing
 	}
 	figure := results.OverRounds(slices.Collect(maps.Values(rounds)))
-	return Number{Lo: figure.Lo, Hi: figure.Hi, Value: figure.Value, Unit: unit, rounds: rounds, record: record, varies: true}
+	return Number{Lo: figure.Lo, Hi: figure.Hi, Value: figure.Value, Unit: unit, rounds: rounds, record: record,
+		varies: true}
 }
 
 // reduce is a function of all numbers of a list.
@@ -356,7 +357,8 @@ func share(part, whole Number) any {
 	if whole.Lo <= 0 {
 		return absent("the share of nothing is not defined")
 	}
-	out := Number{Lo: 0, Hi: 100, Value: 100 * part.Value / whole.Value, Unit: figures.Percent, varies: part.varies || whole.varies}
+	out := Number{Lo: 0, Hi: 100, Value: 100 * part.Value / whole.Value, Unit: figures.Percent, varies: part.varies ||
+		whole.varies}
 	if part.Lo > 0 { // else it is 0, and not the next number above it
 		out.Lo, _ = proportion(part.Lo, whole.Hi)
 	}

@@ -189,9 +189,11 @@ func Compare(base, head Side, options Options) (*Comparison, error) {
 	if options.Rule == (Rule{}) {
 		options.Rule = Standard
 	}
-	comparison := &Comparison{Base: base.Name, Head: head.Name, Kind: head.kind(), Strict: options.Strict, Rows: []Row{}, Unmatched: []Unmatched{}}
+	comparison := &Comparison{Base: base.Name, Head: head.Name, Kind: head.kind(), Strict: options.Strict, Rows: []Row{},
+		Unmatched: []Unmatched{}}
 	if base.kind() != head.kind() {
-		return nil, fmt.Errorf("%s is %s and %s is %s: compare two of one kind", base.Name, base.kind(), head.Name, head.kind())
+		return nil, fmt.Errorf("%s is %s and %s is %s: compare two of one kind", base.Name, base.kind(), head.Name,
+			head.kind())
 	}
 	switch {
 	case head.Exploration != nil:

@@ -51,7 +51,8 @@ func measured(seed uint64) *results.File {
 		r := &f.Runs[i]
 		r.ThroughputPerS = r.ReferencePerS * 0.5 * math.Exp(0.02*rng.NormFloat64())
 		if r.Strategy == "incr-expire-atomic" || r.Strategy == "lua-reserve" {
-			r.Guarantee = append(r.Guarantee, results.Clause{Property: results.FalseRejectProperty, Formula: "0", Verdict: results.Kept})
+			r.Guarantee = append(r.Guarantee,
+				results.Clause{Property: results.FalseRejectProperty, Formula: "0", Verdict: results.Kept})
 		}
 		if r.Strategy == "pg-check" {
 			r.Guarantee[0].Bound = 49
@@ -109,16 +110,26 @@ func TestPlantedRegressions(t *testing.T) {
 		want  []string
 	}{
 		{"nothing", measured(1), func(*results.File) {}, nil},
-		{"one unit leaked in one round", measured(1), func(f *results.File) { of(f, "lua-reserve")[6].Leak.Units++ }, []string{"lua-reserve leak"}},
-		{"one false reject", measured(1), func(f *results.File) { of(f, "incr-expire-atomic")[2].FalseRejects.Count++ }, []string{"incr-expire-atomic false-rejects"}},
-		{"a counter that drifts", measured(1), func(f *results.File) { of(f, "lua-reserve")[3].Drift.Tiers[0].Units = -1 }, []string{"lua-reserve drift"}},
+		{"one unit leaked in one round", measured(1), func(f *results.File) {
+			of(f, "lua-reserve")[6].Leak.Units++
+		}, []string{"lua-reserve leak"}},
+		{"one false reject", measured(1), func(f *results.File) {
+			of(f, "incr-expire-atomic")[2].FalseRejects.Count++
+		}, []string{"incr-expire-atomic false-rejects"}},
+		{"a counter that drifts", measured(1), func(f *results.File) {
+			of(f, "lua-reserve")[3].Drift.Tiers[0].Units = -1
+		}, []string{"lua-reserve drift"}},
 		{"a broken clause", measured(1), func(f *results.File) {
 			g := &of(f, "pg-check")[4].Guarantee[0]
 			g.Certain = 50
 			g.Verdict = results.Broken
 		}, []string{"pg-check violations of the leak guarantee"}},
-		{"one command per decision", measured(1), func(f *results.File) { of(f, "lua-reserve")[0].Cost.Probe.Admitted.Commands++ }, []string{"lua-reserve commands of a later admission"}},
-		{"more bytes", measured(1), func(f *results.File) { of(f, "lua-reserve")[0].Cost.Probe.First.Bytes += 16 }, []string{"lua-reserve bytes of the first decision"}},
+		{"one command per decision", measured(1), func(f *results.File) {
+			of(f, "lua-reserve")[0].Cost.Probe.Admitted.Commands++
+		}, []string{"lua-reserve commands of a later admission"}},
+		{"more bytes", measured(1), func(f *results.File) {
+			of(f, "lua-reserve")[0].Cost.Probe.First.Bytes += 16
+		}, []string{"lua-reserve bytes of the first decision"}},
 		{"20 % slower", measured(1), func(f *results.File) {
 			for _, r := range of(f, "three-tier") {
 				r.ThroughputPerS /= 1.2
@@ -132,10 +143,18 @@ func TestPlantedRegressions(t *testing.T) {
 		{"a round that is invalid", measured(1), func(f *results.File) {
 			of(f, "incr-expire")[5].Audit.Discard("history-overflow", results.DiscardsCorrectness, "it was full")
 		}, []string{"incr-expire validity"}},
-		{"simulated: one unit leaked", simulated(), func(f *results.File) { of(f, "check-then-set")[0].Leak.Units++ }, []string{"check-then-set leak"}},
-		{"simulated: one false reject", simulated(), func(f *results.File) { of(f, "exact")[0].FalseRejects.Count++ }, []string{"exact false-rejects"}},
-		{"simulated: one command", simulated(), func(f *results.File) { of(f, "exact")[0].Cost.Commands += 1e-6 }, []string{"exact commands of a decision"}},
-		{"simulated: drift", simulated(), func(f *results.File) { of(f, "lua-reserve")[0].Drift.Tiers[0].Total++ }, []string{"lua-reserve drift of all readings of redis at rest"}},
+		{"simulated: one unit leaked", simulated(), func(f *results.File) {
+			of(f, "check-then-set")[0].Leak.Units++
+		}, []string{"check-then-set leak"}},
+		{"simulated: one false reject", simulated(), func(f *results.File) {
+			of(f, "exact")[0].FalseRejects.Count++
+		}, []string{"exact false-rejects"}},
+		{"simulated: one command", simulated(), func(f *results.File) {
+			of(f, "exact")[0].Cost.Commands += 1e-6
+		}, []string{"exact commands of a decision"}},
+		{"simulated: drift", simulated(), func(f *results.File) {
+			of(f, "lua-reserve")[0].Drift.Tiers[0].Total++
+		}, []string{"lua-reserve drift of all readings of redis at rest"}},
 	} {
 		seed := uint64(2)
 		head := simulated()
@@ -151,7 +170,8 @@ func TestPlantedRegressions(t *testing.T) {
 			t.Errorf("%s: passes: %v", c.name, got.Passes())
 		}
 		// The other way round it is better, and nothing fails but what is invalid.
-		if back := failing(files(t, head, c.base, compare.Options{})); len(back) > 0 && !strings.HasSuffix(back[0], "validity") {
+		if back := failing(files(t, head, c.base, compare.Options{})); len(back) > 0 &&
+			!strings.HasSuffix(back[0], "validity") {
 			t.Errorf("%s: the other way round %q fails", c.name, back)
 		}
 	}
@@ -202,7 +222,8 @@ func TestRefused(t *testing.T) {
 			}
 		}),
 	} {
-		_, err := compare.Compare(compare.Side{Name: "base", File: measured(1)}, compare.Side{Name: "head", File: head}, compare.Options{})
+		_, err := compare.Compare(compare.Side{Name: "base", File: measured(1)}, compare.Side{Name: "head", File: head},
+			compare.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -222,13 +243,16 @@ func TestUnmatched(t *testing.T) {
 	for _, r := range of(head, "three-tier") {
 		r.Params.Stream = "other"
 	}
-	head.Runs = slices.DeleteFunc(head.Runs, func(r results.Run) bool { return r.Strategy == "decr-literal" || r.Strategy == "redis-hash" })
+	head.Runs = slices.DeleteFunc(head.Runs, func(r results.Run) bool {
+		return r.Strategy == "decr-literal" || r.Strategy == "redis-hash"
+	})
 	base.Runs = slices.DeleteFunc(base.Runs, func(r results.Run) bool { return r.Strategy == "unlimited" })
 	head.Skipped = append(head.Skipped, results.Skipped{Strategy: "redis-hash", Reason: "it panicked"})
 	c := files(t, base, head, compare.Options{})
 	want := map[string]string{
-		"exact": "asked for otherwise: duration ns unset and not 5", "three-tier": "its requests of round 1 differ", "decr-literal": "is not in head",
-		"redis-hash": "took no part in head: it panicked", "unlimited": "is not in base",
+		"exact": "asked for otherwise: duration ns unset and not 5", "three-tier": "its requests of round 1 differ",
+		"decr-literal": "is not in head",
+		"redis-hash":   "took no part in head: it panicked", "unlimited": "is not in base",
 	}
 	for _, u := range c.Unmatched {
 		if !strings.HasPrefix(u.Reason, want[u.Strategy]) {
@@ -283,9 +307,15 @@ func TestNeverAPassWithoutEvidence(t *testing.T) {
 			f.Runs = f.Runs[:2]
 			return f
 		}(), compare.Inconclusive, "too few"},
-		"noise":           {scale(one(), func(i int) (float64, float64) { return 1 + 0.6*float64(i%2), 1 }), compare.Inconclusive, "at the least"},
-		"another machine": {scale(one(), func(int) (float64, float64) { return 0.5, 0.8 }), compare.Inconclusive, "the reference loop itself went from"},
-		"no reference":    {scale(one(), func(int) (float64, float64) { return 0.5, 0 }), compare.Inconclusive, "no reference loop"},
+		"noise": {scale(one(), func(i int) (float64, float64) {
+			return 1 + 0.6*float64(i%2), 1
+		}), compare.Inconclusive, "at the least"},
+		"another machine": {scale(one(), func(int) (float64, float64) {
+			return 0.5, 0.8
+		}), compare.Inconclusive, "the reference loop itself went from"},
+		"no reference": {scale(one(), func(int) (float64, float64) {
+			return 0.5, 0
+		}), compare.Inconclusive, "no reference loop"},
 		"disturbed": {func() *results.File {
 			f := scale(one(), func(int) (float64, float64) { return 0.5, 1 })
 			for i := range f.Runs {
@@ -335,7 +365,8 @@ func TestTolerances(t *testing.T) {
 		passes bool
 	}{
 		{compare.Tolerance{}, false}, {compare.Tolerance{By: 2}, false}, {compare.Tolerance{By: 3}, true},
-		{compare.Tolerance{By: 300 / float64(leak), Percent: true}, true}, {compare.Tolerance{By: 299 / float64(leak), Percent: true}, false},
+		{compare.Tolerance{By: 300 / float64(leak), Percent: true}, true},
+		{compare.Tolerance{By: 299 / float64(leak), Percent: true}, false},
 	} {
 		got := files(t, simulated(), head, compare.Options{Tolerances: map[string]compare.Tolerance{compare.Leak: c.t}})
 		if got.Passes() != c.passes {
@@ -409,7 +440,8 @@ func TestPercentiles(t *testing.T) {
 	if got := failing(c); !slices.Equal(got, []string{"incr-expire-atomic p99"}) {
 		t.Errorf("%q", got)
 	}
-	if r := find(files(t, base, slower(200), compare.Options{Timings: []string{"p99"}})); r == nil || r.Verdict != compare.Discarded || !strings.Contains(r.Detail, "--rate") {
+	if r := find(files(t, base, slower(200), compare.Options{Timings: []string{"p99"}})); r == nil ||
+		r.Verdict != compare.Discarded || !strings.Contains(r.Detail, "--rate") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -418,7 +450,8 @@ func ExampleCompare() {
 	base := record(one())
 	head := record(one())
 	head.Runs[0].Leak.Units = 1
-	c, err := compare.Compare(compare.Side{Name: "main", File: base}, compare.Side{Name: "branch", File: head}, compare.Options{})
+	c, err := compare.Compare(compare.Side{Name: "main", File: base}, compare.Side{Name: "branch", File: head},
+		compare.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -114,7 +114,8 @@ func (c *Comparison) values(p *pair, options *Options, x both) {
 			continue
 		}
 		b := x.base[i]
-		row := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.value, Head: &h.value, Advisory: h.advisory}
+		row := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.value, Head: &h.value,
+			Advisory: h.advisory}
 		row.Verdict, row.Detail = options.weigh(h.figure, b.value, h.value-b.value)
 		if _, given := options.Tolerances[h.figure]; !given && b.slack.allows(b.value, math.Abs(h.value-b.value)) {
 			row.Verdict = Same
@@ -229,7 +230,8 @@ func probes(runs []*results.Run) (out []value) {
 				}
 				out = append(out, value)
 			}
-			out = append(out, value{figure: Allocs, of: x.of, unit: "allocations", value: x.cost.Allocs, slack: strays(x.cost.Allocs), advisory: true})
+			out = append(out, value{figure: Allocs, of: x.of, unit: "allocations", value: x.cost.Allocs,
+				slack: strays(x.cost.Allocs), advisory: true})
 		}
 		return out // one round has it
 	}

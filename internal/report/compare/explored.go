@@ -34,10 +34,12 @@ func (c *Comparison) explorations(base, head *results.Exploration, options *Opti
 	for _, census := range head.Censuses {
 		counted[census.Strategy]++
 		i := slices.IndexFunc(base.Censuses, func(b *results.Census) bool {
-			return b.Strategy == census.Strategy && b.Policy == census.Policy && b.Limit == census.Limit && b.Clients == census.Clients && b.Store == census.Store
+			return b.Strategy == census.Strategy && b.Policy == census.Policy && b.Limit == census.Limit &&
+				b.Clients == census.Clients && b.Store == census.Store
 		})
 		if i < 0 {
-			c.unmatched(census.Strategy, "%s has no count of all its schedules under %s, limit %d, %d clients", c.Base, census.Policy, census.Limit, census.Clients)
+			c.unmatched(census.Strategy, "%s has no count of all its schedules under %s, limit %d, %d clients", c.Base,
+				census.Policy, census.Limit, census.Clients)
 			continue
 		}
 		c.Pairs++
@@ -71,8 +73,10 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 
 // asked is all that a search was asked to do.
 func asked(search *results.Search) string {
-	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", search.Strategy, search.Policy, search.Limit, search.Unit, search.Clients, search.Instances,
-		search.Scripts, search.Faults, search.Times, search.Properties, search.JobRounds, search.Split, search.Store, search.Passes, search.FromNS)
+	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", search.Strategy, search.Policy, search.Limit,
+		search.Unit, search.Clients, search.Instances,
+		search.Scripts, search.Faults, search.Times, search.Properties, search.JobRounds, search.Split, search.Store,
+		search.Passes, search.FromNS)
 }
 
 // searchAlone says why a search has no counterpart.
@@ -185,7 +189,8 @@ func (c *Comparison) replays(base, head []*results.Replay) {
 		} {
 			b := once(x.base)
 			n := once(x.head)
-			row := Row{Figure: x.figure, Of: "a repeated " + string(replay.Property), Unit: "schedules", Kind: Exact, Base: &b, Head: &n, Verdict: Same,
+			row := Row{Figure: x.figure, Of: "a repeated " +
+				string(replay.Property), Unit: "schedules", Kind: Exact, Base: &b, Head: &n, Verdict: Same,
 				Advisory: true}
 			switch {
 			case n > b:

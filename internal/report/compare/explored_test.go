@@ -17,10 +17,12 @@ func explored(searches ...*results.Search) *results.Exploration {
 
 // searched is a search that found the properties broken, each in so many steps.
 func searched(strategy string, found map[results.Property]int) *results.Search {
-	s := &results.Search{Strategy: strategy, Policy: "agent-api", Limit: 1, Clients: 2, Runs: 1, Properties: []results.Property{"leak", "drift"}}
+	s := &results.Search{Strategy: strategy, Policy: "agent-api", Limit: 1, Clients: 2, Runs: 1,
+		Properties: []results.Property{"leak", "drift"}}
 	for _, p := range s.Properties {
 		if n := found[p]; n > 0 {
-			s.Findings = append(s.Findings, results.Finding{Property: p, Units: 1, Detail: "planted", Steps: make([]results.Step, n)})
+			s.Findings = append(s.Findings,
+				results.Finding{Property: p, Units: 1, Detail: "planted", Steps: make([]results.Step, n)})
 		}
 	}
 	return s
@@ -56,7 +58,8 @@ func TestExplorations(t *testing.T) {
 		{"untried", explored(untried), explored(untried), []string{"a validity: invalid"}},
 		{"failed", explored(searched("a", nil), searched("b", nil)), failed, []string{"a validity: invalid"}},
 	} {
-		got, err := compare.Compare(compare.Side{Name: "base", Exploration: c.base}, compare.Side{Name: "head", Exploration: c.head}, compare.Options{})
+		got, err := compare.Compare(compare.Side{Name: "base", Exploration: c.base},
+			compare.Side{Name: "head", Exploration: c.head}, compare.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,17 +72,21 @@ func TestExplorations(t *testing.T) {
 		}
 	}
 	// A search that ended early has not shown that anything was mended.
-	got, err := compare.Compare(compare.Side{Exploration: found(9, 5)}, compare.Side{Exploration: explored(capped)}, compare.Options{Strict: true})
+	got, err := compare.Compare(compare.Side{Exploration: found(9, 5)}, compare.Side{Exploration: explored(capped)},
+		compare.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := got.Failed(); len(rows) != 1 || rows[0].Verdict != compare.Inconclusive || !strings.Contains(rows[0].Detail, "the bound on states") {
+	if rows := got.Failed(); len(rows) != 1 || rows[0].Verdict != compare.Inconclusive ||
+		!strings.Contains(rows[0].Detail, "the bound on states") {
 		t.Errorf("%+v", rows)
 	}
 	// Other bounds are another search.
 	other := searched("a", nil)
 	other.Clients = 3
-	if _, err := compare.Compare(compare.Side{Name: "base", Exploration: found(9, 0)}, compare.Side{Exploration: explored(other)}, compare.Options{}); err == nil || !strings.Contains(err.Error(), "within other bounds") {
+	if _, err := compare.Compare(compare.Side{Name: "base", Exploration: found(9, 0)},
+		compare.Side{Exploration: explored(other)}, compare.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "within other bounds") {
 		t.Errorf("%v", err)
 	}
 }
@@ -87,14 +94,16 @@ func TestExplorations(t *testing.T) {
 func TestCensuses(t *testing.T) {
 	count := func(leaking int64, steps int, complete bool) *results.Exploration {
 		x := results.NewExploration()
-		x.Censuses = []*results.Census{{Strategy: "a", Schedules: 20, Leaking: leaking, Worst: 1, Complete: complete, Shortest: &results.Finding{Steps: make([]results.Step, steps)}}}
+		x.Censuses = []*results.Census{{Strategy: "a", Schedules: 20, Leaking: leaking, Worst: 1, Complete: complete,
+			Shortest: &results.Finding{Steps: make([]results.Step, steps)}}}
 		return &x
 	}
 	for _, c := range []struct {
 		head *results.Exploration
 		want int
 	}{{count(5, 4, true), 0}, {count(6, 4, true), 1}, {count(5, 3, true), 1}, {count(9, 1, false), 0}} {
-		got, err := compare.Compare(compare.Side{Exploration: count(5, 4, true)}, compare.Side{Exploration: c.head}, compare.Options{})
+		got, err := compare.Compare(compare.Side{Exploration: count(5, 4, true)}, compare.Side{Exploration: c.head},
+			compare.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +116,8 @@ func TestCensuses(t *testing.T) {
 func TestSearchGates(t *testing.T) {
 	properties := []results.Property{"leak", "drift", "stuck"}
 	x := explored(searched("a", map[results.Property]int{"leak": 4}), searched("b", nil))
-	for text, want := range map[string]string{"leak=none": "a", "leak<=1": "", "steps>=5": "a", "steps>=4": "", "counterexamples < 1": "a", "drift=none": "", "stuck=none": "undecided"} {
+	for text, want := range map[string]string{"leak=none": "a", "leak<=1": "", "steps>=5": "a", "steps>=4": "",
+		"counterexamples < 1": "a", "drift=none": "", "stuck=none": "undecided"} {
 		g, err := compare.ParseSearchGate(text, properties)
 		if err != nil {
 			t.Fatal(err)

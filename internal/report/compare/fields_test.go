@@ -62,9 +62,12 @@ func TestParseGate(t *testing.T) {
 		return f
 	}
 	for text, want := range map[string]compare.Verdict{
-		"leak=none": compare.Same, "leak <= none": compare.Same, "leak>0": compare.Worse, "leak=0": compare.Same, " leak  >=  0 ": compare.Same, "leak != 0": compare.Worse,
-		"p99>2ms": compare.Same, "p99>3ms": compare.Worse, "p99<=2500000": compare.Same, "p99/reference>2": compare.Same, "p99/reference>2.6": compare.Worse,
-		"throughput/reference<0.01": compare.Worse, "throughput/reference<1": compare.Same, "p99/p50>1": compare.Same, "errors/leak>1": compare.Invalid,
+		"leak=none": compare.Same, "leak <= none": compare.Same, "leak>0": compare.Worse, "leak=0": compare.Same,
+		" leak  >=  0 ": compare.Same, "leak != 0": compare.Worse,
+		"p99>2ms": compare.Same, "p99>3ms": compare.Worse, "p99<=2500000": compare.Same, "p99/reference>2": compare.Same,
+		"p99/reference>2.6":         compare.Worse,
+		"throughput/reference<0.01": compare.Worse, "throughput/reference<1": compare.Same, "p99/p50>1": compare.Same,
+		"errors/leak>1":           compare.Invalid,
 		"settlement-overrun=none": compare.Invalid,
 	} {
 		g, err := compare.ParseRunGate(text)
@@ -78,7 +81,8 @@ func TestParseGate(t *testing.T) {
 	}
 	// Waiting for a core is no reason to doubt. A disturbed time is an upper bound.
 	for text, want := range map[string][2]compare.Verdict{
-		"p99<3ms": {compare.Same, compare.Same}, "p99<2ms": {compare.Worse, compare.Invalid}, "p99>3ms": {compare.Worse, compare.Worse}, "p99/reference>2": {compare.Same, compare.Invalid},
+		"p99<3ms": {compare.Same, compare.Same}, "p99<2ms": {compare.Worse, compare.Invalid},
+		"p99>3ms": {compare.Worse, compare.Worse}, "p99/reference>2": {compare.Same, compare.Invalid},
 		"throughput/p99<1": {compare.Same, compare.Invalid}, "leak=none": {compare.Same, compare.Same},
 	} {
 		g, err := compare.ParseRunGate(text)
@@ -104,8 +108,12 @@ func TestParseGate(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "no condition", "/leak>1": "no condition", "leak/>1": "no condition", "leak>": "has no number after >", "leak>x": "is no number", "leak>NaN": "is no number", "leak>1e999": "is no number",
-		"leak": "does not say what is required: give leak=none, or a bound such as leak<=2", "leak==1": "no operator", "leak=>1": "no operator", "leak>some": "is no number", "leek>1": "did you mean leak?", "leak/leek>1": "did you mean leak?", "leak/reference>1": "has no leak", "reference>1": "unknown field", "leak>5ms": "is no number",
+		"": "no condition", "/leak>1": "no condition", "leak/>1": "no condition", "leak>": "has no number after >",
+		"leak>x": "is no number", "leak>NaN": "is no number", "leak>1e999": "is no number",
+		"leak": "does not say what is required: give leak=none, or a bound such as leak<=2", "leak==1": "no operator",
+		"leak=>1": "no operator", "leak>some": "is no number", "leek>1": "did you mean leak?",
+		"leak/leek>1": "did you mean leak?", "leak/reference>1": "has no leak", "reference>1": "unknown field",
+		"leak>5ms": "is no number",
 	} {
 		if _, err := compare.ParseRunGate(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

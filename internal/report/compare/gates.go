@@ -76,7 +76,8 @@ func parseGate(text string, known []string, searches bool) (Gate, error) {
 		return gate, fmt.Errorf("%q: the reference loop has no %s: it has throughput and percentiles", text, gate.field)
 	}
 	if at < 0 {
-		return gate, fmt.Errorf("%q does not say what is required: give %s=%s, or a bound such as %[2]s<=2", text, expression, none)
+		return gate, fmt.Errorf("%q does not say what is required: give %s=%s, or a bound such as %[2]s<=2", text, expression,
+			none)
 	}
 	return gate, gate.parseBound(text, gate.text[at:])
 }

@@ -23,7 +23,8 @@ func TestStaleness(t *testing.T) {
 	series := func(most int64) []results.Series {
 		return []results.Series{{
 			Strategy: "lua-reserve", Counters: []string{"redis"},
-			Samples: []results.Sample{{AtNS: 1, Counters: []results.Counter{{StalenessNS: most}}}, {AtNS: 2, Counters: []results.Counter{{StalenessNS: 1e6}}}},
+			Samples: []results.Sample{{AtNS: 1, Counters: []results.Counter{{StalenessNS: most}}},
+				{AtNS: 2, Counters: []results.Counter{{StalenessNS: 1e6}}}},
 		}}
 	}
 	for _, x := range []struct {
@@ -33,7 +34,8 @@ func TestStaleness(t *testing.T) {
 		{series(5e6), series(5e6), compare.Same}, {series(5e6), series(7e6), compare.Worse},
 		{series(7e6), series(5e6), compare.Better}, {nil, series(7e6), ""}, {series(5e6), nil, ""},
 	} {
-		c, err := compare.Compare(compare.Side{File: simulated(), Series: x.base}, compare.Side{File: simulated(), Series: x.head}, compare.Options{Strict: true})
+		c, err := compare.Compare(compare.Side{File: simulated(), Series: x.base},
+			compare.Side{File: simulated(), Series: x.head}, compare.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +44,10 @@ func TestStaleness(t *testing.T) {
 		case r == nil && x.want == "":
 		case r == nil || r.Verdict != x.want || !c.Passes():
 			t.Errorf("%+v, want %q; fails %q", r, x.want, failing(c))
-		case x.want == compare.Worse && (*r.Base != 5 || *r.Head != 7 || !slices.ContainsFunc(c.Read().Changed, func(s compare.Row) bool { return s.Figure == compare.Staleness })):
+		case x.want == compare.Worse &&
+			(*r.Base != 5 || *r.Head != 7 || !slices.ContainsFunc(c.Read().Changed, func(s compare.Row) bool {
+				return s.Figure == compare.Staleness
+			})):
 			t.Errorf("%v to %v ms, shown: %+v", *r.Base, *r.Head, c.Read().Changed)
 		}
 	}
@@ -64,7 +69,9 @@ func TestAllocations(t *testing.T) {
 	}{{100, compare.Same}, {104, compare.Same}, {106, compare.Worse}, {90, compare.Better}} {
 		c := files(t, with(100), with(x.head), compare.Options{})
 		r := row(c, "lua-reserve", "allocs of a later admission")
-		if r == nil || r.Verdict != x.want || !r.Advisory || slices.ContainsFunc(failing(c), func(s string) bool { return strings.Contains(s, "allocs") }) {
+		if r == nil || r.Verdict != x.want || !r.Advisory || slices.ContainsFunc(failing(c), func(s string) bool {
+			return strings.Contains(s, "allocs")
+		}) {
 			t.Errorf("%g: %+v, want %s; fails %q", x.head, r, x.want, failing(c))
 		}
 	}
@@ -75,7 +82,8 @@ func TestAllocations(t *testing.T) {
 func TestReplays(t *testing.T) {
 	repeated := func(broken, same bool) *results.Exploration {
 		x := explored()
-		x.Replays = []*results.Replay{{Strategy: "a", Policy: "p", Property: "leak", Broken: broken, Same: same, Store: "redis 7", Finding: &results.Finding{Token: "token-1"}}}
+		x.Replays = []*results.Replay{{Strategy: "a", Policy: "p", Property: "leak", Broken: broken, Same: same,
+			Store: "redis 7", Finding: &results.Finding{Token: "token-1"}}}
 		return x
 	}
 	for _, x := range []struct {
@@ -98,7 +106,8 @@ func TestReplays(t *testing.T) {
 	}
 	other := repeated(true, true)
 	other.Replays[0].Finding.Token = "token-2"
-	if _, err := compare.Compare(compare.Side{Exploration: repeated(true, true)}, compare.Side{Exploration: other}, compare.Options{}); err == nil {
+	if _, err := compare.Compare(compare.Side{Exploration: repeated(true, true)}, compare.Side{Exploration: other},
+		compare.Options{}); err == nil {
 		t.Error("another schedule was compared")
 	}
 }

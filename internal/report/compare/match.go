@@ -31,14 +31,16 @@ func (c *Comparison) files(b, h *Side, options *Options) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(head.Stores)) {
 		store, ok := base.Stores[name]
-		if h := head.Stores[name]; ok && (store.Kind != h.Kind || store.Version != h.Version || store.Durability != h.Durability) {
+		if h := head.Stores[name]; ok &&
+			(store.Kind != h.Kind || store.Version != h.Version || store.Durability != h.Durability) {
 			return fmt.Errorf("the store %s differs: %s in %s, %s in %s", name, storeText(store), c.Base, storeText(h), c.Head)
 		}
 	}
 	c.interrupted(base.Interrupted, head.Interrupted, "was interrupted before its last round")
 	measured := head.Kind == results.Measured
 	if host, h := base.Provenance.Host, head.Provenance.Host; measured && host != h {
-		c.TimingsRefused = fmt.Sprintf("%s was measured on %s, %s on %s: only exact figures are compared", c.Base, hostText(host), c.Head,
+		c.TimingsRefused = fmt.Sprintf("%s was measured on %s, %s on %s: only exact figures are compared", c.Base,
+			hostText(host), c.Head,
 			hostText(h))
 	}
 	pairs := c.match(base, head)
@@ -67,7 +69,8 @@ func storeText(store results.Store) string {
 }
 
 func hostText(host results.Host) string {
-	return fmt.Sprintf("%s (%s/%s, %d CPUs, %s)", cmp.Or(host.Name, "a host without a name"), host.OS, host.Arch, host.CPUs,
+	return fmt.Sprintf("%s (%s/%s, %d CPUs, %s)", cmp.Or(host.Name, "a host without a name"), host.OS, host.Arch,
+		host.CPUs,
 		cmp.Or(host.Model, "unknown model"))
 }
 
@@ -85,7 +88,8 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	}
 	for _, key := range h.Keys {
 		first := h.Of[key][0]
-		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b.Of[key], head: h.Of[key], kept: kept}
+		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b.Of[key], head: h.Of[key],
+			kept: kept}
 		if settings[p.label] > 1 {
 			p.setting = settingText(first)
 		}
@@ -100,7 +104,9 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	}
 	for _, key := range b.Keys {
 		first := b.Of[key][0]
-		if h.Of[key] == nil && !slices.ContainsFunc(c.Unmatched, func(unmatched Unmatched) bool { return unmatched.Strategy == first.Params.Label }) {
+		if h.Of[key] == nil && !slices.ContainsFunc(c.Unmatched, func(unmatched Unmatched) bool {
+			return unmatched.Strategy == first.Params.Label
+		}) {
 			c.unmatched(first.Params.Label, "%s", alone(first, head, c.Head))
 		}
 	}
@@ -202,7 +208,8 @@ func apart(base, head []*results.Run) string {
 	for _, run := range head {
 		for _, b := range base {
 			if b.Repetition == run.Repetition && b.Params.Stream != run.Params.Stream {
-				return fmt.Sprintf("its requests of round %d differ (stream %s and not %s): the workload was changed", run.Repetition, b.Params.Stream,
+				return fmt.Sprintf("its requests of round %d differ (stream %s and not %s): the workload was changed",
+					run.Repetition, b.Params.Stream,
 					run.Params.Stream)
 			}
 		}

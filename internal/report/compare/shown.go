@@ -118,7 +118,8 @@ func merged(group []Row) Row {
 	row.Strategy = someOf(names)
 	row.Setting = ""
 	if details > 0 && most > 0 {
-		row.Detail = fmt.Sprintf("the rounds show worsenings of %s to %s at the least", format.Pct(100*smallest), format.Pct(100*most))
+		row.Detail = fmt.Sprintf("the rounds show worsenings of %s to %s at the least", format.Pct(100*smallest),
+			format.Pct(100*most))
 	} else if details > 0 {
 		row.Detail += " (and the like)"
 	}
@@ -137,7 +138,8 @@ func (c *Comparison) headline() string {
 	failed := len(c.Failed())
 	open := 0
 	for i := range c.Rows {
-		if row := &c.Rows[i]; !row.Advisory && !row.Fails(c.Strict) && (row.Verdict == Inconclusive || row.Verdict == Discarded) {
+		if row := &c.Rows[i]; !row.Advisory && !row.Fails(c.Strict) &&
+			(row.Verdict == Inconclusive || row.Verdict == Discarded) {
 			open++
 		}
 	}

@@ -11,9 +11,10 @@ import "slices"
 type Measure func(stage, from, to int, strategies []string) ([2]Side, error)
 
 // Staged measures and compares in two stages. It looks at the rounds of the first one up to so many times, and doubles
-// those of strategies that are inconclusive in between. Chance may flag a figure at each look, so a figure counts as one
-// for each look in the second stage, however many there were.
-func Staged(options Options, rounds, looks int, strategies []string, measure Measure) (comparison *Comparison, err error) {
+// those of strategies that are inconclusive in between. Chance may flag a figure at each look, so a figure counts as
+// one for each look in the second stage, however many there were.
+func Staged(options Options, rounds, looks int, strategies []string,
+	measure Measure) (comparison *Comparison, err error) {
 	options.Rule = Screening
 	made := func(stage, from int, strategies []string) (*Comparison, error) {
 		sides, err := measure(stage, from, rounds, strategies)
@@ -70,7 +71,8 @@ func (c *Comparison) Gated() (n int) {
 // Of are the strategies with a gated figure that varies and has this verdict.
 func (c *Comparison) Of(verdict Verdict) (labels []string) {
 	for i := range c.Rows {
-		if row := &c.Rows[i]; row.Test != nil && !row.Advisory && row.Verdict == verdict && !slices.Contains(labels, row.Strategy) {
+		if row := &c.Rows[i]; row.Test != nil && !row.Advisory && row.Verdict == verdict &&
+			!slices.Contains(labels, row.Strategy) {
 			labels = append(labels, row.Strategy)
 		}
 	}
@@ -103,7 +105,9 @@ func (c *Comparison) Confirm(second *Comparison) {
 		}
 	}
 	for _, row := range second.Rows {
-		if row.Kind == Exact && row.Fails(false) && !slices.ContainsFunc(c.Rows, func(r Row) bool { return alike(&row, &r) && r.Fails(false) }) {
+		if row.Kind == Exact && row.Fails(false) && !slices.ContainsFunc(c.Rows, func(r Row) bool {
+			return alike(&row, &r) && r.Fails(false)
+		}) {
 			c.Rows = append(c.Rows, row)
 		}
 	}

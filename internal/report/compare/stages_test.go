@@ -48,7 +48,9 @@ func TestStages(t *testing.T) {
 		if got := failing(c); !slices.Equal(got, x.want) {
 			t.Errorf("%s: %q fails, want %q", name, got, x.want)
 		}
-		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput })
+		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool {
+			return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput
+		})
 		if !strings.Contains(c.Rows[i].Detail, x.why) {
 			t.Errorf("%s: %s", name, c.Rows[i].Detail)
 		}
@@ -58,7 +60,9 @@ func TestStages(t *testing.T) {
 	fresh := slow(4, 1)
 	fresh.Runs = slices.DeleteFunc(fresh.Runs, func(r results.Run) bool { return r.Strategy == "lua-reserve" })
 	c.Confirm(files(t, measured(3), fresh, o))
-	if i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Verdict == compare.Inconclusive }); i < 0 || !c.Passes() {
+	if i := slices.IndexFunc(c.Rows, func(r compare.Row) bool {
+		return r.Verdict == compare.Inconclusive
+	}); i < 0 || !c.Passes() {
 		t.Errorf("%q fails", failing(c))
 	}
 }
@@ -82,7 +86,9 @@ func TestPairing(t *testing.T) {
 		}
 		base.Pairing, head.Pairing = x.base, x.head
 		c := files(t, base, head, compare.Options{})
-		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput })
+		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool {
+			return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput
+		})
 		if i < 0 || c.Rows[i].Verdict != x.want {
 			t.Errorf("pairings %q and %q: %+v, want %s", x.base, x.head, c.Rows[max(0, i)], x.want)
 		}
@@ -99,7 +105,8 @@ func TestConfirmationSharesTheError(t *testing.T) {
 	}
 }
 
-// TestProcessorTime: rounds of one simulation are compared by their processor time, in pairs alone, and by all else once.
+// TestProcessorTime: rounds of one simulation are compared by their processor time, in pairs alone, and by all else
+// once.
 func TestProcessorTime(t *testing.T) {
 	rounds := func(by float64, leak int64) *results.File {
 		all := simulated()
@@ -120,19 +127,23 @@ func TestProcessorTime(t *testing.T) {
 		leak int64
 		want []string
 	}{
-		{1, 0, nil}, {1.02, 0, nil}, {0.8, 0, nil}, {1.2, 0, []string{"lua-reserve client-cpu"}}, {1, 1, []string{"lua-reserve leak"}},
+		{1, 0, nil}, {1.02, 0, nil}, {0.8, 0, nil}, {1.2, 0, []string{"lua-reserve client-cpu"}},
+		{1, 1, []string{"lua-reserve leak"}},
 	} {
 		got := files(t, rounds(1, 0), rounds(c.by, c.leak), o)
 		if f := failing(got); !slices.Equal(f, c.want) {
 			t.Errorf("by %g, leak %d: %q fails, want %q", c.by, c.leak, f, c.want)
 		}
 		i := slices.IndexFunc(got.Rows, func(r compare.Row) bool { return r.Figure == compare.ClientCPU })
-		if i < 0 || got.Rows[i].Verdict == compare.Inconclusive || *got.Rows[i].Head < 4_900*c.by || *got.Rows[i].Head > 5_300*c.by {
+		if i < 0 || got.Rows[i].Verdict == compare.Inconclusive || *got.Rows[i].Head < 4_900*c.by ||
+			*got.Rows[i].Head > 5_300*c.by {
 			t.Fatalf("by %g: %+v", c.by, got.Rows)
 		}
 	}
 	apart := files(t, rounds(1, 0), rounds(2, 0), compare.Options{})
-	if f := failing(apart); len(f) > 0 || slices.ContainsFunc(apart.Rows, func(r compare.Row) bool { return r.Figure == compare.ClientCPU }) {
+	if f := failing(apart); len(f) > 0 || slices.ContainsFunc(apart.Rows, func(r compare.Row) bool {
+		return r.Figure == compare.ClientCPU
+	}) {
 		t.Errorf("not in pairs: %q fails", f)
 	}
 }
@@ -144,9 +155,11 @@ func TestLooksShareTheError(t *testing.T) {
 	fails, open := staged(t, 1, 3, 10*few)
 	_, once := staged(t, 1, 1, few)
 	found, _ := staged(t, 1.2, 3, few)
-	t.Logf("unchanged: %.4f fail, %.3f inconclusive, and %.3f by one look; 20 %% more: %.3f fail", fails, open, once, found)
+	t.Logf("unchanged: %.4f fail, %.3f inconclusive, and %.3f by one look; 20 %% more: %.3f fail", fails, open, once,
+		found)
 	if fails > compare.Standard.Alpha || open > once/2 || found < 0.95 {
-		t.Errorf("unchanged: %.4f fail, %.3f inconclusive, and %.3f by one look; 20 %% more: %.3f fail", fails, open, once, found)
+		t.Errorf("unchanged: %.4f fail, %.3f inconclusive, and %.3f by one look; 20 %% more: %.3f fail", fails, open, once,
+			found)
 	}
 }
 

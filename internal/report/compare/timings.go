@@ -105,7 +105,8 @@ func (c *Comparison) discard(p *pair, row Row, why string) {
 func placed(p *pair) string {
 	placement := p.base[0].Placement
 	h := p.head[0].Placement
-	if placement == nil || h == nil || placement.Mode == h.Mode && placement.Harness == h.Harness && placement.Stores == h.Stores && placement.Procs == h.Procs {
+	if placement == nil || h == nil || placement.Mode == h.Mode && placement.Harness == h.Harness &&
+		placement.Stores == h.Stores && placement.Procs == h.Procs {
 		return ""
 	}
 	text := func(p *results.Placement) string {
@@ -131,7 +132,8 @@ func (o *Options) doubt(p *pair) string {
 	case b == 0 || h == 0:
 		return "no reference loop counts on one side, and all rounds of the base were made before those of the head"
 	case math.Abs(math.Log(h/b)) > math.Log1p(MaxShift):
-		return fmt.Sprintf("the reference loop itself went from %s to %s/s: the machine changed between the two sides", format.Digits(b),
+		return fmt.Sprintf("the reference loop itself went from %s to %s/s: the machine changed between the two sides",
+			format.Digits(b),
 			format.Digits(h))
 	}
 	return ""
@@ -195,7 +197,9 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	at := func(run *results.Run) *results.Run { return cmp.Or(run.Paced, run) }
 	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample, Advisory: !gated}
 	b := at(p.base[0]).Params.RatePerS
-	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(run *results.Run) bool { return at(run).Params.RatePerS != b }); i >= 0 {
+	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(run *results.Run) bool {
+		return at(run).Params.RatePerS != b
+	}); i >= 0 {
 		if gated {
 			h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
 			c.discard(p, row, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h))
@@ -212,7 +216,8 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		}
 		return float64(x.at(&latency.Distribution)) / float64(x.at(run.Reference)), true
 	}
-	s := &sample{pair: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64], row: row}
+	s := &sample{pair: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
+		row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		if gated {
 			c.discard(p, row, "no round has one that counts")
@@ -320,7 +325,8 @@ func (r Rule) verdict(test *Test, doubt string) (Verdict, string) {
 	case doubt != "":
 		return Inconclusive, doubt
 	case test.Smallest == 0:
-		return Inconclusive, fmt.Sprintf("%d and %d rounds are too few, or too different, to show any worsening", test.BaseRounds, test.HeadRounds)
+		return Inconclusive, fmt.Sprintf("%d and %d rounds are too few, or too different, to show any worsening",
+			test.BaseRounds, test.HeadRounds)
 	case test.Smallest > r.Promised:
 		return Inconclusive, fmt.Sprintf("these rounds show a worsening of %s at the least", format.Pct(100*test.Smallest))
 	case test.Change >= r.Promised:

@@ -81,8 +81,10 @@ func RunsCSV(file *results.File) ([]byte, error) {
 		}
 	}
 	columns := []column[*run]{word("kind", func(*run) string { return file.Kind })}
-	columns = slices.Concat(columns, setting, counted("requests"), counted("speed"), kept(of), counted("latency"), counted("delay"))
-	columns = slices.Concat(columns, counted("correctness"), []column[*run]{guarantee}, counted("cost"), counted("settlement"))
+	columns = slices.Concat(columns, setting, counted("requests"), counted("speed"), kept(of), counted("latency"),
+		counted("delay"))
+	columns = slices.Concat(columns, counted("correctness"), []column[*run]{guarantee}, counted("cost"),
+		counted("settlement"))
 	return table(columns, rows)
 }
 
@@ -109,7 +111,9 @@ var setting = []column[*run]{
 	word("unit", func(r *run) string { return r.Params.Unit }),
 	word("window", func(r *run) string { return r.Params.Window }),
 	word("loop", func(r *run) string { return r.Params.Loop }),
-	optional(decimal("rate_per_s", func(r *run) float64 { return r.Params.RatePerS }), func(r *run) bool { return r.Params.RatePerS > 0 }),
+	optional(decimal("rate_per_s", func(r *run) float64 {
+		return r.Params.RatePerS
+	}), func(r *run) bool { return r.Params.RatePerS > 0 }),
 	whole("workers", func(r *run) int { return r.Params.Workers }),
 	whole("instances", func(r *run) int { return r.Params.Instances }),
 	whole("subjects", func(r *run) int { return r.Params.Subjects }),

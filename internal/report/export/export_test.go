@@ -39,14 +39,18 @@ func lines(f *results.File) (out []string) {
 }
 
 func TestGoBench(t *testing.T) {
-	f := &results.File{Kind: results.Measured, Provenance: results.Provenance{Host: results.Host{OS: "linux", CPUs: 4, Model: "A\nB"}}, Runs: []results.Run{planted("a:b=c d", 1)}}
+	f := &results.File{Kind: results.Measured,
+		Provenance: results.Provenance{Host: results.Host{OS: "linux", CPUs: 4, Model: "A\nB"}},
+		Runs:       []results.Run{planted("a:b=c d", 1)}}
 	f.Stores = map[string]results.Store{"redis": {Kind: "process", Version: "7", Detail: "mine"}}
-	want := "BenchmarkStrategies/strategy=a:b=c_d/workload=hot-key-4\t1000\t5000 ns/op\t0.5 decisions/INCR\t777 p99-ns\t0.03 leak-units/op\t1.75 cmds/op\t0 false-rejects-%\t0 drift-%"
+	want := "BenchmarkStrategies/strategy=a:b=c_d/workload=hot-key-4\t1000\t5000 ns/op\t0.5 decisions/INCR\t777 " +
+		"p99-ns\t0.03 leak-units/op\t1.75 cmds/op\t0 false-rejects-%\t0 drift-%"
 	if got := lines(f); len(got) != 1 || got[0] != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 	head, _, _ := strings.Cut(string(export.GoBench(f)), "Benchmark")
-	if want := "goos: linux\npkg: github.com/quotabench/quotabench\ncpu: A B\nredis: process 7; mine\nUnit decisions/INCR better=higher\n"; !strings.HasPrefix(head, want) {
+	if want := "goos: linux\npkg: github.com/quotabench/quotabench\ncpu: A B\nredis: process 7; mine\nUnit " +
+		"decisions/INCR better=higher\n"; !strings.HasPrefix(head, want) {
 		t.Errorf("head %q", head)
 	}
 }
@@ -72,8 +76,10 @@ func TestZeroesThatArePromised(t *testing.T) {
 			r.Guarantee = exact
 			r.FalseRejects = results.FalseRejects{Count: 1, PctOfValid: 5}
 		}, []string{"\t5 false-rejects-%", "drift-%"}, nil},
-		"leak allowed": {func(r *results.Run) { r.Guarantee = exact[1:] }, []string{"drift-%", "leak-units/op"}, []string{"false-rejects-%"}},
-		"no counter":   {func(r *results.Run) { r.Drift = nil }, []string{"\t0 false-rejects-%"}, []string{"drift-%"}},
+		"leak allowed": {func(r *results.Run) {
+			r.Guarantee = exact[1:]
+		}, []string{"drift-%", "leak-units/op"}, []string{"false-rejects-%"}},
+		"no counter": {func(r *results.Run) { r.Drift = nil }, []string{"\t0 false-rejects-%"}, []string{"drift-%"}},
 	} {
 		r := planted("a", 1)
 		c.change(&r)
@@ -116,7 +122,8 @@ func TestGoBenchLeavesOut(t *testing.T) {
 	if !strings.Contains(string(export.GoBench(f)), "# left out: a: the run is invalid: too long") {
 		t.Errorf("the invalid run is not told of: %s", export.GoBench(f))
 	}
-	if !strings.Contains(got[0], "/limit=10\t") || !strings.Contains(got[6], "/limit=20\t") || !strings.Contains(got[2], "ns/op") {
+	if !strings.Contains(got[0], "/limit=10\t") || !strings.Contains(got[6], "/limit=20\t") ||
+		!strings.Contains(got[2], "ns/op") {
 		t.Errorf("two settings have one name: %q", got)
 	}
 	// A disturbed round has its timings, and what other programs used.
@@ -124,7 +131,8 @@ func TestGoBenchLeavesOut(t *testing.T) {
 	busy.OthersShare = 0.71
 	busy.Audit.Discard("machine-busy", results.Disturbs, "planted")
 	f.Runs = []results.Run{busy, planted("a", 2)}
-	if got := lines(f); len(got) != 2 || !strings.Contains(got[0], "ns/op") || !strings.Contains(got[0], "\t71 others-%") || strings.Contains(got[1], "others-%") {
+	if got := lines(f); len(got) != 2 || !strings.Contains(got[0], "ns/op") ||
+		!strings.Contains(got[0], "\t71 others-%") || strings.Contains(got[1], "others-%") {
 		t.Errorf("%q", got)
 	}
 	open := planted("a", 1)
@@ -134,7 +142,8 @@ func TestGoBenchLeavesOut(t *testing.T) {
 	beside := planted("a", 1)
 	beside.Paced = &open
 	f.Runs = []results.Run{beside}
-	if got := lines(f); len(got) != 2 || strings.Contains(got[0], "loop=") || !strings.Contains(got[1], "/loop=open\t1000\t777 p99-ns\t999 response-p99-ns\t") {
+	if got := lines(f); len(got) != 2 || strings.Contains(got[0], "loop=") ||
+		!strings.Contains(got[1], "/loop=open\t1000\t777 p99-ns\t999 response-p99-ns\t") {
 		t.Errorf("%q", got)
 	}
 }
@@ -179,7 +188,8 @@ func TestHGRM(t *testing.T) {
 	if math.Abs(half-501) > 1.5 || total != 2002 || math.Abs(most-3.6e9) > 3.6e6 {
 		t.Errorf("half %v, %v values, the largest %v:\n%s", half, total, most, all[0].Text)
 	}
-	if !strings.HasPrefix(string(all[0].Text), "#[service time of a under hot-key, limit 10, closed loop, 2 rounds, in microseconds]\n") {
+	if !strings.HasPrefix(string(all[0].Text),
+		"#[service time of a under hot-key, limit 10, closed loop, 2 rounds, in microseconds]\n") {
 		t.Errorf("%.200s", all[0].Text)
 	}
 	if _, err := export.HGRM(&results.File{Runs: []results.Run{planted("a", 1)}}); err == nil {
@@ -225,7 +235,8 @@ func TestRunsCSV(t *testing.T) {
 			t.Errorf("%s has no column %s", f.Key, f.CSV)
 		}
 	}
-	for name, want := range map[string]string{"leak_units": "30", "decisions_per_incr": "0.5", "service_p99_ns": "777", "response_p99_ns": "", "drift_units": "0", "commands": "1.5", "kind": "measured", "round": "1",
+	for name, want := range map[string]string{"leak_units": "30", "decisions_per_incr": "0.5", "service_p99_ns": "777",
+		"response_p99_ns": "", "drift_units": "0", "commands": "1.5", "kind": "measured", "round": "1",
 		"kept": "true", "kept_rounds": "1", "run_rounds": "1", "all_p99_ns": ""} {
 		if got, ok := rows[2][name]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -241,7 +252,8 @@ func TestRunsCSV(t *testing.T) {
 func TestExplorationCSV(t *testing.T) {
 	x := results.NewExploration()
 	x.Searches = []*results.Search{
-		{Strategy: "-a", Limit: 1, Clients: 2, Properties: []results.Property{"leak", "guarantee"}, Faults: []quota.Fault{"crash"},
+		{Strategy: "-a", Limit: 1, Clients: 2, Properties: []results.Property{"leak", "guarantee"},
+			Faults:   []quota.Fault{"crash"},
 			Findings: []results.Finding{{Property: "leak", Units: 3, Steps: make([]results.Step, 7), Token: "qb2.x"}}, Runs: 55},
 		{Strategy: "b", Properties: []results.Property{"leak"}, Capped: "5 schedules"},
 		{Strategy: "c", Properties: []results.Property{"leak"}, Withheld: []results.Withheld{{Code: "x"}}},
@@ -251,7 +263,8 @@ func TestExplorationCSV(t *testing.T) {
 	if len(rows) != 4 {
 		t.Fatalf("%d rows: %s", len(rows), b)
 	}
-	if r := rows[0]; r["strategy"] != "'-a" || r["outcome"] != "broken" || r["steps"] != "7" || r["units"] != "3" || r["token"] != "qb2.x" || r["runs"] != "55" || r["faults_allowed"] != "crash" {
+	if r := rows[0]; r["strategy"] != "'-a" || r["outcome"] != "broken" || r["steps"] != "7" || r["units"] != "3" ||
+		r["token"] != "qb2.x" || r["runs"] != "55" || r["faults_allowed"] != "crash" {
 		t.Errorf("%v", r)
 	}
 	for i, want := range []string{"broken", "kept", "not found", "withheld"} {
@@ -279,7 +292,9 @@ func TestRunsCSVKeptRounds(t *testing.T) {
 		b, err := export.RunsCSV(&f)
 		rows := read(t, b, err)
 		for i, row := range rows {
-			if row["kept_rounds"] != c.kept || row["run_rounds"] != "7" || row["all_p99_ns"] == "" || !strings.HasSuffix(row["all_p99"], map[bool]string{true: "]", false: "µs"}[c.interval]) || (row["all_p99_lo_ns"] != "") != c.interval {
+			if row["kept_rounds"] != c.kept || row["run_rounds"] != "7" || row["all_p99_ns"] == "" ||
+				!strings.HasSuffix(row["all_p99"], map[bool]string{true: "]", false: "µs"}[c.interval]) ||
+				(row["all_p99_lo_ns"] != "") != c.interval {
 				t.Errorf("%s: row %d: %s of %s rounds, p99 %q", name, i, row["kept_rounds"], row["run_rounds"], row["all_p99_ns"])
 			}
 		}

@@ -22,23 +22,24 @@ func SubName(label, workload string) string {
 	return "strategy=" + label + "/workload=" + workload
 }
 
-// GoBench renders runs in Go's benchmark format, a line per strategy and round, with
-// the names and units of go test -bench, so that benchstat compares the two. What runs
-// of a file differ in, other than strategy and workload, and a loop that is open, become further
-// keys, by the names of parameters in a results file. Rounds that are not behind the timings of reports have none here, and rounds whose
-// correctness figures do not count are left out with a comment. Stores are named as the benchmark
-// names them, since figures on different ones are not compared.
+// GoBench renders runs in Go's benchmark format, a line per strategy and round, with the names and units of go test
+// -bench, so that benchstat compares the two. What runs of a file differ in, other than strategy and workload, and a
+// loop that is open, become further keys, by the names of parameters in a results file. Rounds that are not behind the
+// timings of reports have none here, and rounds whose correctness figures do not count are left out with a comment.
+// Stores are named as the benchmark names them, since figures on different ones are not compared.
 func GoBench(file *results.File) []byte {
 	var buffer bytes.Buffer
 	host := &file.Provenance.Host
-	for _, x := range [][2]string{{"goos", host.OS}, {"goarch", host.Arch}, {"pkg", "github.com/quotabench/quotabench"}, {"cpu", host.Model}} {
+	for _, x := range [][2]string{{"goos", host.OS}, {"goarch", host.Arch}, {"pkg", "github.com/quotabench/quotabench"},
+		{"cpu", host.Model}} {
 		if x[1] != "" {
 			fmt.Fprintf(&buffer, "%s: %s\n", x[0], format.Plain(x[1]))
 		}
 	}
 	for _, name := range file.StoreNames() {
 		store := file.Stores[name]
-		fmt.Fprintf(&buffer, "%s: %s\n", name, format.Plain(format.Join("; ", format.Join(" ", store.Kind, store.Version), store.Durability, store.Detail)))
+		fmt.Fprintf(&buffer, "%s: %s\n", name,
+			format.Plain(format.Join("; ", format.Join(" ", store.Kind, store.Version), store.Durability, store.Detail)))
 	}
 	buffer.WriteString(Units)
 	groups := grouped(file)
@@ -88,11 +89,13 @@ func further(groups []group) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// parameters are what tells runs of a strategy under a workload apart, by the names in a results file, except that those of the
-// workload are "parameters". A closed loop is empty, as is what has no value.
+// parameters are what tells runs of a strategy under a workload apart, by the names in a results file, except that
+// those of the workload are "parameters". A closed loop is empty, as is what has no value.
 func parameters(run *results.Run) map[string]string {
 	params := run.Params.Compared()
-	given := format.List(slices.Sorted(maps.Keys(params.Workload)), ",", func(k string) string { return k + "=" + params.Workload[k] })
+	given := format.List(slices.Sorted(maps.Keys(params.Workload)), ",", func(k string) string {
+		return k + "=" + params.Workload[k]
+	})
 	out := map[string]string{"policy": run.Policy, "parameters": given}
 	params.Workload = nil
 	params.Point = nil // the latter repeats others

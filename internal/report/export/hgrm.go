@@ -43,7 +43,8 @@ func HGRM(file *results.File) ([]Percentiles, error) {
 				continue
 			}
 			var buffer bytes.Buffer
-			fmt.Fprintf(&buffer, "#[%s time of %s under %s, limit %d, %s loop, %s, in microseconds]\n", kind.name, format.Plain(first.Params.Label),
+			fmt.Fprintf(&buffer, "#[%s time of %s under %s, limit %d, %s loop, %s, in microseconds]\n", kind.name,
+				format.Plain(first.Params.Label),
 				format.Plain(first.Workload), first.Params.Limit, first.Params.Loop, format.Number(rounds, "round"))
 			if err := merged.WriteHGRM(&buffer); err != nil {
 				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
@@ -77,7 +78,8 @@ var kinds = []struct {
 
 // over adds the histograms of all rounds up; nil if a round has none that can be
 // added, since a part of the rounds would pass for all.
-func over(runs []*results.Run, of func(*results.Run) *results.Latency) (merged *results.Histogram, rounds int, err error) {
+func over(runs []*results.Run,
+	of func(*results.Run) *results.Latency) (merged *results.Histogram, rounds int, err error) {
 	for _, run := range runs {
 		latency := of(run)
 		if latency == nil || latency.Samples == 0 {

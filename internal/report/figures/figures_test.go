@@ -19,11 +19,13 @@ import (
 // missing says why.
 func TestPlacesExist(t *testing.T) {
 	for _, f := range All() {
-		if f.From != "" && !has(reflect.TypeFor[results.Summary](), f.From) || f.RoundFrom != "" && !has(reflect.TypeFor[results.Run](), f.RoundFrom) ||
+		if f.From != "" && !has(reflect.TypeFor[results.Summary](), f.From) || f.RoundFrom != "" &&
+			!has(reflect.TypeFor[results.Run](), f.RoundFrom) ||
 			f.From+f.RoundFrom == "" && f.of == nil && f.run == nil {
 			t.Errorf("%s: there is no %q", f.Key, f.From+f.RoundFrom)
 		}
-		if _, err := f.Value(&results.Summary{Rounds: 1, Timed: 1}); err != nil && err.Error() == "" && f.run == nil && f.RoundFrom == "" {
+		if _, err := f.Value(&results.Summary{Rounds: 1, Timed: 1}); err != nil && err.Error() == "" && f.run == nil &&
+			f.RoundFrom == "" {
 			t.Errorf("%s does not say why it is missing", f.Key)
 		}
 	}
@@ -31,7 +33,8 @@ func TestPlacesExist(t *testing.T) {
 
 // TestFunctionsHaveFigures: each function is of a figure that is declared.
 func TestFunctionsHaveFigures(t *testing.T) {
-	for _, keys := range [][]string{slices.Collect(maps.Keys(computed)), slices.Collect(maps.Keys(ofRound)), slices.Collect(maps.Keys(shown))} {
+	for _, keys := range [][]string{slices.Collect(maps.Keys(computed)), slices.Collect(maps.Keys(ofRound)),
+		slices.Collect(maps.Keys(shown))} {
 		for _, key := range keys {
 			if Lookup(key) == nil {
 				t.Errorf("%s is not in figures.json", key)

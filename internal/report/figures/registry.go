@@ -105,18 +105,24 @@ var ofRound = map[string]func(*results.Run) (value float64, ok bool){
 
 // shown are figures that tables show in a form of their own.
 var shown = map[string]func(*results.Summary, *Notes) string{
-	"admitted":         admitted,
-	"degraded":         degraded,
-	"ratio":            ratioText,
-	"job-p99":          jobP99Text,
-	"saturated":        saturated,
-	"leak":             leak,
-	"leaked-trials":    trials,
-	"false-rejects":    falseRejects,
-	"drift":            drift,
-	"rolling":          rolling(func(rolling *results.Rolling, _ string) string { return format.Digits(rolling.Multiple) + " x limit" }),
-	"rolling-units":    rolling(func(rolling *results.Rolling, unit string) string { return format.Units(rolling.WorstUnits, unit) }),
-	"rolling-leak":     rolling(func(rolling *results.Rolling, _ string) string { return format.Range(rolling.Units, rolling.Possible) }),
+	"admitted":      admitted,
+	"degraded":      degraded,
+	"ratio":         ratioText,
+	"job-p99":       jobP99Text,
+	"saturated":     saturated,
+	"leak":          leak,
+	"leaked-trials": trials,
+	"false-rejects": falseRejects,
+	"drift":         drift,
+	"rolling": rolling(func(rolling *results.Rolling, _ string) string {
+		return format.Digits(rolling.Multiple) + " x limit"
+	}),
+	"rolling-units": rolling(func(rolling *results.Rolling, unit string) string {
+		return format.Units(rolling.WorstUnits, unit)
+	}),
+	"rolling-leak": rolling(func(rolling *results.Rolling, _ string) string {
+		return format.Range(rolling.Units, rolling.Possible)
+	}),
 	"sql":              statements,
 	"keys-without-ttl": keysWithoutTTL,
 	"client-cpu":       micros(func(cost *results.Cost) float64 { return cost.ClientCPU }),
@@ -174,7 +180,8 @@ func violations(summary *results.Summary) (n float64, _ bool) {
 // Strictest is the declared clause on leaks that allows for the least, or nil.
 func Strictest(summary *results.Summary) (least *results.Clause) {
 	for i := range summary.Guarantee {
-		if clause := &summary.Guarantee[i]; clause.Property == results.LeakProperty && (least == nil || clause.Bound < least.Bound) {
+		if clause := &summary.Guarantee[i]; clause.Property == results.LeakProperty &&
+			(least == nil || clause.Bound < least.Bound) {
 			least = clause
 		}
 	}

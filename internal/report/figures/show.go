@@ -98,7 +98,8 @@ const (
 )
 
 var notes = [...]string{
-	markBound: "≥ at least: there are too few samples for the percentile, or requests waited longer and longer at this rate",
+	markBound: "≥ at least: there are too few samples for the percentile, or requests waited longer and longer at " +
+		"this rate",
 	markModel: "m statements to the in-process model, not to PostgreSQL",
 }
 
@@ -217,7 +218,8 @@ func trials(summary *results.Summary, _ *Notes) string {
 	case leakSummary.Trials == 0:
 		return format.Count(leakSummary.LeakedTrials)
 	case leakSummary.LeakedTrials == 0:
-		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(leakSummary.Trials), format.Pct(100*stat.RateBound(leakSummary.Trials)))
+		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(leakSummary.Trials),
+			format.Pct(100*stat.RateBound(leakSummary.Trials)))
 	default:
 		share := format.Pct(results.Percent(leakSummary.LeakedTrials, leakSummary.Trials))
 		return fmt.Sprintf("%s of %s (%s)", format.Count(leakSummary.LeakedTrials), format.Count(leakSummary.Trials), share)
@@ -291,7 +293,8 @@ func Errors(summary *results.Summary) (out []string) {
 	if summary.ErrorKinds == nil {
 		return nil
 	}
-	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther, "killed"} {
+	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther,
+		"killed"} {
 		if n := *summary.ErrorKinds.Of(kind); n > 0 {
 			out = append(out, format.Pct(results.Percent(n, summary.Issued))+" "+string(kind))
 		}

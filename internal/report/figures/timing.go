@@ -166,7 +166,8 @@ func coreWait(all []results.Summary) string {
 	if rounds == 0 || longest == 0 {
 		return ""
 	}
-	return fmt.Sprintf("up to %s of a p99 may be waiting for a core, in %d of %d rounds", format.NS(float64(longest)), rounds, of)
+	return fmt.Sprintf("up to %s of a p99 may be waiting for a core, in %d of %d rounds", format.NS(float64(longest)),
+		rounds, of)
 }
 
 // disturbing is the first finding that marks timings, without what follows from it.

@@ -46,7 +46,8 @@ func startBrowser(t *testing.T) *browser {
 	toBrowser, in := pipe(t)
 	out, fromBrowser := pipe(t)
 	profile := t.TempDir()
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-extensions", "--no-first-run",
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--disable-background-networking", "--disable-extensions", "--no-first-run",
 		"--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(profile, "profile"), "about:blank")
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser}
 	if err := cmd.Start(); err != nil {
@@ -125,7 +126,8 @@ func (b *browser) read() message {
 		b.complaints = append(b.complaints, m.Method+": "+string(m.RawParams))
 	case "Runtime.consoleAPICalled":
 		var p struct{ Type string }
-		if err := json.Unmarshal(m.RawParams, &p); err != nil || p.Type == "error" || p.Type == "warning" || p.Type == "assert" {
+		if err := json.Unmarshal(m.RawParams, &p); err != nil || p.Type == "error" || p.Type == "warning" ||
+			p.Type == "assert" {
 			b.complaints = append(b.complaints, m.Method+": "+string(m.RawParams))
 		}
 	case "Network.requestWillBeSent":
@@ -177,8 +179,10 @@ func (b *browser) open(page []byte) {
 // window sets the size in pixels, and light or dark.
 func (b *browser) window(width, height int, scheme string) {
 	b.t.Helper()
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	b.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
 // eval runs a script in the page and decodes its value.
@@ -207,8 +211,10 @@ func (b *browser) eval(script string, into any) {
 func (b *browser) press(key, text string) {
 	b.t.Helper()
 	codes := map[string]int{"Tab": 9, "Enter": 13, " ": 32}
-	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": key, "code": key, "text": text, "windowsVirtualKeyCode": codes[key]}, nil)
-	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "code": key, "windowsVirtualKeyCode": codes[key]}, nil)
+	b.call("Input.dispatchKeyEvent",
+		map[string]any{"type": "keyDown", "key": key, "code": key, "text": text, "windowsVirtualKeyCode": codes[key]}, nil)
+	b.call("Input.dispatchKeyEvent",
+		map[string]any{"type": "keyUp", "key": key, "code": key, "windowsVirtualKeyCode": codes[key]}, nil)
 }
 
 // shoot writes what is seen to a PNG file, for people to look at.

@@ -54,35 +54,37 @@ var decisionColumns = []decisionColumn{
 func of(key, by string, bad bool, sub func(*results.Summary) string) decisionColumn {
 	figure := figures.Of(key)
 	order := figures.Of(by)
-	return decisionColumn{Title: figure.Title(), Doc: figure.Doc, Figure: true, of: func(summary *results.Summary, view *settingView) decisionCell {
-		cell := decisionCell{Main: figure.Text(summary, &view.notes)}
-		value, err := order.Value(summary)
-		if err != nil {
-			cell.Bad = bad
+	return decisionColumn{Title: figure.Title(), Doc: figure.Doc, Figure: true,
+		of: func(summary *results.Summary, view *settingView) decisionCell {
+			cell := decisionCell{Main: figure.Text(summary, &view.notes)}
+			value, err := order.Value(summary)
+			if err != nil {
+				cell.Bad = bad
+				return cell
+			}
+			cell.Sort = number(value)
+			cell.Bad = bad && value > 0
+			if sub != nil {
+				cell.Sub = sub(summary)
+			}
 			return cell
-		}
-		cell.Sort = number(value)
-		cell.Bad = bad && value > 0
-		if sub != nil {
-			cell.Sub = sub(summary)
-		}
-		return cell
-	}}
+		}}
 }
 
 func latencyOf(key string) decisionColumn {
 	figure := figures.Of(key)
-	return decisionColumn{Title: figure.Title(), Doc: figure.Doc, Figure: true, of: func(summary *results.Summary, view *settingView) decisionCell {
-		cell := decisionCell{Main: figure.Text(summary, &view.notes), Sub: figure.Timing(summary).Interval}
-		switch percentile := figure.Percentile(summary); {
-		case summary.Overloaded():
-			cell.Sort = number(float64(results.MaxDuration))
-			cell.Bad = true
-		case percentile.Rounds > 0:
-			cell.Sort = number(percentile.Value)
-		}
-		return cell
-	}}
+	return decisionColumn{Title: figure.Title(), Doc: figure.Doc, Figure: true,
+		of: func(summary *results.Summary, view *settingView) decisionCell {
+			cell := decisionCell{Main: figure.Text(summary, &view.notes), Sub: figure.Timing(summary).Interval}
+			switch percentile := figure.Percentile(summary); {
+			case summary.Overloaded():
+				cell.Sort = number(float64(results.MaxDuration))
+				cell.Bad = true
+			case percentile.Rounds > 0:
+				cell.Sort = number(percentile.Value)
+			}
+			return cell
+		}}
 }
 
 func throughputColumn() decisionColumn {
@@ -98,7 +100,9 @@ func throughputColumn() decisionColumn {
 }
 
 func errorsColumn() decisionColumn {
-	column := of("errors-pct", "errors-pct", true, func(summary *results.Summary) string { return strings.Join(figures.Errors(summary), ", ") })
+	column := of("errors-pct", "errors-pct", true, func(summary *results.Summary) string {
+		return strings.Join(figures.Errors(summary), ", ")
+	})
 	column.Wrap = true
 	return column
 }

@@ -40,10 +40,12 @@ func (v *recordView) explored(exploration *results.Exploration, p *panels) {
 	}
 	v.skipped(exploration.Skipped)
 	for _, explore := range exploration.Failed {
-		why := results.Reason{Discards: results.DiscardsCorrectness, Code: "search-failed", Detail: explore.Error, Stack: explore.Stack}
+		why := results.Reason{Discards: results.DiscardsCorrectness, Code: "search-failed", Detail: explore.Error,
+			Stack: explore.Stack}
 		v.Findings = append(v.Findings, text.Finding{Reason: why, Of: explore.Strategy})
 	}
-	table := newTable("Schedules explored: the shortest that breaks each property", "strategy", "searched with", "found", "search")
+	table := newTable("Schedules explored: the shortest that breaks each property", "strategy", "searched with", "found",
+		"search")
 	for _, search := range exploration.Searches {
 		p.search(search)
 		table.Links = append(table.Links, p.of(search.Strategy, "").ID)
@@ -52,7 +54,8 @@ func (v *recordView) explored(exploration *results.Exploration, p *panels) {
 	for _, census := range exploration.Censuses {
 		p.census(census)
 		table.Links = append(table.Links, p.of(census.Strategy, "").ID)
-		table.Add(census.Strategy, format.Number(census.Clients, "client")+", every schedule", leaking(census), pick(census.Complete, "complete", "not complete"))
+		table.Add(census.Strategy, format.Number(census.Clients, "client")+
+			", every schedule", leaking(census), pick(census.Complete, "complete", "not complete"))
 	}
 	for _, replay := range exploration.Replays {
 		p.replay(replay)
@@ -65,7 +68,8 @@ func (v *recordView) explored(exploration *results.Exploration, p *panels) {
 }
 
 func searchedWith(search *results.Search) string {
-	return format.Join(", ", format.Number(search.Clients, "client"), format.Number(search.Instances, "instance"), faultsText(search))
+	return format.Join(", ", format.Number(search.Clients, "client"), format.Number(search.Instances, "instance"),
+		faultsText(search))
 }
 
 func faultsText(search *results.Search) string {
@@ -94,7 +98,8 @@ func completeness(search *results.Search) string {
 
 func leaking(census *results.Census) string {
 	return fmt.Sprintf("%s of %s %s schedules leak (%s, not a probability)", format.Count(census.Leaking),
-		pick(census.Complete, "all", "the first"), format.Count(census.Schedules), format.Pct(results.Percent(census.Leaking, census.Schedules)))
+		pick(census.Complete, "all", "the first"), format.Count(census.Schedules),
+		format.Pct(results.Percent(census.Leaking, census.Schedules)))
 }
 
 func pick(ok bool, yes, no string) string {
@@ -116,9 +121,12 @@ func (p *panels) search(search *results.Search) {
 	for i := range search.Findings {
 		finding := &search.Findings[i]
 		scheduleView := p.schedule(view, finding)
-		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool { return len(finding.Steps) > 0 && slices.Equal(g.Steps, finding.Steps) })
+		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
+			return len(finding.Steps) > 0 && slices.Equal(g.Steps, finding.Steps)
+		})
 		if same >= 0 {
-			scheduleView.Said = append(scheduleView.Said, fmt.Sprintf("by the schedule of the %s above", search.Findings[same].Property))
+			scheduleView.Said = append(scheduleView.Said,
+				fmt.Sprintf("by the schedule of the %s above", search.Findings[same].Property))
 			scheduleView.Table = nil
 		}
 	}
@@ -126,7 +134,8 @@ func (p *panels) search(search *results.Search) {
 }
 
 func (p *panels) census(census *results.Census) {
-	view := p.exploredOf(census.Strategy, "Every schedule of "+format.Plural(int64(census.Clients), "client", "clients"), text.CensusFacts(census))
+	view := p.exploredOf(census.Strategy, "Every schedule of "+
+		format.Plural(int64(census.Clients), "client", "clients"), text.CensusFacts(census))
 	view.Facts = append(view.Facts, "worst leak: "+format.Plural(census.Worst, "unit", "units"))
 	if census.Shortest != nil {
 		p.schedule(view, census.Shortest)
@@ -199,7 +208,8 @@ func stepsTable(finding *results.Finding) *table {
 		if step.At > 0 {
 			what += fmt.Sprintf(" (after %s)", step.At.Round(time.Millisecond))
 		}
-		t.Add(fmt.Sprintf("T%d", step.Number), step.Actor, what, step.Outcome, fmt.Sprintf("%d of %d", step.InUse, step.Limit))
+		t.Add(fmt.Sprintf("T%d", step.Number), step.Actor, what, step.Outcome,
+			fmt.Sprintf("%d of %d", step.InUse, step.Limit))
 	}
 	return t.orNil()
 }
@@ -207,7 +217,8 @@ func stepsTable(finding *results.Finding) *table {
 // seriesTable has at most seriesRows moments of a series.
 func seriesTable(series *results.Series) *table {
 	const seriesRows = 25
-	t := newTable("Over virtual time", "after", "#requests", "#admitted", "#rejected", "#errors", "#leak, "+series.Unit, "#false rejects",
+	t := newTable("Over virtual time", "after", "#requests", "#admitted", "#rejected", "#errors", "#leak, "+
+		series.Unit, "#false rejects",
 		"#drift, "+series.Unit, "#staleness")
 	step := max(1, (len(series.Samples)+seriesRows-1)/seriesRows)
 	for i := range series.Samples {
@@ -226,7 +237,8 @@ func seriesTable(series *results.Series) *table {
 			drift = format.Signed(sum)
 			stale = format.NS(float64(longest))
 		}
-		t.Add(time.Duration(sample.AtNS).String(), format.Count(sample.Issued), format.Count(sample.Admitted), format.Count(sample.Rejected),
+		t.Add(time.Duration(sample.AtNS).String(), format.Count(sample.Issued), format.Count(sample.Admitted),
+			format.Count(sample.Rejected),
 			format.Count(sample.Errors), format.Count(sample.Leak),
 			format.Count(sample.FalseRejects), drift, stale)
 	}

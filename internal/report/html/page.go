@@ -86,6 +86,7 @@ func Write(w io.Writer, records []Record, about func(strategy string) (About, bo
 // policyOf is what a browser may do with the page: run the one script, and load nothing.
 func policyOf(script string) string {
 	sum := sha256.Sum256([]byte(script))
-	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'none'"
 }

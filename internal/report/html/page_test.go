@@ -50,31 +50,42 @@ func TestSize(t *testing.T) {
 // full is a bundle in which every part is there.
 func full(t *testing.T) *render.Bundle {
 	f := fixture.Full(t)
-	f.Sources = []results.Source{{Name: "1/2", Provenance: results.Provenance{Command: "c", Versions: map[string]string{"go": "1"}}}}
+	f.Sources = []results.Source{{Name: "1/2",
+		Provenance: results.Provenance{Command: "c", Versions: map[string]string{"go": "1"}}}}
 	f.Provenance.Command = "quotabench run"
 	r := &f.Runs[0]
 	r.Options = map[string]string{"write": "through"}
-	r.Audit.Reasons = []results.Reason{{Code: "panic", Discards: results.DiscardsNothing, Detail: "it panicked", Stack: "goroutine 1"}}
+	r.Audit.Reasons = []results.Reason{{Code: "panic", Discards: results.DiscardsNothing, Detail: "it panicked",
+		Stack: "goroutine 1"}}
 	r.Stored = []results.Stored{results.NewStored("redis", 1, 2, 3, nil)}
 	r.Settlement = &results.Settlement{Commits: 3}
 	r.Rolling = &results.Rolling{Multiple: 2}
 	paced := *r
 	r.Params.Loop = results.ClosedLoop
 	r.Paced = &paced
-	steps := []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart, Limit: 1}, {Number: 2, At: time.Second, Actor: "A", Role: results.RoleClient, Event: results.EventCrash, Kind: "redis", Store: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1}}
-	finding := results.Finding{Strategy: "incr-expire", Policy: "p", Property: "leak", Detail: "2 of 1", Faults: []quota.Fault{"crash"}, Token: "qb2.token",
+	steps := []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart, Limit: 1},
+		{Number: 2, At: time.Second, Actor: "A", Role: results.RoleClient, Event: results.EventCrash, Kind: "redis",
+			Store: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1}}
+	finding := results.Finding{Strategy: "incr-expire", Policy: "p", Property: "leak", Detail: "2 of 1",
+		Faults: []quota.Fault{"crash"}, Token: "qb2.token",
 		Steps: steps, Columns: []results.Column{{Name: "A", Role: results.RoleClient}}}
 	replayed := finding
 	x := results.NewExploration()
-	x.Searches = []*results.Search{{Strategy: "incr-expire", Policy: "p", Unit: "links", Clients: 2, Scripts: []string{"take"}, Findings: []results.Finding{finding}, Claim: "no drift found", Capped: "100 states",
-		Withheld: []results.Withheld{{Code: "context-lost", Detail: "a context was lost"}}, ServerFacts: results.ServerFacts{Store: "PostgreSQL 15", Aborts: []results.Abort{{Kind: "deadlock", Shortest: &replayed}}}}}
+	x.Searches = []*results.Search{{Strategy: "incr-expire", Policy: "p", Unit: "links", Clients: 2,
+		Scripts: []string{"take"}, Findings: []results.Finding{finding}, Claim: "no drift found", Capped: "100 states",
+		Withheld: []results.Withheld{{Code: "context-lost", Detail: "a context was lost"}},
+		ServerFacts: results.ServerFacts{Store: "PostgreSQL 15",
+			Aborts: []results.Abort{{Kind: "deadlock", Shortest: &replayed}}}}}
 	x.Censuses = []*results.Census{{Strategy: "census", Policy: "p", Schedules: 6, Leaking: 2}}
-	x.Replays = []*results.Replay{{Strategy: "replay", Policy: "p", Property: "leak", Store: "redis 7", Finding: &replayed, Notes: []string{"a note"}}}
+	x.Replays = []*results.Replay{{Strategy: "replay", Policy: "p", Property: "leak", Store: "redis 7", Finding: &replayed,
+		Notes: []string{"a note"}}}
 	x.Failed = []results.FailedExplore{{Strategy: "failed", Error: "it failed", Stack: "goroutine 2"}}
 	x.Skipped = []results.Skipped{{Strategy: "skipped", Reason: "needs more"}}
 	return &render.Bundle{File: &f, Exploration: &x, Name: "a/results.json", Series: []results.Series{{
-		Strategy: "incr-expire", Unit: "links", Tiers: []string{"redis"}, Counters: []string{"redis"}, Outages: []results.Span{{Store: "redis", ToNS: 1}},
-		Samples: []results.Sample{{AtNS: 1, Hits: []int64{1}, Counters: make([]results.Counter, 1)}, {AtNS: 2e9, Hits: []int64{2}, Counters: make([]results.Counter, 1)}},
+		Strategy: "incr-expire", Unit: "links", Tiers: []string{"redis"}, Counters: []string{"redis"},
+		Outages: []results.Span{{Store: "redis", ToNS: 1}},
+		Samples: []results.Sample{{AtNS: 1, Hits: []int64{1}, Counters: make([]results.Counter, 1)},
+			{AtNS: 2e9, Hits: []int64{2}, Counters: make([]results.Counter, 1)}},
 	}}, About: func(string) (html.About, bool) {
 		return html.About{Doc: "a doc", Source: "ADR-008", Use: "u", Avoid: "v"}, true
 	}}
@@ -131,7 +142,8 @@ func hostile(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for name, keep := range map[string][]string{
 		"every string": nil,
-		"free strings": {"Kind", "Discards", "Verdict", "Property", "Form", "Loop", "Histogram", "Role", "Event", "Status", "At"},
+		"free strings": {"Kind", "Discards", "Verdict", "Property", "Form", "Loop", "Histogram", "Role", "Event", "Status",
+			"At"},
 	} {
 		b := full(t)
 		b.Name = attack
@@ -185,7 +197,8 @@ func TestHostile(t *testing.T) {
 // TestEmpty: a page without anything to show is a page.
 func TestEmpty(t *testing.T) {
 	x := results.NewExploration()
-	for name, b := range map[string]*render.Bundle{"no runs": {File: &results.File{Kind: results.Measured}}, "no searches": {Exploration: &x}, "nothing": {}} {
+	for name, b := range map[string]*render.Bundle{"no runs": {File: &results.File{Kind: results.Measured}},
+		"no searches": {Exploration: &x}, "nothing": {}} {
 		page, err := render.HTML([]*render.Bundle{b})
 		if err != nil || !bytes.HasSuffix(page, []byte("</html>\n")) || bytes.Contains(page, []byte("<table")) {
 			t.Errorf("%s: %v\n%s", name, err, page)
@@ -242,7 +255,8 @@ func TestStrictestBound(t *testing.T) {
 		clauses = append(clauses[1:], clauses[0])
 		f.Runs[0].Guarantee = clauses
 		page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
-		if !strings.Contains(page, "bound 7</span>") || strings.Contains(page, "bound 100</span>") || strings.Contains(page, "no bound</span>") {
+		if !strings.Contains(page, "bound 7</span>") || strings.Contains(page, "bound 100</span>") ||
+			strings.Contains(page, "no bound</span>") {
 			t.Errorf("the bound is not the strictest one of %+v", clauses)
 		}
 	}
@@ -262,9 +276,11 @@ func TestSpeedInJobs(t *testing.T) {
 // the design record promises in addition to what is declared.
 func TestConditionsOfTheAnswer(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: one crosses", Bound: 1, Certain: 4, Verdict: results.Broken}}
+	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: one crosses",
+		Bound: 1, Certain: 4, Verdict: results.Broken}}
 	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
-	for _, want := range []string{"; known: under crash a key", "; ADR-008 promises at most L, broken by 3 ", "leak: L (ADR-008: one crosses)</th>"} {
+	for _, want := range []string{"; known: under crash a key", "; ADR-008 promises at most L, broken by 3 ",
+		"leak: L (ADR-008: one crosses)</th>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -300,13 +316,16 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 		"as it is": {first, " requests/s."},
 		"tied": {change(func(f *results.File, r *results.Run) {
 			for i := range f.Runs {
-				if x := &f.Runs[i]; x.Strategy == "incr-expire" && r.Strategy == "incr-expire-atomic" && x.Repetition == r.Repetition && r.Paced == nil {
+				if x := &f.Runs[i]; x.Strategy == "incr-expire" && r.Strategy == "incr-expire-atomic" &&
+					x.Repetition == r.Repetition && r.Paced == nil {
 					r.Service = x.Paced.Service
 					r.Response = x.Paced.Response
 				}
 			}
 		}), "incr-expire"},
-		"stand-ins": {change(func(f *results.File, _ *results.Run) { f.Stores["redis"] = results.Store{Kind: "embedded"} }), "Timings on stand-ins were not compared."},
+		"stand-ins": {change(func(f *results.File, _ *results.Run) {
+			f.Stores["redis"] = results.Store{Kind: "embedded"}
+		}), "Timings on stand-ins were not compared."},
 		"disturbed": {change(func(_ *results.File, r *results.Run) {
 			r.Audit.Discard("machine-busy", results.Disturbs, "x")
 		}), "p99 ~"},

@@ -103,9 +103,11 @@ func (p *panels) run(view *recordView, s *settingView, row *decisionRow, summary
 	for _, t := range []*table{
 		decisionsTable(summary),
 		rowsTable("Declared guarantee, in the worst window of any subject and round", text.Clauses(clauses), summary),
-		latencyTable(summary), loadTable(summary, s.simulated), rowsTable("Figures of its own", text.Own, summary), costTable(summary),
+		latencyTable(summary), loadTable(summary, s.simulated), rowsTable("Figures of its own", text.Own, summary),
+		costTable(summary),
 		figureRows("Processor time per decision, and keys", summary, figures.Table("process")...),
-		rowsTable("Kept in stores, in the round that kept most", text.Stored, summary), settlementTable(summary), optionsTable(file, summary),
+		rowsTable("Kept in stores, in the round that kept most", text.Stored, summary), settlementTable(summary),
+		optionsTable(file, summary),
 	} {
 		if t != nil {
 			r.Tables = append(r.Tables, t)
@@ -177,7 +179,9 @@ func latencyTable(summary *results.Summary) *table {
 func loadTable(summary *results.Summary, simulated bool) *table {
 	t := newTable("Throughput and scheduling delay", "figure", "value")
 	if !simulated && summary.Throughput.Rounds > 0 {
-		t.Add("decisions per second", interval(summary.Throughput, func(value float64) string { return format.Count(int64(value + 0.5)) }))
+		t.Add("decisions per second", interval(summary.Throughput, func(value float64) string {
+			return format.Count(int64(value + 0.5))
+		}))
 		if summary.Ratio.Rounds > 0 {
 			t.Add("ratio to a bare client's INCR loop", interval(summary.Ratio, format.Digits))
 		}

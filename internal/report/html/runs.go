@@ -65,7 +65,8 @@ func (v *recordView) runs(record *Record, p *panels) error {
 		if len(summaries) == 0 {
 			continue
 		}
-		view := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: summaries[0].Policy, Title: settingTitle(&summaries[0]),
+		view := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: summaries[0].Policy,
+			Title:    settingTitle(&summaries[0]),
 			Decision: text.Decide(file, setting), Links: map[string]string{},
 			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: summaries}
 		view.Facts = facts(text.Setting(*file, summaries))
@@ -144,7 +145,8 @@ func latencyColumns(caption, first string) *table {
 // percentiles adds a row of a latency.
 func (t *table) percentiles(name string, percentiles *results.Percentiles) {
 	cells := []string{name}
-	for _, percentile := range []results.Percentile{percentiles.P50, percentiles.P90, percentiles.P99, percentiles.P999, percentiles.P9999} {
+	for _, percentile := range []results.Percentile{percentiles.P50, percentiles.P90, percentiles.P99, percentiles.P999,
+		percentiles.P9999} {
 		cells = append(cells, t.notes.Percentile(percentile))
 	}
 	largest := "-"

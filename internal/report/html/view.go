@@ -36,7 +36,9 @@ type part struct {
 }
 
 var parts = []part{
-	{"answer", "The answer", func(view *recordView) bool { return len(view.Settings)+len(view.LeftOut) > 0 || view.Sweep != nil }},
+	{"answer", "The answer", func(view *recordView) bool {
+		return len(view.Settings)+len(view.LeftOut) > 0 || view.Sweep != nil
+	}},
 	{"run", "What was run", func(view *recordView) bool {
 		return len(view.Facts)+len(view.Settings)+len(view.Skipped)+len(view.Findings) > 0
 	}},
@@ -116,7 +118,8 @@ func view(records []Record, about func(strategy string) (About, bool)) (*documen
 	d := &document{Policy: policyOf(script), Legend: legend(), Has: map[string]bool{}}
 	d.Style = template.CSS(style)
 	d.Script = template.JS(script) //nolint:gosec // embedded files
-	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{}, charts: map[*results.Finding]*scheduleView{}}
+	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{},
+		charts: map[*results.Finding]*scheduleView{}}
 	for i := range records {
 		record := &records[i]
 		view := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: record.Name}
@@ -202,7 +205,8 @@ var shapes = map[ranking.Group][2]string{
 }
 
 func groupOf(group ranking.Group) groupView {
-	return groupView{Name: string(group), Class: shapes[group][0], Shape: shapes[group][1], Order: slices.Index(ranking.Groups(), group)}
+	return groupView{Name: string(group), Class: shapes[group][0], Shape: shapes[group][1],
+		Order: slices.Index(ranking.Groups(), group)}
 }
 
 // legend are all groups in their order.

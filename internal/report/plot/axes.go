@@ -225,7 +225,9 @@ func settingsAxis(axis *plot.Axis, title string, values []string) (place map[str
 		even = even || !ok || math.IsNaN(n) || math.IsInf(n, 0)
 	}
 	axis.Label.Text = title
-	even = even || slices.Max(numbers) <= 1 && slices.ContainsFunc(numbers, func(n float64) bool { return n > 0.9 && n < 1 })
+	even = even || slices.Max(numbers) <= 1 && slices.ContainsFunc(numbers, func(n float64) bool {
+		return n > 0.9 && n < 1
+	})
 	if least := slices.Min(numbers); !even && slices.Max(numbers) >= 20*smallest {
 		even = least <= 0
 		if !even {
@@ -311,7 +313,8 @@ func dates(start time.Time, span time.Duration) (title string, ticks plot.Consta
 	for i := 0; ; i++ {
 		// By the clock on the wall, also on the day on which it is changed.
 		clock := step.clock * time.Duration(i)
-		at := time.Date(y, month+time.Month(i*step.months), d+i*step.days+int(clock/day), 0, 0, 0, int(clock%day), start.Location())
+		at := time.Date(y, month+time.Month(i*step.months), d+i*step.days+int(clock/day), 0, 0, 0, int(clock%day),
+			start.Location())
 		if at.After(last) {
 			return title, ticks
 		}
@@ -337,7 +340,8 @@ type dateStep struct {
 
 // stepOf is the distance that suits a stretch of time.
 func stepOf(span time.Duration) dateStep {
-	for _, clock := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour,
+	for _, clock := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour,
+		6 * time.Hour,
 		12 * time.Hour} {
 		if span/clock <= 10 {
 			return dateStep{clock: clock, name: "15:04"}

@@ -9,7 +9,8 @@ import (
 	"github.com/quotabench/quotabench/internal/report/figures"
 )
 
-// Claim draws the curve of a claim, and the limit of its condition. It returns [ErrNothingToPlot] if no value of the sweep has the figure.
+// Claim draws the curve of a claim, and the limit of its condition. It returns [ErrNothingToPlot] if no value of the
+// sweep has the figure.
 func Claim(j *claims.Judgement) (*Plot, error) {
 	curve := j.Curve
 	if curve == nil || len(curve.Points) == 0 {
@@ -35,7 +36,8 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 		if point.Lo < point.Hi {
 			note = "Whiskers: what is known of the figure."
 		}
-		told = append(told, claims.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}.Text()+" at "+point.At)
+		told = append(told, claims.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}.Text()+
+			" at "+point.At)
 		if curve.Limit != nil {
 			limit.add(place[point.At], *curve.Limit)
 			extent = append(extent, *curve.Limit)

@@ -51,7 +51,8 @@ func Drift(file results.File) (*Plot, error) {
 	g := figure{panels: []*panel{p}, sheet: sheet{
 		title: "Drift at the end of each round", caption: caption(file, all, throughputLoop),
 		simulated: file.Kind == results.Simulated, desc: driftDesc(lines),
-		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.", notes.text()),
+		note: format.Join(" ", "The worst counter at rest; above 0 it says too much. Each round has counters of its own.",
+			notes.text()),
 	}}
 	return g.plot(), nil
 }
@@ -77,6 +78,7 @@ func driftDesc(lines []line) string {
 		return slices.MaxFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(math.Abs(a.Y), math.Abs(b.Y)) }).Y
 	}
 	worst := slices.MaxFunc(lines, func(a, b line) int { return cmp.Compare(math.Abs(most(a)), math.Abs(most(b))) })
-	return fmt.Sprintf("Drift of counters at the end of each round, of %s. %s is farthest from the truth, by %+.4g %% of the limit.",
+	return fmt.Sprintf("Drift of counters at the end of each round, of %s. %s is farthest from the truth, by %+.4g %% "+
+		"of the limit.",
 		format.Plural(int64(len(lines)), "strategy", "strategies"), worst.name, most(worst))
 }

@@ -42,8 +42,9 @@ func newPanel(title string) *panel { return &panel{axes: newAxes(), title: title
 func (p *panel) shade(from, to float64) {
 	from = max(from, p.X.Min)
 	to = min(to, p.X.Max)
-	p.add(&plotter.Polygon{Color: away, XYs: []plotter.XYs{{{X: from, Y: p.Y.Min}, {X: to, Y: p.Y.Min}, {X: to, Y: p.Y.Max},
-		{X: from, Y: p.Y.Max}}}})
+	p.add(&plotter.Polygon{Color: away,
+		XYs: []plotter.XYs{{{X: from, Y: p.Y.Min}, {X: to, Y: p.Y.Min}, {X: to, Y: p.Y.Max},
+			{X: from, Y: p.Y.Max}}}})
 }
 
 // zero draws the line of 0, and upright a vertical one.
@@ -90,7 +91,8 @@ func (g *figure) plot() *Plot {
 			area := panel.DataCanvas(canvas)
 			part.Min.Y = canvas.Max.Y - heights[i]
 			canvas.Max.Y = part.Min.Y
-			panel.draw(draw.Crop(part, left-(area.Min.X-canvas.Min.X), canvas.Max.X-area.Max.X-right, 0, -panelTitle), g.simulated && len(g.panels) == 1)
+			panel.draw(draw.Crop(part, left-(area.Min.X-canvas.Min.X), canvas.Max.X-area.Max.X-right, 0, -panelTitle),
+				g.simulated && len(g.panels) == 1)
 		}
 	})
 }

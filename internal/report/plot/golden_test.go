@@ -59,8 +59,10 @@ func TestGoldenImages(t *testing.T) {
 		Strategy: "check-then-set", Policy: "user-links", Property: "leak", Detail: "2 of 1 admitted", Token: "token",
 		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
 		Steps: []results.Step{
-			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Store: "redis", Kind: "redis", Command: "GET k", Reply: "0", Limit: 1},
-			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Store: "redis", Kind: "redis", Command: "SET k 1", Reply: "OK", Outcome: "admitted", InUse: 1, Limit: 1},
+			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Store: "redis", Kind: "redis",
+				Command: "GET k", Reply: "0", Limit: 1},
+			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Store: "redis",
+				Kind: "redis", Command: "SET k 1", Reply: "OK", Outcome: "admitted", InUse: 1, Limit: 1},
 		},
 	}
 	images := map[string]*image.Gray{}
@@ -90,7 +92,8 @@ func TestGoldenImages(t *testing.T) {
 		}
 	}
 	// The tolerance tells drawings apart: one strategy less is no longer the same.
-	if d := difference(images["leakage"], reduced(t, fixture.Must[*Plot](t)(Leak(fixture.New(6, fixture.Strategies[1:]...))))); d <= tolerance {
+	if d := difference(images["leakage"],
+		reduced(t, fixture.Must[*Plot](t)(Leak(fixture.New(6, fixture.Strategies[1:]...))))); d <= tolerance {
 		t.Errorf("a strategy less makes a difference of %.2f, which passes", d)
 	}
 	moved := image.NewGray(images["latency"].Rect)

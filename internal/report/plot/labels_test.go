@@ -30,10 +30,12 @@ func TestRowsSayWhatDiffers(t *testing.T) {
 		for _, s := range plotted(f) {
 			labels = append(labels, s.label)
 		}
-		if last := labels[len(labels)-1]; last != f.Runs[0].Params.Label+want || want != "" && slices.Contains(labels[:1], last) {
+		if last := labels[len(labels)-1]; last != f.Runs[0].Params.Label+want || want != "" &&
+			slices.Contains(labels[:1], last) {
 			t.Errorf("labels %q, want the last to end in %q", labels, want)
 		}
-		if said := caption(f, plotted(f), latencyLoop); strings.Contains(said, "several policies") != strings.Contains(want, "login") {
+		if said := caption(f, plotted(f), latencyLoop); strings.Contains(said, "several policies") != strings.Contains(want,
+			"login") {
 			t.Errorf("%q with labels %q", said, labels)
 		}
 	}

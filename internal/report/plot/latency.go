@@ -64,7 +64,8 @@ func Latency(file results.File) (*Plot, error) {
 	simulated := file.Kind == results.Simulated
 	g := figure{sheet: sheet{
 		title: "Latency by percentile", caption: caption(file, all, latencyLoop), simulated: simulated, desc: desc,
-		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all, latencyOf), notes.text()),
+		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all, latencyOf),
+			notes.text()),
 	}}
 	for _, facet := range facetsOf(curves, func(c *curve) int { return c.store() }) {
 		g.panels = append(g.panels, latencyPanel(facet.title, facet.lines, simulated, curves))
@@ -247,7 +248,8 @@ func bareCurve(all []series) (curve, bool) {
 	}
 	for _, s := range all {
 		if summary := s.AtRate(); summary.Reference != nil {
-			curve := curveOf(series{Summary: &results.Summary{Params: summary.Params, Service: *summary.Reference}, label: bareLabel, style: bareStyle})
+			curve := curveOf(series{Summary: &results.Summary{Params: summary.Params, Service: *summary.Reference},
+				label: bareLabel, style: bareStyle})
 			return curve, len(curve.at) > 0
 		}
 	}

@@ -50,13 +50,16 @@ func Leak(file results.File) (*Plot, error) {
 		return nil, err
 	}
 	figure.sort()
-	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if there are 6 or more."
+	note := "Lines: from no leak to the certain one, paler on to the possible one; the interval of p99 over rounds, if " +
+		"there are 6 or more."
 	if figure.markFrontier() {
-		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per process, or are unusable."
+		note += " Bold: no strategy beats it in both leak and p99; not asked of those that reject wrongly, count per " +
+			"process, or are unusable."
 	}
 	figure.sheet = sheet{
-		title: "Leak and latency", caption: caption(file, all, latencyLoop), desc: figure.describe(), simulated: file.Kind == results.Simulated,
-		note: format.Join(" ", note, disturbance(all, latencyOf), notes.text()),
+		title: "Leak and latency", caption: caption(file, all, latencyLoop), desc: figure.describe(),
+		simulated: file.Kind == results.Simulated,
+		note:      format.Join(" ", note, disturbance(all, latencyOf), notes.text()),
 	}
 	figure.scales()
 	for i := range figure.rows {
@@ -74,7 +77,8 @@ func (g *leakFigure) add(s series, notes *captions) {
 		notes.add("Not shown", s.label, "invalid")
 		return
 	}
-	d := leakRow{series: s, p99: percentile, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
+	d := leakRow{series: s, p99: percentile, pct: s.Leak.PctOfLimit,
+		possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
 	if percentile.Coverage == 0 { // fewer than 6 rounds say nothing about how much it varies
 		d.p99.Lo = percentile.Value
 		d.p99.Hi = percentile.Value
@@ -159,7 +163,8 @@ func (g *leakFigure) markFrontier() bool {
 	var order []*leakRow
 	for i := range g.rows {
 		leakRow := &g.rows[i]
-		if leakRow.group != ranking.Baseline && leakRow.group != ranking.Unusable && leakRow.FalseRejects.Count == 0 && !leakRow.PerProcess && leakRow.p99.Shown() {
+		if leakRow.group != ranking.Baseline && leakRow.group != ranking.Unusable && leakRow.FalseRejects.Count == 0 &&
+			!leakRow.PerProcess && leakRow.p99.Shown() {
 			order = append(order, leakRow)
 		}
 	}
@@ -193,8 +198,9 @@ func (g *leakFigure) draw(d *leakRow) {
 	if d.missing != "" {
 		faintly := labelStyle
 		faintly.Color = faint
-		p99.add(&plotter.Labels{XYs: plotter.XYs{{X: p99.X.Min, Y: at}}, Labels: []string{d.missing}, TextStyle: []text.Style{faintly},
-			Offset: vg.Point{X: 8}})
+		p99.add(&plotter.Labels{XYs: plotter.XYs{{X: p99.X.Min, Y: at}}, Labels: []string{d.missing},
+			TextStyle: []text.Style{faintly},
+			Offset:    vg.Point{X: 8}})
 		return
 	}
 	within := func(ns float64) float64 { return min(max(ns, p99.X.Min*1.1), p99.X.Max) }
@@ -208,8 +214,10 @@ var groupStyles = map[ranking.Group]draw.GlyphStyle{
 	ranking.Undecided: {Color: palette[4], Radius: dotRadius, Shape: draw.RingGlyph{}},
 	ranking.Loose:     {Color: palette[4], Radius: dotRadius + 0.8, Shape: draw.TriangleGlyph{}},
 	ranking.Fails:     {Color: palette[1], Radius: dotRadius + 0.8, Shape: draw.PyramidGlyph{}},
-	ranking.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.CrossGlyph{}, 2}},
-	ranking.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: lineGlyph{draw.PlusGlyph{}, 2}},
+	ranking.Unusable: {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius,
+		Shape: lineGlyph{draw.CrossGlyph{}, 2}},
+	ranking.Baseline: {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius,
+		Shape: lineGlyph{draw.PlusGlyph{}, 2}},
 }
 
 // ringStyle marks wrong rejections.
@@ -229,7 +237,8 @@ func (g *leakFigure) explain() {
 
 // describe says what the plot shows.
 func (g *leakFigure) describe() string {
-	txt := fmt.Sprintf("Leak in percent of the limit, and p99 latency, of %s.", format.Plural(int64(len(g.rows)), "strategy", "strategies"))
+	txt := fmt.Sprintf("Leak in percent of the limit, and p99 latency, of %s.",
+		format.Plural(int64(len(g.rows)), "strategy", "strategies"))
 	for _, group := range ranking.Groups() {
 		n := int64(0)
 		first := (*leakRow)(nil)
@@ -249,7 +258,8 @@ func (g *leakFigure) describe() string {
 	}
 	var worst *leakRow
 	for i := range g.rows {
-		if leakRow := &g.rows[i]; leakRow.pct > 0 && leakRow.group != ranking.Baseline && (worst == nil || leakRow.pct > worst.pct) {
+		if leakRow := &g.rows[i]; leakRow.pct > 0 && leakRow.group != ranking.Baseline &&
+			(worst == nil || leakRow.pct > worst.pct) {
 			worst = leakRow
 		}
 	}

@@ -19,7 +19,8 @@ func TestWatermarkOfOneRow(t *testing.T) {
 // A row has a mark for the leak and one for p99, at one height. The name of the row that none
 // beats is bold: here the fastest, which leaks nothing.
 func TestLeakRows(t *testing.T) {
-	svg := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Leak(fixture.New(6, fixture.Strategies[0], fixture.Strategies[3]))).SVG())
+	svg := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Leak(fixture.New(6, fixture.Strategies[0],
+		fixture.Strategies[3]))).SVG())
 	for name, colour := range map[string]string{"incr-expire": "0072B2", "check-then-set": "D55E00"} {
 		var heights []string
 		for _, m := range regexp.MustCompile(`d="M[\d.]+,([\d.]+)[^>]*fill:#`+colour).FindAllSubmatch(svg, -1) {

@@ -43,8 +43,10 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		plot  func(results.File) (*Plot, error)
 		wants []string
 	}{
-		"latency": {Latency, []string{"No p99 (too few samples): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
-			"~lua-reserve", "~ y: latencies are upper bounds.", "3 rounds, timings of 3 kept", "Timings stand, decisions do not (invalid): check-then-set."}},
+		"latency": {Latency, []string{"No p99 (too few samples): incr-expire-atomic.",
+			"Not shown (no samples): decr-literal.",
+			"~lua-reserve", "~ y: latencies are upper bounds.", "3 rounds, timings of 3 kept",
+			"Timings stand, decisions do not (invalid): check-then-set."}},
 		"leak": {Leak, []string{" ≥ 3.00 ms", "decr-literal, rejects 99.9 % wrongly", " no samples",
 			"Not shown (invalid): check-then-set.", "~lua-reserve", "Some rounds left out (invalid): redis-hash."}},
 	} {

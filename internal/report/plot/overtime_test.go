@@ -21,7 +21,8 @@ func TestThroughput(t *testing.T) {
 	}
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		r.Params.Trouble = trouble.MustParse("redis:empty@0.3-0.6", "limit:is=4@0.5", "redis/2:cut@0.7-0.8", "redis:latency=1ms")
+		r.Params.Trouble = trouble.MustParse("redis:empty@0.3-0.6", "limit:is=4@0.5", "redis/2:cut@0.7-0.8",
+			"redis:latency=1ms")
 		o := &results.OverTime{SliceNS: 1e6}
 		for k := range 60 {
 			o.Admitted = append(o.Admitted, int64(10*k))
@@ -35,7 +36,9 @@ func TestThroughput(t *testing.T) {
 	}
 	p := fixture.Must[*Plot](t)(Throughput(f))
 	text := checkSVG(t, "throughput", p).text
-	for _, want := range []string{"decisions per second", "time since the start of a round", "Shaded: redis was taken away. Shaded: the network was bad (redis/2:cut@0.7-0.8).", "Not shown (the record does not have it): redis-hash.", "lua-reserve"} {
+	for _, want := range []string{"decisions per second", "time since the start of a round",
+		"Shaded: redis was taken away. Shaded: the network was bad (redis/2:cut@0.7-0.8).",
+		"Not shown (the record does not have it): redis-hash.", "lua-reserve"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing about %q in %s", want, text)
 		}
@@ -67,7 +70,8 @@ func TestDrift(t *testing.T) {
 	}
 	p := fixture.Must[*Plot](t)(Drift(f))
 	text := checkSVG(t, "drift", p).text
-	for _, want := range []string{"drift, % of the limit", "round", "Not drawn (no drift at the end of any round): ", "-84 % of the limit"} {
+	for _, want := range []string{"drift, % of the limit", "round", "Not drawn (no drift at the end of any round): ",
+		"-84 % of the limit"} {
 		if !strings.Contains(text+p.Desc(), want) {
 			t.Errorf("nothing about %q in %s%s", want, text, p.Desc())
 		}
@@ -89,14 +93,17 @@ func TestSchedules(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		r.Leak = results.Leak{Trials: 40, LeakedTrials: 10, Units: 10}
-		x.Censuses = append(x.Censuses, &results.Census{Strategy: r.Params.Label, Clients: 2, Schedules: 20, Leaking: int64(i), Complete: i%2 == 0})
+		x.Censuses = append(x.Censuses,
+			&results.Census{Strategy: r.Params.Label, Clients: 2, Schedules: 20, Leaking: int64(i), Complete: i%2 == 0})
 	}
 	x.Censuses[3].Withheld = []results.Withheld{{Code: "context-lost"}}
-	x.Censuses = append(x.Censuses, &results.Census{Strategy: f.Runs[0].Params.Label, Clients: 3, Schedules: 90, Leaking: 45, Complete: true})
+	x.Censuses = append(x.Censuses,
+		&results.Census{Strategy: f.Runs[0].Params.Label, Clients: 3, Schedules: 90, Leaking: 45, Complete: true})
 	p := fixture.Must[*Plot](t)(Schedules(&x, f))
 	text := checkSVG(t, "schedules", p).text
 	for _, want := range []string{
-		f.Runs[0].Params.Label + " 45 of 90 schedules of 3 clients, 10 of 40 trials", f.Runs[2].Params.Label + " 2 of 20 schedules of 2 clients",
+		f.Runs[0].Params.Label + " 45 of 90 schedules of 3 clients, 10 of 40 trials", f.Runs[2].Params.Label +
+			" 2 of 20 schedules of 2 clients",
 		"Not shown (its schedules may not be believed): " + f.Runs[3].Params.Label, "Hollow (not every schedule was run): ",
 	} {
 		if !strings.Contains(text, want) {
@@ -124,11 +131,16 @@ func TestDates(t *testing.T) {
 		want  []string
 		never string
 	}{
-		"minutes":         {time.Date(2026, 2, 28, 23, 50, 0, 0, time.UTC), 20 * time.Minute, []string{"23:55", "1 Mar", "00:05"}, "24:00"},
-		"a day":           {time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), 24 * time.Hour, []string{"15:00", "1 Dec", "30 November 2026 12:00 to 1 December 2026 12:00 UTC"}, "31"},
-		"the clock moves": {time.Date(2026, 3, 29, 0, 0, 0, 0, berlin), 9 * time.Hour, []string{"29 Mar", "01:00", "03:00", "10:00"}, "24:00"},
-		"a month":         {time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 31 * 24 * time.Hour, []string{"1 Jan", "31 Jan"}, "00:00 00:00"},
-		"years":           {time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 4 * 365 * 24 * time.Hour, []string{"Jan 2026", "Jan 2027"}, "1 Jan"},
+		"minutes": {time.Date(2026, 2, 28, 23, 50, 0, 0, time.UTC), 20 * time.Minute,
+			[]string{"23:55", "1 Mar", "00:05"}, "24:00"},
+		"a day": {time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), 24 * time.Hour,
+			[]string{"15:00", "1 Dec", "30 November 2026 12:00 to 1 December 2026 12:00 UTC"}, "31"},
+		"the clock moves": {time.Date(2026, 3, 29, 0, 0, 0, 0, berlin), 9 * time.Hour,
+			[]string{"29 Mar", "01:00", "03:00", "10:00"}, "24:00"},
+		"a month": {time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 31 * 24 * time.Hour, []string{"1 Jan", "31 Jan"},
+			"00:00 00:00"},
+		"years": {time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 4 * 365 * 24 * time.Hour, []string{"Jan 2026", "Jan 2027"},
+			"1 Jan"},
 	} {
 		title, ticks := dates(c.start, c.end)
 		text := title
@@ -150,12 +162,17 @@ func TestDates(t *testing.T) {
 }
 
 func TestSeriesOfACalendar(t *testing.T) {
-	s := results.Series{Strategy: "monthly", Unit: "links", Tracked: 2, Start: "2026-02-28T23:00:00Z", Zone: "UTC", WindowEndsNS: []int64{int64(time.Hour), int64(99 * time.Hour)}, Tiers: []string{"model", "redis"}, Counters: []string{"model"}}
+	s := results.Series{Strategy: "monthly", Unit: "links", Tracked: 2, Start: "2026-02-28T23:00:00Z", Zone: "UTC",
+		WindowEndsNS: []int64{int64(time.Hour), int64(99 * time.Hour)}, Tiers: []string{"model", "redis"},
+		Counters: []string{"model"}}
 	for i := range 9 {
-		s.Samples = append(s.Samples, results.Sample{AtNS: int64(i) * int64(15*time.Minute), Issued: int64(i), Usage: int64(i), Hits: []int64{int64(i), 0}, Counters: []results.Counter{{Readings: 2, Drift: -8, Size: 12}}})
+		s.Samples = append(s.Samples, results.Sample{AtNS: int64(i) * int64(15*time.Minute), Issued: int64(i),
+			Usage: int64(i), Hits: []int64{int64(i), 0}, Counters: []results.Counter{{Readings: 2, Drift: -8, Size: 12}}})
 	}
 	text := checkSVG(t, "calendar", fixture.Must[*Plot](t)(Series(s))).text
-	for _, want := range []string{"28 February 2026 23:00 to 1 March 2026 01:00 UTC", "1 Mar", "window ends", "PostgreSQL (modelled)", "0 throughout, and not drawn: leak, false rejects", "Drift of PostgreSQL (modelled): -8 links", "units withheld"} {
+	for _, want := range []string{"28 February 2026 23:00 to 1 March 2026 01:00 UTC", "1 Mar", "window ends",
+		"PostgreSQL (modelled)", "0 throughout, and not drawn: leak, false rejects",
+		"Drift of PostgreSQL (modelled): -8 links", "units withheld"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing about %q in %s", want, text)
 		}

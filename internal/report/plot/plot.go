@@ -50,10 +50,12 @@ const pngDPI = 144
 
 // PNG renders the plot as a bitmap.
 func (p *Plot) PNG() ([]byte, error) {
-	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
+	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI),
+		vgimg.UseBackgroundColor(white))}
 	p.paint(draw.New(canvas))
 	var buffer bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&buffer, canvas.Image()); err != nil { // a third faster, a twentieth larger
+	// a third faster, a twentieth larger
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&buffer, canvas.Image()); err != nil {
 		return nil, fmt.Errorf("render png: %w", err)
 	}
 	return buffer.Bytes(), nil
@@ -123,7 +125,9 @@ func plotted(file results.File) []series {
 			if name != "" {
 				label += " (" + name + ")"
 			}
-			other := slices.ContainsFunc(strategy.Summary.Stored, func(k results.Stored) bool { return file.Class(k.Store) == results.ClassOther })
+			other := slices.ContainsFunc(strategy.Summary.Stored, func(k results.Stored) bool {
+				return file.Class(k.Store) == results.ClassOther
+			})
 			out = append(out, series{Summary: strategy.Summary, label: label, group: strategy.Group, other: other})
 		}
 	}
@@ -151,7 +155,8 @@ func shorten(label string) string {
 	return label
 }
 
-// loopOf is one of the two loops that a strategy may be measured in: the one that latency is taken from, or the one of throughput.
+// loopOf is one of the two loops that a strategy may be measured in: the one that latency is taken from, or the one of
+// throughput.
 type loopOf func(*results.Summary) *results.Summary
 
 var (
@@ -177,8 +182,10 @@ func caption(file results.File, all []series, of loopOf) string {
 
 // captionOf begins with the workload and the policy, and ends with the stores.
 func captionOf(file results.File, summary *results.Summary, parts ...string) string {
-	policy := fmt.Sprintf("%s (%s)", format.Plain(summary.Policy), format.Units(summary.Params.Limit, format.Plain(summary.Params.Unit)))
-	caption := format.Join(" · ", "workload "+format.Plain(summary.Workload), policy, format.Join(" · ", parts...), file.StoresText())
+	policy := fmt.Sprintf("%s (%s)", format.Plain(summary.Policy),
+		format.Units(summary.Params.Limit, format.Plain(summary.Params.Unit)))
+	caption := format.Join(" · ", "workload "+
+		format.Plain(summary.Workload), policy, format.Join(" · ", parts...), file.StoresText())
 	if file.Kind == results.Simulated {
 		caption = "SIMULATED in virtual time, latencies are modelled · " + caption
 	}

@@ -45,10 +45,13 @@ func TestPlotContents(t *testing.T) {
 		file  results.File
 		wants []string
 	}{
-		{"latency", Latency, measured, []string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set", "exact", "redis process 7.0.15"}},
+		{"latency", Latency, measured,
+			[]string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set",
+				"exact", "redis process 7.0.15"}},
 		{"latency open", Latency, open, []string{"response time", "open loop, poisson at 5,000/s"}},
 		{"latency simulated", Latency, simulated, []string{"SIMULATED", "modelled service time"}},
-		{"leak", Leak, measured, []string{"Leak and latency", "leak, in % of the limit", "p99 service time", "none found", "100 %", "does not enforce", "three-tier"}},
+		{"leak", Leak, measured, []string{"Leak and latency", "leak, in % of the limit", "p99 service time", "none found",
+			"100 %", "does not enforce", "three-tier"}},
 		{"leak simulated", Leak, simulated, []string{"SIMULATED", "modelled p99 service time"}},
 		{"leak odd", Leak, fixture.Cases()["odd"], []string{"(invalid)", "~"}},
 	} {
@@ -171,12 +174,15 @@ func TestSeriesPlot(t *testing.T) {
 	}
 	for i := range 5 {
 		n := int64(i)
-		s.Samples = append(s.Samples, results.Sample{AtNS: n * 1e9, Issued: 10 * n, Usage: 5 * n, Leak: n, Keys: 300 * n, Hits: []int64{9 * n},
+		s.Samples = append(s.Samples, results.Sample{AtNS: n * 1e9, Issued: 10 * n, Usage: 5 * n, Leak: n, Keys: 300 * n,
+			Hits:     []int64{9 * n},
 			Counters: []results.Counter{{Readings: 7, Drifting: n, Drift: -14 * n, Size: 14 * n, MeanNS: n * 1e8}}})
 	}
 	text := checkSVG(t, "series", fixture.Must[*Plot](t)(Series(s))).text
-	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects", "redis away from 1s to 2s (shaded)", "leak so far: links over the limit", "keys in Redis",
-		"all decisions by redis", "redis eu", "drift, signed: links, sum of 7 tracked subjects", "-60", "units withheld", "staleness, mean of the tracked subjects", "400 ms", "Drift of redis eu: -56 links"} {
+	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects",
+		"redis away from 1s to 2s (shaded)", "leak so far: links over the limit", "keys in Redis",
+		"all decisions by redis", "redis eu", "drift, signed: links, sum of 7 tracked subjects", "-60", "units withheld",
+		"staleness, mean of the tracked subjects", "400 ms", "Drift of redis eu: -56 links"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing about %q in\n%s", want, text)
 		}

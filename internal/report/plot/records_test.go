@@ -63,7 +63,8 @@ func nasty() map[string]results.File {
 // off or overlaps another.
 func TestEveryRecord(t *testing.T) {
 	all := nasty()
-	for _, name := range testenv.Pick([]string{"run-rolling", "run-uploads", "sim-regions"}, []string{"run", "run-slow", "run-rolling", "run-uploads", "sim-month-end", "sim-regions"}) {
+	for _, name := range testenv.Pick([]string{"run-rolling", "run-uploads", "sim-regions"},
+		[]string{"run", "run-slow", "run-rolling", "run-uploads", "sim-month-end", "sim-regions"}) {
 		all[name] = fixture.Must[results.File](t)(codec.Read("../../../results/baseline/" + name + "/results.json"))
 	}
 	for name, f := range all {

@@ -73,7 +73,8 @@ func (t *table) plot() *Plot {
 			area = axes.draw(part)
 		}
 		for _, tableRow := range t.rows {
-			canvas.FillText(t.style(tableRow), vg.Point{X: canvas.Min.X - 10, Y: area.Y(1 - float64(tableRow.at/t.depth))}, tableRow.name)
+			canvas.FillText(t.style(tableRow), vg.Point{X: canvas.Min.X - 10, Y: area.Y(1 - float64(tableRow.at/t.depth))},
+				tableRow.name)
 		}
 		wide := vg.Length(0)
 		for _, entry := range t.key {

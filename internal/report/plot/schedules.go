@@ -44,7 +44,8 @@ func Schedules(exploration *results.Exploration, file results.File) (*Plot, erro
 			continue
 		}
 		rows = append(rows, scheduleRow{
-			series, best, results.Percent(best.Leaking, best.Schedules), results.Percent(series.Leak.LeakedTrials, series.Leak.Trials),
+			series, best, results.Percent(best.Leaking, best.Schedules),
+			results.Percent(series.Leak.LeakedTrials, series.Leak.Trials),
 		})
 		if !best.Complete {
 			notes.add("Hollow", series.label, "not every schedule was run")
@@ -63,7 +64,8 @@ func Schedules(exploration *results.Exploration, file results.File) (*Plot, erro
 func drawSchedules(rows []scheduleRow, file results.File, all []series, notes string) *Plot {
 	t := table{charts: []axes{newAxes()}, key: []keyEntry{
 		{"of all schedules of few clients", scheduleGlyph},
-		{fmt.Sprintf("of trials in the run, %s", format.Plural(int64(all[0].Params.Workers), "worker", "workers")), trialGlyph},
+		{fmt.Sprintf("of trials in the run, %s", format.Plural(int64(all[0].Params.Workers), "worker", "workers")),
+			trialGlyph},
 	}}
 	x := &t.charts[0]
 	x.X.Label.Text = "share that leaks, in %"
@@ -75,15 +77,18 @@ func drawSchedules(rows []scheduleRow, file results.File, all []series, notes st
 		if !scheduleRow.census.Complete {
 			glyph = hollow(glyph)
 		}
-		x.add(bar(scheduleRow.schedules, scheduleRow.trials, at, draw.LineStyle{Color: lifelineInk, Width: 2}), dot(scheduleRow.schedules, at+2.5, glyph),
+		x.add(bar(scheduleRow.schedules, scheduleRow.trials, at, draw.LineStyle{Color: lifelineInk, Width: 2}),
+			dot(scheduleRow.schedules, at+2.5, glyph),
 			dot(scheduleRow.trials, at-2.5, trialGlyph))
-		desc += fmt.Sprintf(" %s %s of %s schedules of %s, %s of %s trials;", scheduleRow.label, format.Count(scheduleRow.census.Leaking),
+		desc += fmt.Sprintf(" %s %s of %s schedules of %s, %s of %s trials;", scheduleRow.label,
+			format.Count(scheduleRow.census.Leaking),
 			format.Count(scheduleRow.census.Schedules), format.Plural(int64(scheduleRow.census.Clients), "client", "clients"),
 			format.Count(scheduleRow.Leak.LeakedTrials), format.Count(scheduleRow.Leak.Trials))
 	}
 	t.sheet = sheet{title: "Leaks among schedules, and under load", caption: caption(file, all, throughputLoop),
 		simulated: file.Kind == results.Simulated, desc: drawable(desc[:len(desc)-1] + "."),
-		note: format.Join(" ", "A share of schedules is no probability: under load some are far more likely than others.", notes)}
+		note: format.Join(" ", "A share of schedules is no probability: under load some are far more likely than others.",
+			notes)}
 	return t.plot()
 }
 

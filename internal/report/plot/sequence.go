@@ -105,7 +105,8 @@ func layOut(finding *results.Finding) *chart {
 	for i := range c.rows {
 		row := &c.rows[i]
 		if row.kind == markBand {
-			row.label = strings.Split(fold(plainText(ink), drawable(strings.Join(row.label, " ")), vg.Length(edge-leftMargin-16)), "\n")
+			row.label = strings.Split(fold(plainText(ink), drawable(strings.Join(row.label, " ")),
+				vg.Length(edge-leftMargin-16)), "\n")
 		}
 		row.y, row.height = y, row.tall()
 		y += row.height
@@ -140,7 +141,8 @@ func (c *chart) addLanes(finding *results.Finding) {
 }
 
 func (c *chart) addStores(names []string) {
-	heads := map[string][]string{"redis": {"Redis"}, "model": {"PostgreSQL", "(a model of it)"}, "postgres": {"PostgreSQL"}}
+	heads := map[string][]string{"redis": {"Redis"}, "model": {"PostgreSQL", "(a model of it)"},
+		"postgres": {"PostgreSQL"}}
 	for _, n := range names {
 		c.lanes = append(c.lanes, lane{head: heads[n], store: n, column: -1})
 	}
@@ -219,7 +221,9 @@ func replyFollows(steps []results.Step, step results.Step) bool {
 			return n.Command == "" || n.Event == results.EventRetry
 		}
 	}
-	return step.Store != "" && slices.ContainsFunc(steps, func(n results.Step) bool { return n.Store != "" && n.Command == "" })
+	return step.Store != "" && slices.ContainsFunc(steps, func(n results.Step) bool {
+		return n.Store != "" && n.Command == ""
+	})
 }
 
 func short(text string) string {

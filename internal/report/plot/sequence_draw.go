@@ -85,7 +85,8 @@ func (d *drawing) over(p point, align text.XAlignment, style draw.TextStyle, gro
 	if align == text.XCenter {
 		left -= w / 2
 	}
-	d.box(area{left - 1, p.y - float64(extents.Ascent) + 1, w + 2, float64(extents.Ascent+extents.Descent) - 1}, ground, nil)
+	d.box(area{left - 1, p.y - float64(extents.Ascent) + 1, w + 2, float64(extents.Ascent+extents.Descent) - 1}, ground,
+		nil)
 	d.text(p.value, p.y, align, style, line)
 }
 

@@ -26,11 +26,14 @@ func gallery(t *testing.T) map[string]*results.Finding {
 		cfg      explore.Config
 		property explore.Property
 	}{
-		"two clients":   {"check-then-set", explore.Config{}, explore.Leak},
-		"nine clients":  {"check-then-set", explore.Config{Clients: 9, Limit: 1}, explore.Leak},
-		"job":           {"lua-reserve", explore.Config{Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}}, Properties: []explore.Property{explore.Leak}}, explore.Leak},
-		"crash":         {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultCrash}}, explore.FalseReject},
-		"clock":         {"decr-expire", explore.Config{Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}}, explore.TTL},
+		"two clients":  {"check-then-set", explore.Config{}, explore.Leak},
+		"nine clients": {"check-then-set", explore.Config{Clients: 9, Limit: 1}, explore.Leak},
+		"job": {"lua-reserve",
+			explore.Config{Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}},
+				Properties: []explore.Property{explore.Leak}}, explore.Leak},
+		"crash": {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultCrash}}, explore.FalseReject},
+		"clock": {"decr-expire", explore.Config{Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}},
+			explore.TTL},
 		"outage":        {"decr-expire", explore.Config{Faults: []quota.Fault{quota.FaultOutage}}, explore.FalseReject},
 		"lost reply":    {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultLostReply}}, explore.TTL},
 		"retry":         {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultRetry}}, explore.FalseReject},

@@ -23,7 +23,8 @@ func Series(series results.Series) (*Plot, error) {
 		return nil, fmt.Errorf("%w: the series of %s has no samples", ErrNothingToPlot, series.Strategy)
 	}
 	g := figure{least: 108, sheet: sheet{
-		title: drawable(series.Strategy) + " over virtual time", caption: seriesCaption(&series), note: seriesNote(&series), desc: seriesDesc(&series),
+		title: drawable(series.Strategy) +
+			" over virtual time", caption: seriesCaption(&series), note: seriesNote(&series), desc: seriesDesc(&series),
 		simulated: true,
 	}}
 	var still []string
@@ -74,7 +75,8 @@ func marksWindows(series *results.Series) bool {
 func seriesCaption(series *results.Series) string {
 	parts := []string{"SIMULATED, latencies are modelled", format.Plural(int64(len(series.Samples)), "sample", "samples")}
 	if len(series.Counters) > 0 {
-		parts = append(parts, fmt.Sprintf("counters of %s are read", format.Plural(int64(series.Tracked), "subject", "subjects")))
+		parts = append(parts, fmt.Sprintf("counters of %s are read",
+			format.Plural(int64(series.Tracked), "subject", "subjects")))
 	}
 	if len(series.Tiers) == 1 {
 		parts = append(parts, "all decisions by "+storeNamed(series.Tiers[0]))
@@ -84,7 +86,8 @@ func seriesCaption(series *results.Series) string {
 		if span.Network != "" {
 			what = "network " + span.Network
 		}
-		parts = append(parts, fmt.Sprintf("%s from %v to %v (shaded)", what, time.Duration(span.FromNS), time.Duration(span.ToNS)))
+		parts = append(parts, fmt.Sprintf("%s from %v to %v (shaded)", what, time.Duration(span.FromNS),
+			time.Duration(span.ToNS)))
 	}
 	return format.Join(" · ", parts...)
 }
@@ -106,8 +109,10 @@ func seriesNote(series *results.Series) string {
 
 func seriesDesc(series *results.Series) string {
 	sample := &series.Samples[len(series.Samples)-1]
-	text := fmt.Sprintf("%s over %v of virtual time: at the end %s of %s admitted, a leak of %s, %s.", series.Strategy, time.Duration(sample.AtNS),
-		format.Count(sample.Admitted), format.Plural(sample.Issued, "request", "requests"), format.Units(sample.Leak, series.Unit),
+	text := fmt.Sprintf("%s over %v of virtual time: at the end %s of %s admitted, a leak of %s, %s.", series.Strategy,
+		time.Duration(sample.AtNS),
+		format.Count(sample.Admitted), format.Plural(sample.Issued, "request", "requests"),
+		format.Units(sample.Leak, series.Unit),
 		format.Plural(sample.FalseRejects, "false reject", "false rejects"))
 	for k, name := range series.Counters {
 		text += fmt.Sprintf(" Drift of %s: %s %s.", storeNamed(name), format.Signed(sample.Counters[k].Drift), series.Unit)
@@ -166,7 +171,9 @@ func seriesQuantities(series *results.Series) []quantity {
 	if len(series.Counters) > 0 {
 		of := fmt.Sprintf(", sum of %s", format.Plural(int64(series.Tracked), "tracked subject", "tracked subjects"))
 		out = append(out,
-			quantity{"drift", "drift, signed: " + series.Unit + of, false, counters(func(counter *results.Counter) float64 { return float64(counter.Drift) })},
+			quantity{"drift", "drift, signed: " + series.Unit + of, false, counters(func(counter *results.Counter) float64 {
+				return float64(counter.Drift)
+			})},
 			quantity{"units withheld", "units withheld by counters that are too high: " + series.Unit + of, false,
 				counters(func(counter *results.Counter) float64 { return float64(counter.Size+counter.Drift) / 2 })},
 			// The worst subject is in the record: one that never heals makes it a straight line.
@@ -174,7 +181,8 @@ func seriesQuantities(series *results.Series) []quantity {
 				counters(func(counter *results.Counter) float64 { return float64(counter.MeanNS) })})
 	}
 	if len(series.Tiers) > 1 {
-		out = append(out, quantity{"decisions by store", "decided by, % of the decisions since the sample before", false, hits(series)})
+		out = append(out, quantity{"decisions by store", "decided by, % of the decisions since the sample before", false,
+			hits(series)})
 	}
 	if slices.ContainsFunc(samples, func(sample results.Sample) bool { return sample.Keys > 0 }) {
 		out = append(out, quantity{short: "keys", title: "keys in Redis that have not expired",

@@ -104,7 +104,8 @@ var palette = []color.NRGBA{
 var dashes = [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {8, 2.5, 1.5, 2.5}}
 
 var glyphs = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, lineGlyph{draw.CrossGlyph{}, 2}, lineGlyph{draw.RingGlyph{}, 1.2},
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, lineGlyph{draw.CrossGlyph{}, 2},
+	lineGlyph{draw.RingGlyph{}, 1.2},
 	lineGlyph{draw.SquareGlyph{}, 1.2}, lineGlyph{draw.TriangleGlyph{}, 1.2}, lineGlyph{draw.PlusGlyph{}, 2},
 }
 

@@ -25,7 +25,8 @@ type svgBox struct {
 type matrix [6]float64
 
 func (m matrix) mul(n matrix) matrix {
-	return matrix{m[0]*n[0] + m[2]*n[1], m[1]*n[0] + m[3]*n[1], m[0]*n[2] + m[2]*n[3], m[1]*n[2] + m[3]*n[3], m[0]*n[4] + m[2]*n[5] + m[4], m[1]*n[4] + m[3]*n[5] + m[5]}
+	return matrix{m[0]*n[0] + m[2]*n[1], m[1]*n[0] + m[3]*n[1], m[0]*n[2] + m[2]*n[3], m[1]*n[2] + m[3]*n[3],
+		m[0]*n[4] + m[2]*n[5] + m[4], m[1]*n[4] + m[3]*n[5] + m[5]}
 }
 
 func (m matrix) apply(x, y float64) [2]float64 {
@@ -141,7 +142,8 @@ func box(t *testing.T, e xml.StartElement, text string, m matrix) svgBox {
 	// Letters without accents and without most descenders: lines of one block touch.
 	up := size * 0.72
 	down := size * 0.05
-	return svgBox{text, [4][2]float64{m.apply(x, y-up), m.apply(x+stated, y-up), m.apply(x+stated, y+down), m.apply(x, y+down)}}
+	return svgBox{text, [4][2]float64{m.apply(x, y-up), m.apply(x+stated, y-up), m.apply(x+stated, y+down),
+		m.apply(x, y+down)}}
 }
 
 // bounds of a box that is not turned, or by a quarter.
@@ -166,7 +168,8 @@ func (d *svgDocument) faults() (out []string) {
 		b := &d.boxes[i]
 		x0, y0, x1, y1 := b.bounds()
 		if x0 < -slack || y0 < -slack || x1 > d.width+slack || y1 > d.height+slack {
-			out = append(out, fmt.Sprintf("%q is cut off: %.0f,%.0f to %.0f,%.0f of %.0f x %.0f", b.text, x0, y0, x1, y1, d.width, d.height))
+			out = append(out, fmt.Sprintf("%q is cut off: %.0f,%.0f to %.0f,%.0f of %.0f x %.0f", b.text, x0, y0, x1, y1,
+				d.width, d.height))
 		}
 		if strings.TrimSpace(b.text) == "" {
 			continue

@@ -44,7 +44,8 @@ func Quantities() []Quantity {
 	return []Quantity{
 		{quantityP99, "p99 latency", readP99, latencyAxis, format.NS, false},
 		{quantityLeak, "leak, in % of the limit, logarithmic", readLeak, percentAxis, format.Pct, false},
-		{"false-rejects", "false rejects, in % of valid requests, logarithmic", readFalseRejects, percentAxis, format.Pct, true},
+		{"false-rejects", "false rejects, in % of valid requests, logarithmic", readFalseRejects, percentAxis, format.Pct,
+			true},
 		{"lost", "acknowledged units lost, per round", readLost, linearAxis, format.Digits, true},
 		{"throughput", "decisions per second", readThroughput, linearAxis, perSecond, false},
 		{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true},
@@ -63,7 +64,8 @@ func readP99(summary *results.Summary) reading {
 
 func readLeak(summary *results.Summary) reading {
 	possible := max(summary.Leak.PctOfLimit, summary.Leak.PossiblePctOfLimit)
-	return reading{Figure: results.Figure{Value: summary.Leak.PctOfLimit, Lo: summary.Leak.PctOfLimit, Hi: possible}, ok: summary.Counts()}
+	return reading{Figure: results.Figure{Value: summary.Leak.PctOfLimit, Lo: summary.Leak.PctOfLimit, Hi: possible},
+		ok: summary.Counts()}
 }
 
 func readFalseRejects(summary *results.Summary) reading {

@@ -40,7 +40,8 @@ func Throughput(file results.File) (*Plot, error) {
 	g := figure{sheet: sheet{
 		title: "Throughput over time", caption: caption(file, all, throughputLoop),
 		simulated: file.Kind == results.Simulated, desc: throughputDesc(paces),
-		note: format.Join(" ", "Decisions per second, mean over rounds.", shaded, disturbance(all, throughputOf), notes.text()),
+		note: format.Join(" ", "Decisions per second, mean over rounds.", shaded, disturbance(all, throughputOf),
+			notes.text()),
 	}}
 	end := 0.0
 	for _, pace := range paces {

@@ -24,9 +24,9 @@ type Prospect struct {
 	Declares int64
 }
 
-// SortProspects puts those first that are to be measured if not all can be: as [Sort] does, what enforces the limit comes before
-// what does within a bound. Among those, what declares that nothing leaks comes first, then what a design record describes or is
-// well known, then what needs fewer stores.
+// SortProspects puts those first that are to be measured if not all can be: as [Sort] does, what enforces the limit
+// comes before what does within a bound. Among those, what declares that nothing leaks comes first, then what a design
+// record describes or is well known, then what needs fewer stores.
 func SortProspects(all []Prospect) {
 	slices.SortStableFunc(all, func(a, b Prospect) int {
 		return cmp.Or(

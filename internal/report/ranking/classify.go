@@ -53,7 +53,8 @@ func (s *Strategy) Also(other *Strategy, where string) {
 func classify(summary *results.Summary) Strategy {
 	leak := boundOn(summary, results.LeakProperty)
 	mayReject := boundOn(summary, results.FalseRejectProperty)
-	out := Strategy{Label: summary.Label, PerProcess: summary.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: summary, Judged: summary}
+	out := Strategy{Label: summary.Label, PerProcess: summary.PerProcess, Declares: leak.declared, Survives: leak.survives,
+		Summary: summary, Judged: summary}
 	unit := summary.Params.Unit
 	planned := troubled(summary)
 	set := func(group Group, reason string) Strategy {
@@ -85,7 +86,8 @@ func classify(summary *results.Summary) Strategy {
 		return set(Fails, rejects(summary)+", and declares no bound")
 	}
 	if clause := violated(summary); clause != nil {
-		return set(Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(clause.Property), clause.Formula,
+		return set(Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(clause.Property),
+			clause.Formula,
 			format.Units(clause.Certain, unit)))
 	}
 	var parts []string
@@ -295,7 +297,8 @@ func errorsPct(summary *results.Summary, busy bool) float64 {
 		n -= summary.ErrorKinds.Killed
 	}
 	switch {
-	case summary.ErrorKinds != nil && len(summary.Params.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Restart)) > 0:
+	case summary.ErrorKinds != nil &&
+		len(summary.Params.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Restart)) > 0:
 		n -= summary.ErrorKinds.Store + summary.ErrorKinds.TimeOuts
 	case !busy:
 		n -= summary.BusyTimeOuts
@@ -307,7 +310,8 @@ func errorsPct(summary *results.Summary, busy bool) float64 {
 func timedOut(summary *results.Summary) bool { return errorsPct(summary, true) > mostErrors }
 
 func busyText(summary *results.Summary) string {
-	return format.Pct(results.Percent(summary.BusyTimeOuts, summary.Issued)) + " of requests timed out while the machine was busy"
+	return format.Pct(results.Percent(summary.BusyTimeOuts, summary.Issued)) +
+		" of requests timed out while the machine was busy"
 }
 
 // failing says how many requests end in an error, and in which one.

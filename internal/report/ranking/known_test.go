@@ -37,7 +37,8 @@ func broken(f *results.Finding) string {
 // those with the fewest steps. Each property is named once.
 func worst(found []*results.Finding) string {
 	slices.SortFunc(found, func(a, b *results.Finding) int {
-		return cmp.Or(cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.Property, b.Property), cmp.Compare(len(a.Steps), len(b.Steps)))
+		return cmp.Or(cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.Property, b.Property),
+			cmp.Compare(len(a.Steps), len(b.Steps)))
 	})
 	var words []string
 	named := map[results.Property]bool{}
@@ -87,7 +88,8 @@ func TestKnownFaults(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile("known.txt"); err != nil || string(got) != want {
-		t.Errorf("known.txt is not what the searches say (%v): go test ./internal/report/ranking -run TestKnownFaults -update; want\n%s", err, want)
+		t.Errorf("known.txt is not what the searches say (%v): go test ./internal/report/ranking -run TestKnownFaults "+
+			"-update; want\n%s", err, want)
 	}
 }
 
@@ -97,12 +99,14 @@ func TestKnownOfDefaults(t *testing.T) {
 	options := func(r *results.Run) { r.Strategy = "incr-expire" }
 	namesake := func(r *results.Run) { r.Form = "library" }
 	a := ranking.Of(results.File{Kind: results.Measured, Runs: []results.Run{
-		planted("incr-expire", nil), planted("incr-expire:a=b", options), planted("mine", nil), planted("gcra", namesake), planted("check-then-set", leak(5)),
+		planted("incr-expire", nil), planted("incr-expire:a=b", options), planted("mine", nil), planted("gcra", namesake),
+		planted("check-then-set", leak(5)),
 	}})
 	const known = "known: under crash a key that never expires (3 steps); under eviction and outage a leak (9 steps)"
 	for _, x := range a[0].Strategies {
 		said := slices.ContainsFunc(x.Conditions, func(c string) bool { return strings.HasPrefix(c, "known") })
-		if said != (x.Label == "incr-expire") || said && !slices.Contains(x.Conditions, known) || (x.Group == ranking.Enforces) != (x.Label != "check-then-set") {
+		if said != (x.Label == "incr-expire") || said && !slices.Contains(x.Conditions, known) ||
+			(x.Group == ranking.Enforces) != (x.Label != "check-then-set") {
 			t.Errorf("%s: %s, %q", x.Label, x.Group, x.Conditions)
 		}
 	}

@@ -78,7 +78,8 @@ func sortGroup(left []Strategy, byTime bool) {
 			}
 		}
 		slices.SortStableFunc(left[:n], func(a, b Strategy) int {
-			return cmp.Or(cmp.Compare(b.Survives, a.Survives), cmp.Compare(commands(&a), commands(&b)), strings.Compare(a.Label, b.Label))
+			return cmp.Or(cmp.Compare(b.Survives, a.Survives), cmp.Compare(commands(&a), commands(&b)),
+				strings.Compare(a.Label, b.Label))
 		})
 		for i := range left[:n] {
 			left[i].Place = place
@@ -140,9 +141,9 @@ func always(summary *results.Summary) int {
 	return 0
 }
 
-// Cheapest is the first strategy in order that enforces the policy, or nil if none does.
-// Those that a search broke without any fault, those that count per process or send no command,
-// and those that declare no bound, are taken only if there is no other. Those that do not meet a condition are never taken.
+// Cheapest is the first strategy in order that enforces the policy, or nil if none does. Those that a search broke
+// without any fault, those that count per process or send no command, and those that declare no bound, are taken only
+// if there is no other. Those that do not meet a condition are never taken.
 func (s *Setting) Cheapest() *Strategy {
 	var first *Strategy
 	best := math.MaxInt
@@ -202,7 +203,8 @@ func (s *Setting) Decided() bool {
 		if strategy.Group != Enforces && strategy.Group != Bounded && strategy.Group != Undecided {
 			continue
 		}
-		if strategy.Group == Undecided || strategy.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(strategy)) > 0 {
+		if strategy.Group == Undecided || strategy.Summary.Verdict == results.Undecided || s.ByTime &&
+			len(s.Tied(strategy)) > 0 {
 			return false
 		}
 	}

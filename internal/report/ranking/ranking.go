@@ -43,7 +43,8 @@ func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Loose, Fail
 func (g Group) Verdict() string { return verdicts[g] }
 
 var verdicts = map[Group]string{
-	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Loose: "BOUNDED", Fails: "FAIL", Unusable: "ERROR", Baseline: "BASELINE",
+	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Loose: "BOUNDED", Fails: "FAIL", Unusable: "ERROR",
+	Baseline: "BASELINE",
 }
 
 // Strategy is what the record says of one strategy in one setting.

@@ -17,9 +17,11 @@ import (
 func planted(label string, change func(*results.Run)) results.Run {
 	r := results.Run{
 		Strategy: label, Form: "reference", Policy: "agent-api", Workload: "hot-key", Repetition: 1,
-		Params: results.Params{Label: label, Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50, Instances: 2},
+		Params: results.Params{Label: label, Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50,
+			Instances: 2},
 		Issued: 1000, Admitted: 500, Rejected: 500, ThroughputPerS: 1000,
-		Service:   results.Latency{Distribution: results.Distribution{Samples: 1_000_000, P50: 100, P99: 1000, Max: 2000, StallsP99: -1, StallsP999: -1}},
+		Service: results.Latency{Distribution: results.Distribution{Samples: 1_000_000, P50: 100, P99: 1000, Max: 2000,
+			StallsP99: -1, StallsP999: -1}},
 		Leak:      results.Leak{Trials: 10, OverQuotaUnits: 500},
 		Guarantee: []results.Clause{clause(results.LeakProperty, 0, 0, results.Kept)},
 		Audit:     results.Audit{Valid: true},
@@ -33,7 +35,8 @@ func planted(label string, change func(*results.Run)) results.Run {
 }
 
 func clause(property string, bound, worst int64, verdict string) results.Clause {
-	return results.Clause{Property: property, Formula: "F", Bound: bound, Certain: worst, Possible: worst, Verdict: verdict}
+	return results.Clause{Property: property, Formula: "F", Bound: bound, Certain: worst, Possible: worst,
+		Verdict: verdict}
 }
 
 // leak plants units over the limit, all of one window.
@@ -95,29 +98,60 @@ func TestGroups(t *testing.T) {
 		reason string
 	}{
 		"nothing wrong": {nil, ranking.Enforces, "no leak in only 10 trials"},
-		"evidence":      {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 30 }}, ranking.Enforces, "no leak in 30 trials"},
-		"one store declared": {[]func(*results.Run){declare(), func(r *results.Run) { r.NotPromised = []string{results.SeveralRegions} }},
+		"evidence": {[]func(*results.Run){func(r *results.Run) {
+			r.Leak.Trials = 30
+		}}, ranking.Enforces, "no leak in 30 trials"},
+		"one store declared": {[]func(*results.Run){declare(), func(r *results.Run) {
+			r.NotPromised = []string{results.SeveralRegions}
+		}},
 			ranking.Enforces, "no leak in only 10 trials, but promises nothing under several regions"},
-		"nothing declared":          {[]func(*results.Run){declare()}, ranking.Enforces, "no leak in only 10 trials, but declares no bound"},
-		"one unit, exact clause":    {[]func(*results.Run){leak(1), declare(clause(results.LeakProperty, 0, 1, results.Broken))}, ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
-		"one unit, by other clocks": {[]func(*results.Run){leak(1)}, ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
-		"a leak, none declared":     {[]func(*results.Run){leak(50), declare()}, ranking.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
-		"a leak within its bound":   {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 5, 5, results.Kept))}, ranking.Bounded, "over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 5 requests per window"},
-		"a bound above a tenth":     {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 6, 5, results.Kept))}, ranking.Fails, "over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 6 requests per window, which is more than 10 % of the limit"},
-		"such a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 6, 0, results.Kept))}, ranking.Loose, "no leak found, bounded by 6 requests per window, which is more than 10 % of the limit"},
-		"not promised here": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.NotPromised = []string{"outage"} }},
+		"nothing declared": {[]func(*results.Run){declare()}, ranking.Enforces,
+			"no leak in only 10 trials, but declares no bound"},
+		"one unit, exact clause": {[]func(*results.Run){leak(1),
+			declare(clause(results.LeakProperty, 0, 1, results.Broken))}, ranking.Fails,
+			"over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
+		"one unit, by other clocks": {[]func(*results.Run){leak(1)}, ranking.Fails,
+			"over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
+		"a leak, none declared": {[]func(*results.Run){leak(50), declare()}, ranking.Fails,
+			"over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
+		"a leak within its bound": {[]func(*results.Run){leak(5),
+			declare(clause(results.LeakProperty, 5, 5, results.Kept))}, ranking.Bounded,
+			"over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 5 requests per window"},
+		"a bound above a tenth": {[]func(*results.Run){leak(5),
+			declare(clause(results.LeakProperty, 6, 5, results.Kept))}, ranking.Fails,
+			"over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 6 requests per window, which is " +
+				"more than 10 % of the limit"},
+		"such a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 6, 0, results.Kept))},
+			ranking.Loose, "no leak found, bounded by 6 requests per window, which is more than 10 % of the limit"},
+		"not promised here": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) {
+			r.NotPromised = []string{"outage"}
+		}},
 			ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, promises nothing under outage"},
-		"a leak beyond its bound":  {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 49, 50, results.Broken))}, ranking.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, beyond the declared 49"},
-		"a bound of all":           {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, quota.Unbounded, 50, results.Kept))}, ranking.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound in this setting"},
-		"a bound, and no leak":     {[]func(*results.Run){declare(clause(results.LeakProperty, 5, 0, results.Kept))}, ranking.Bounded, "no leak found, bounded by 5 requests per window"},
-		"the strictest clause":     {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept), clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "no leak in only 10 trials"},
-		"one wrong rejection":      {[]func(*results.Run){reject(1)}, ranking.Fails, "rejects 0.20 % of valid requests, and declares no bound"},
-		"declared rejections":      {[]func(*results.Run){reject(125), declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, ranking.Bounded, "rejects 25.0 % of valid requests, as it declares"},
-		"may reject":               {[]func(*results.Run){declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, ranking.Bounded, "may reject wrongly, as it declares"},
-		"a broken clause":          {[]func(*results.Run){reject(1), declare(clause(results.FalseRejectProperty, 0, 1, results.Broken))}, ranking.Fails, "breaks its guarantee: false rejects of at most F, 1 request beyond it"},
-		"rejects 89.8 %":           {[]func(*results.Run){reject(449)}, ranking.Fails, "rejects 89.8 % of valid requests, and declares no bound"},
-		"rejects 90 %":             {[]func(*results.Run){reject(450)}, ranking.Unusable, "rejects 90.0 % of valid requests"},
-		"rejects all, as declared": {[]func(*results.Run){reject(500), declare(any)}, ranking.Unusable, "rejects 100 % of valid requests"},
+		"a leak beyond its bound": {[]func(*results.Run){leak(50),
+			declare(clause(results.LeakProperty, 49, 50, results.Broken))}, ranking.Fails,
+			"over-admits 10.0 % of the limit, 50 requests in the worst window, beyond the declared 49"},
+		"a bound of all": {[]func(*results.Run){leak(50),
+			declare(clause(results.LeakProperty, quota.Unbounded, 50, results.Kept))}, ranking.Fails,
+			"over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound in this setting"},
+		"a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 5, 0, results.Kept))},
+			ranking.Bounded, "no leak found, bounded by 5 requests per window"},
+		"the strictest clause": {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept),
+			clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "no leak in only 10 trials"},
+		"one wrong rejection": {[]func(*results.Run){reject(1)}, ranking.Fails,
+			"rejects 0.20 % of valid requests, and declares no bound"},
+		"declared rejections": {[]func(*results.Run){reject(125),
+			declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, ranking.Bounded,
+			"rejects 25.0 % of valid requests, as it declares"},
+		"may reject": {[]func(*results.Run){declare(clause(results.LeakProperty, 0, 0, results.Kept), any)},
+			ranking.Bounded, "may reject wrongly, as it declares"},
+		"a broken clause": {[]func(*results.Run){reject(1),
+			declare(clause(results.FalseRejectProperty, 0, 1, results.Broken))}, ranking.Fails,
+			"breaks its guarantee: false rejects of at most F, 1 request beyond it"},
+		"rejects 89.8 %": {[]func(*results.Run){reject(449)}, ranking.Fails,
+			"rejects 89.8 % of valid requests, and declares no bound"},
+		"rejects 90 %": {[]func(*results.Run){reject(450)}, ranking.Unusable, "rejects 90.0 % of valid requests"},
+		"rejects all, as declared": {[]func(*results.Run){reject(500), declare(any)}, ranking.Unusable,
+			"rejects 100 % of valid requests"},
 		"never gives 89.8 % of the room": {[]func(*results.Run){reject(450), neverGiven(440, 1)},
 			ranking.Fails, "rejects 90.0 % of valid requests (room never given: 440 requests), and declares no bound"},
 		"never gives 90 % of the room": {[]func(*results.Run){reject(450), neverGiven(450, 1)},
@@ -128,43 +162,76 @@ func TestGroups(t *testing.T) {
 			ranking.Fails, "rejects 90.0 % of valid requests (room never given: 450 requests), and declares no bound"},
 		"gives all room later, as declared": {[]func(*results.Run){reject(450), neverGiven(0, 1), declare(any)},
 			ranking.Bounded, "rejects 90.0 % of valid requests (room never given: 0 requests), as it declares"},
-		"errors": {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, ranking.Unusable, "10.1 % of requests end in an error"},
+		"errors": {[]func(*results.Run){func(r *results.Run) {
+			r.Errors = 101
+		}}, ranking.Unusable, "10.1 % of requests end in an error"},
 		"all fail": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors = 1000
 			r.Leak.Trials = 0
 			r.FirstError = "CROSSSLOT Keys in request don't hash to the same slot"
 		}}, ranking.Unusable, "100 % of requests end in an error: CROSSSLOT Keys in request don't hash to the same slot"},
-		"time-outs":                   {[]func(*results.Run){timeOuts}, ranking.Unusable, "50.0 % of requests end in an error"},
-		"time-outs of a busy machine": {[]func(*results.Run){timeOuts, busy}, ranking.Undecided, "50.0 % of requests timed out while the machine was busy"},
+		"time-outs": {[]func(*results.Run){timeOuts}, ranking.Unusable,
+			"50.0 % of requests end in an error"},
+		"time-outs of a busy machine": {[]func(*results.Run){timeOuts, busy}, ranking.Undecided,
+			"50.0 % of requests timed out while the machine was busy"},
 		"time-outs beside a slower bare client": {[]func(*results.Run){timeOuts, slower},
 			ranking.Undecided, "50.0 % of requests timed out while the machine was busy"},
-		"time-outs of a busy machine, nothing crossed": {[]func(*results.Run){timeOuts, busy, func(r *results.Run) { r.Leak.Trials = 0 }},
+		"time-outs of a busy machine, nothing crossed": {[]func(*results.Run){timeOuts, busy, func(r *results.Run) {
+			r.Leak.Trials = 0
+		}},
 			ranking.Undecided, "50.0 % of requests timed out while the machine was busy"},
 		"time-outs in the open loop of a busy round": {[]func(*results.Run){busy, openTimeOuts},
 			ranking.Undecided, "50.0 % of requests timed out while the machine was busy (in the open loop)"},
-		"a leak on a busy machine":       {[]func(*results.Run){leak(50), declare(), timeOuts, busy}, ranking.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
-		"other errors on a busy machine": {[]func(*results.Run){func(r *results.Run) { r.Errors = 500 }, busy}, ranking.Unusable, "50.0 % of requests end in an error"},
-		"a tenth of errors":              {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, ranking.Enforces, "no leak in only 10 trials"},
-		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
-			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, trouble.MustParse("redis:away@0.3-0.6")
+		"a leak on a busy machine": {[]func(*results.Run){leak(50), declare(), timeOuts, busy}, ranking.Fails,
+			"over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
+		"other errors on a busy machine": {[]func(*results.Run){func(r *results.Run) {
+			r.Errors = 500
+		}, busy}, ranking.Unusable, "50.0 % of requests end in an error"},
+		"a tenth of errors": {[]func(*results.Run){func(r *results.Run) {
+			r.Errors = 100
 		}}, ranking.Enforces, "no leak in only 10 trials"},
-		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6") }},
+		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
+			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100},
+				trouble.MustParse("redis:away@0.3-0.6")
+		}}, ranking.Enforces, "no leak in only 10 trials"},
+		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) {
+			r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6")
+		}},
 			ranking.Bounded, "rejects 25.2 % of valid requests while its store is away or after that"},
 		"callers killed": {[]func(*results.Run){reject(126), func(r *results.Run) {
-			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Killed: 300}, trouble.MustParse("callers:killed=0.3")
+			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Killed: 300},
+				trouble.MustParse("callers:killed=0.3")
 		}}, ranking.Bounded, "rejects 25.2 % of valid requests after callers were killed"},
-		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6") }},
+		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) {
+			r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6")
+		}},
 			ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
 			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
 		}}, ranking.Unusable, "its figures do not count: redis evicted 3 keys"},
-		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, ranking.Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show"},
-		"per process": {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 5, 5, results.Kept)), func(r *results.Run) { r.PerProcess = true }},
-			ranking.Bounded, "over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 5 requests per window; counts per process"},
-		"outside":       {[]func(*results.Run){func(r *results.Run) { r.Outside = true }}, ranking.Enforces, "no leak in only 10 trials; measured from outside"},
-		"possible":      {[]func(*results.Run){func(r *results.Run) { r.Leak.Possible = 7 }}, ranking.Enforces, "no leak in only 10 trials for certain, 7 requests at most"},
-		"baseline":      {[]func(*results.Run){leak(500), func(r *results.Run) { r.Form = results.FormBaseline }}, ranking.Baseline, "marks the floor or the ceiling"},
-		"the open loop": {[]func(*results.Run){func(r *results.Run) { p := planted("x", leak(1)); r.Paced = &p }}, ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak (in the open loop)"},
+		"nothing over": {[]func(*results.Run){func(r *results.Run) {
+			r.Leak.Trials = 0
+		}}, ranking.Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show"},
+		"per process": {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 5, 5, results.Kept)),
+			func(r *results.Run) {
+				r.PerProcess = true
+			}},
+			ranking.Bounded, "over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 5 requests per " +
+				"window; counts per process"},
+		"outside": {[]func(*results.Run){func(r *results.Run) {
+			r.Outside = true
+		}}, ranking.Enforces, "no leak in only 10 trials; measured from outside"},
+		"possible": {[]func(*results.Run){func(r *results.Run) {
+			r.Leak.Possible = 7
+		}}, ranking.Enforces, "no leak in only 10 trials for certain, 7 requests at most"},
+		"baseline": {[]func(*results.Run){leak(500), func(r *results.Run) {
+			r.Form = results.FormBaseline
+		}}, ranking.Baseline, "marks the floor or the ceiling"},
+		"the open loop": {[]func(*results.Run){func(r *results.Run) {
+			p := planted("x", leak(1))
+			r.Paced = &p
+		}}, ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak " +
+			"(in the open loop)"},
 	} {
 		run := planted("x", func(r *results.Run) {
 			for _, f := range c.plant {
@@ -280,17 +347,20 @@ func TestFasterByTheMedian(t *testing.T) {
 		}
 		return out
 	}
-	f := results.File{Kind: results.Measured, Runs: append(paced("steady", 150_000, 500_000, 500_000, "crash"), paced("quick", 100_000, 300_000, 900_000)...)}
+	f := results.File{Kind: results.Measured,
+		Runs: append(paced("steady", 150_000, 500_000, 500_000, "crash"), paced("quick", 100_000, 300_000, 900_000)...)}
 	s := ranking.Of(f)[0]
 	if s.Strategies[0].Label != "quick" || s.Strategies[0].Place != 1 || s.Strategies[1].Place != 2 {
-		t.Errorf("%s in place %d comes before %s in place %d", s.Strategies[0].Label, s.Strategies[0].Place, s.Strategies[1].Label, s.Strategies[1].Place)
+		t.Errorf("%s in place %d comes before %s in place %d", s.Strategies[0].Label, s.Strategies[0].Place,
+			s.Strategies[1].Label, s.Strategies[1].Place)
 	}
 }
 
 // TestOrder: groups first, in each the faster one first.
 func TestOrder(t *testing.T) {
 	f := results.File{}
-	for _, r := range [][]results.Run{timed("leaks", 1, 1, leak(3)), timed("rejects", 2, 1, reject(500)), timed("slow", 2000, 1), timed("fast", 1000, 1),
+	for _, r := range [][]results.Run{timed("leaks", 1, 1, leak(3)), timed("rejects", 2, 1, reject(500)),
+		timed("slow", 2000, 1), timed("fast", 1000, 1),
 		timed("may", 1, 1, declare(clause(results.LeakProperty, 5, 0, results.Kept))),
 		timed("all", 1, 1, func(r *results.Run) { r.Form = results.FormBaseline })} {
 		f.Runs = append(f.Runs, r...)
@@ -356,17 +426,20 @@ func TestConditions(t *testing.T) {
 func TestBrokenPromiseOfTheRecord(t *testing.T) {
 	record := func(label, verdict string, change func(*results.Run)) results.Run {
 		return planted(label, func(r *results.Run) {
-			r.Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-005: none", Certain: 12, Verdict: verdict}}
+			r.Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-005: none", Certain: 12,
+				Verdict: verdict}}
 			change(r)
 		})
 	}
 	a := ranking.Of(results.File{Kind: results.Measured, Runs: []results.Run{
-		record("bounded", results.Broken, declare(clause(results.LeakProperty, 5, 0, results.Kept))), record("leaks", results.Broken, leak(12)),
+		record("bounded", results.Broken, declare(clause(results.LeakProperty, 5, 0, results.Kept))),
+		record("leaks", results.Broken, leak(12)),
 		record("keeps", results.Kept, func(*results.Run) {}),
 	}})
 	want := "ADR-005 promises at most L, broken by 12 requests"
 	for _, x := range a[0].Strategies {
-		group := map[string]ranking.Group{"bounded": ranking.Bounded, "leaks": ranking.Fails, "keeps": ranking.Enforces}[x.Label]
+		group := map[string]ranking.Group{"bounded": ranking.Bounded, "leaks": ranking.Fails,
+			"keeps": ranking.Enforces}[x.Label]
 		if x.Group != group || (x.Broken == want) != (x.Label != "keeps") {
 			t.Errorf("%s: %s, %q", x.Label, x.Group, x.Broken)
 		}
@@ -390,13 +463,24 @@ func TestUntested(t *testing.T) {
 		change func(*results.Run)
 		want   string
 	}{
-		"one instance": {nil, func(r *results.Run) { r.Params.Instances = 1 }, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
-		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --trouble redis:failover@0.5-0.52\n" + faults},
-		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, which needs a redis-server: quotabench run a:b=c --redis process:replicas=1 --trouble redis:failover@0.5-0.52\n" + faults},
-		"other policy": {nil, func(r *results.Run) { r.Policy = "login" }, "crashes, retries and other faults: quotabench explore a:b=c --policy login --faults all"},
-		"failed over":  {redis, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:failover@0.5-0.52") }, faults},
-		"killed":       {nil, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("callers:killed=0.01") }, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
-		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
+		"one instance": {nil, func(r *results.Run) {
+			r.Params.Instances = 1
+		}, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
+		"redis": {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --trouble " +
+			"redis:failover@0.5-0.52\n" + faults},
+		"no server": {map[string]results.Store{"redis": {Kind: "embedded"}}, nil,
+			"failover of Redis, which needs a redis-server: quotabench run a:b=c --redis process:replicas=1 --trouble " +
+				"redis:failover@0.5-0.52\n" + faults},
+		"other policy": {nil, func(r *results.Run) {
+			r.Policy = "login"
+		}, "crashes, retries and other faults: quotabench explore a:b=c --policy login --faults all"},
+		"failed over": {redis, func(r *results.Run) {
+			r.Params.Trouble = trouble.MustParse("redis:failover@0.5-0.52")
+		}, faults},
+		"killed": {nil, func(r *results.Run) {
+			r.Params.Trouble = trouble.MustParse("callers:killed=0.01")
+		}, strings.Replace(faults, "crashes", "crashes at other steps", 1)},
+		"no redis": {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {
 			r.Policy = "5 attempts per rolling 15m"
 			r.Workload = "steady"
@@ -406,8 +490,10 @@ func TestUntested(t *testing.T) {
 			r.Params.Pool = 3
 			r.Params.Cold = true
 			r.Params.Workload = map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
-		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client plain:cold=true,pool=3\n" +
-			"crashes, retries and other faults: quotabench explore a:b=c --policy '5 attempts per rolling 15m' --faults all"},
+		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload " +
+			"steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client " +
+			"plain:cold=true,pool=3\ncrashes, retries and other faults: quotabench explore a:b=c --policy '5 attempts per " +
+			"rolling 15m' --faults all"},
 		"pipelines": {nil, func(r *results.Run) {
 			r.Params.Instances = 1
 			r.Params.Client = "autopipeline"
@@ -418,9 +504,15 @@ func TestUntested(t *testing.T) {
 			r.Params.Instances = 4
 			r.Params.Label = "a:b=x@c"
 		}, strings.Replace(faults, "a:b=c", "a:b=x@c", 1)},
-		"an old record of a service": {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
-		"not explored":               {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
-		"faults":                     {redis, func(r *results.Run) { r.Params.Trouble = trouble.MustParse("redis:latency=2ms") }, "failover of Redis: \n" + faults},
+		"an old record of a service": {nil, func(r *results.Run) {
+			r.Outside = true
+		}, "crashes, retries and other orders of its steps, which a service does not show: "},
+		"not explored": {nil, func(r *results.Run) {
+			r.NotExplored = "it keeps to itself"
+		}, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
+		"faults": {redis, func(r *results.Run) {
+			r.Params.Trouble = trouble.MustParse("redis:latency=2ms")
+		}, "failover of Redis: \n" + faults},
 		"a policy of a file": {nil, func(r *results.Run) {
 			r.Params.Instances = 1
 			r.Policy = "mine"

@@ -114,7 +114,8 @@ func (w *world) perSecond(rng *rand.Rand, scale float64) float64 {
 
 // rounds makes the runs of three strategies, of which the last takes twice as long. busy reports
 // how many of the first rounds were busy.
-func (w *world) rounds(t *testing.T, rng *rand.Rand, h *results.Histogram) (runs []results.Run, busy func(rounds int) int) {
+func (w *world) rounds(t *testing.T, rng *rand.Rand,
+	h *results.Histogram) (runs []results.Run, busy func(rounds int) int) {
 	from := 0
 	to := 0
 	if w.busy {
@@ -222,7 +223,8 @@ func TestStudyOfRounds(t *testing.T) {
 				}
 				ordered.Add(o)
 				found.Add(f)
-				t.Logf("of %d: covered p50 %d, p99 %d, throughput %d; equal ones in order %d; twice as slow found %d", own.shown.Load(),
+				t.Logf("of %d: covered p50 %d, p99 %d, throughput %d; equal ones in order %d; twice as slow found %d",
+					own.shown.Load(),
 					own.p50.Load(), own.p99.Load(), own.perS.Load(), o, f)
 			})
 		}

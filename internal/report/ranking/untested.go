@@ -83,7 +83,8 @@ func (s *Setting) untested() []Untested {
 	return append(out, Untested{What: what, Command: explore + " --faults all"})
 }
 
-// known reports whether the command line takes the policy of a record: one from a file has a name that means nothing elsewhere.
+// known reports whether the command line takes the policy of a record: one from a file has a name that means nothing
+// elsewhere.
 func known(policy string) bool {
 	_, err := quota.LookupPolicy(policy)
 	return err == nil
@@ -108,8 +109,8 @@ func withoutClient(strategy *Strategy) string {
 	return name
 }
 
-// command is the command line that measures the strategy again under the setting, with
-// what is not a default, on that many instances; empty if the record does not hold it all, or more was planned than a load.
+// command is the command line that measures the strategy again under the setting, with what is not a default, on that
+// many instances; empty if the record does not hold it all, or more was planned than a load.
 func (s *Setting) command(strategy *Strategy, instances int) string {
 	params := strategy.Summary.Params
 	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || params.Speed != 0 && params.Speed != 1 {

@@ -26,7 +26,8 @@ func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 	}
 	use := "Use " + best.Label
 	if found := best.WithoutFault(); found != "" {
-		use = fmt.Sprintf("No strategy without a known defect held the limit. %s held it here, although a search found %s without any fault",
+		use = fmt.Sprintf("No strategy without a known defect held the limit. %s held it here, although a search found %s "+
+			"without any fault",
 			best.Label, found)
 	}
 	sentences = append(sentences, fmt.Sprintf("%s: %s, %s.", use, best.Reason, cost(simulated, best.Summary)))
@@ -65,7 +66,8 @@ func broken(setting *ranking.Setting) []string {
 func rivals(setting *ranking.Setting, best *ranking.Strategy) string {
 	var all grouped
 	for i := range setting.Strategies {
-		if strategy := &setting.Strategies[i]; strategy.Group != ranking.Baseline && (best == nil || strategy.Label != best.Label) {
+		if strategy := &setting.Strategies[i]; strategy.Group != ranking.Baseline &&
+			(best == nil || strategy.Label != best.Label) {
 			all.Add(against(setting, strategy, best), strategy.Label)
 		}
 	}

@@ -24,7 +24,8 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 	over.Leak.Units = 3
 	rejects.FalseRejects.Count = 3
 	with := func(s *results.Summary, change func(*ranking.Strategy)) ranking.Strategy {
-		x := ranking.Strategy{Label: "other", Group: ranking.Enforces, Reason: "its reason", Declares: true, Survives: 2, Place: 1,
+		x := ranking.Strategy{Label: "other", Group: ranking.Enforces, Reason: "its reason", Declares: true, Survives: 2,
+			Place:   1,
 			Summary: s, Judged: s}
 		if change != nil {
 			change(&x)
@@ -32,17 +33,25 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 		return x
 	}
 	for want, x := range map[string]ranking.Strategy{
-		"its reason":                                    with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Unusable }),
-		"over the limit":                                with(&over, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
-		"rejects valid requests":                        with(&rejects, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
-		"breaks its guarantee":                          with(&broken, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
-		"its guarantee allows more than the limit":      with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
-		"holds the limit only within a bound":           with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Bounded }),
-		"a search found a race without any fault":       with(&sends, func(x *ranking.Strategy) { x.Conditions = []string{"known: without a fault a race"} }),
-		"counts per process":                            with(&sends, func(x *ranking.Strategy) { x.PerProcess = true }),
-		"sends no command":                              with(&silent, nil),
-		"promises nothing":                              with(&sends, func(x *ranking.Strategy) { x.Declares = false }),
-		"slower":                                        with(&sends, func(x *ranking.Strategy) { x.Place = 2 }),
+		"its reason": with(&sends, func(x *ranking.Strategy) {
+			x.Group = ranking.Unusable
+		}),
+		"over the limit": with(&over, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"rejects valid requests": with(&rejects, func(x *ranking.Strategy) {
+			x.Group = ranking.Fails
+		}),
+		"breaks its guarantee":                     with(&broken, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"its guarantee allows more than the limit": with(&sends, func(x *ranking.Strategy) { x.Group = ranking.Fails }),
+		"holds the limit only within a bound": with(&sends, func(x *ranking.Strategy) {
+			x.Group = ranking.Bounded
+		}),
+		"a search found a race without any fault": with(&sends, func(x *ranking.Strategy) {
+			x.Conditions = []string{"known: without a fault a race"}
+		}),
+		"counts per process": with(&sends, func(x *ranking.Strategy) { x.PerProcess = true }),
+		"sends no command":   with(&silent, nil),
+		"promises nothing":   with(&sends, func(x *ranking.Strategy) { x.Declares = false }),
+		"slower":             with(&sends, func(x *ranking.Strategy) { x.Place = 2 }),
 		"not shown to be slower, fewer faults survived": with(&sends, func(x *ranking.Strategy) { x.Survives = 1 }),
 		"not shown to be slower, more commands":         with(&busy, nil),
 		"as good":                                       with(&sends, nil),
@@ -61,7 +70,8 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 func TestNoAdviceForAKnownDefect(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[4])
 	s := ranking.Of(f)[0]
-	const want = "No strategy without a known defect held the limit. lua-reserve held it here, although a search found a leak (12 steps) without any fault: "
+	const want = "No strategy without a known defect held the limit. lua-reserve held it here, although a search found " +
+		"a leak (12 steps) without any fault: "
 	if got := Advice(false, &s); !strings.HasPrefix(got[0], want) {
 		t.Errorf("%q", got)
 	}

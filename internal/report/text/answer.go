@@ -139,7 +139,8 @@ func loadText(file *results.File, setting *ranking.Setting) string {
 	if r := &summary.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
 		load = fixed(params, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
 	}
-	return format.Join(" · ", summary.Workload, load, fixed(params, "instances", format.Plural(int64(params.Instances), "instance", "instances")),
+	return format.Join(" · ", summary.Workload, load,
+		fixed(params, "instances", format.Plural(int64(params.Instances), "instance", "instances")),
 		rounds(file), file.StoresText())
 }
 
@@ -230,7 +231,8 @@ func newLatencyColumn(key string, modelled bool, all []*ranking.Strategy) timing
 	return column
 }
 
-// latencyTitle heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below 1.
+// latencyTitle heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below
+// 1.
 func latencyTitle(name string, modelled bool, all []float64) (title string, unit float64) {
 	title = name
 	if modelled {
@@ -337,7 +339,8 @@ func named(strategy *ranking.Strategy, label string) string {
 func (t *verdicts) notes() []string {
 	timings := figures.Disturbance(t.rows)
 	if t.bounds {
-		timings = format.Join("; ", timings, "≥ at least: too few samples for the percentile, or requests waited longer and longer")
+		timings = format.Join("; ", timings,
+			"≥ at least: too few samples for the percentile, or requests waited longer and longer")
 	}
 	out := []string{timings}
 	if t.known != nil {

@@ -20,7 +20,8 @@ func Claims(w io.Writer, page layout.Page, report *claims.Report) error {
 			grid := layout.Grid{Columns: []layout.Column{
 				{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 				{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
-				{Title: "the record says", Left: true, Flexible: true, Minimum: 10}, {Title: "measured here", Left: true, Flexible: true, Minimum: 16},
+				{Title: "the record says", Left: true, Flexible: true, Minimum: 10},
+				{Title: "measured here", Left: true, Flexible: true, Minimum: 16},
 			}}
 			var why []string
 			for i := range group {
@@ -50,8 +51,10 @@ func ofRecord(all []claims.Judgement) (out [][]claims.Judgement) {
 
 // claimsSummary counts the verdicts, and the runs behind them.
 func claimsSummary(report *claims.Report) string {
-	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.", format.Plural(int64(len(report.Claims)), "claim", "claims"),
-		counted(report, claims.Verdicts), format.Plural(int64(report.Runs), "run", "runs"), format.Plural(int64(report.Asked), "time", "times"))
+	text := fmt.Sprintf("%s: %s. %s; claims asked for one %s.",
+		format.Plural(int64(len(report.Claims)), "claim", "claims"),
+		counted(report, claims.Verdicts), format.Plural(int64(report.Runs), "run", "runs"),
+		format.Plural(int64(report.Asked), "time", "times"))
 	return text + caveats(report)
 }
 
@@ -91,11 +94,13 @@ func caveats(report *claims.Report) (text string) {
 func ClaimsMarkdown(w io.Writer, report *claims.Report) error {
 	out := bufio.NewWriter(w)
 	for _, group := range ofRecord(report.Claims) {
-		fmt.Fprintf(out, "## %s\n\n| claim | verdict | what it says | the record says | measured here |\n|---|---|---|---|---|\n",
+		fmt.Fprintf(out, "## %s\n\n| claim | verdict | what it says | the record says | measured here "+
+			"|\n|---|---|---|---|---|\n",
 			markdown(group[0].Record))
 		for i := range group {
 			j := &group[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", markdown(j.ID), markdown(j.Text()), markdown(j.Says), markdown(j.Promised),
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", markdown(j.ID), markdown(j.Text()), markdown(j.Says),
+				markdown(j.Promised),
 				markdown(format.Join("; ", j.Measured, j.Form, j.Why)))
 		}
 		fmt.Fprintln(out)
@@ -110,8 +115,8 @@ func ClaimsMarkdown(w io.Writer, report *claims.Report) error {
 	return out.Flush()
 }
 
-// ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails, and a warning for
-// each that another pass may fail.
+// ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails, and a warning
+// for each that another pass may fail.
 func ClaimsAnnotations(w io.Writer, report *claims.Report) error {
 	out := bufio.NewWriter(w)
 	for i := range report.Claims {
@@ -128,12 +133,14 @@ func ClaimsAnnotations(w io.Writer, report *claims.Report) error {
 	return out.Flush()
 }
 
-// Faults writes a matrix: a table for each strategy, a row for each fault, and below it what stands behind the verdicts.
+// Faults writes a matrix: a table for each strategy, a row for each fault, and below it what stands behind the
+// verdicts.
 func Faults(w io.Writer, page layout.Page, report *claims.Report) error {
 	return write(w, func(section func([]string)) {
 		note := ""
 		for _, cells := range report.ByStrategy() {
-			grid := layout.Grid{Columns: []layout.Column{{Title: "fault", Left: true}, {Title: "what it declares", Left: true, Tone: ToneOf}}}
+			grid := layout.Grid{Columns: []layout.Column{{Title: "fault", Left: true},
+				{Title: "what it declares", Left: true, Tone: ToneOf}}}
 			for _, column := range columns(figures.Table("faults")...) {
 				grid.Columns = append(grid.Columns, column.Column)
 			}
@@ -149,7 +156,8 @@ func Faults(w io.Writer, page layout.Page, report *claims.Report) error {
 					why = append(why, page.Paragraph("  "+j.Record+": ", format.Plain(j.Why))...)
 				}
 				if slices.ContainsFunc(row, func(cell string) bool { return strings.HasPrefix(cell, figures.Mark) }) {
-					note = " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same time (--parallel)."
+					note = " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same " +
+						"time (--parallel)."
 				}
 			}
 			section(slices.Concat(page.Title(format.Plain(cells[0].ID)), page.Table(&grid), why))

@@ -25,7 +25,8 @@ var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, M
 func columns(keys ...string) (out []column) {
 	for _, k := range keys {
 		figure := figures.Of(k)
-		out = append(out, column{Column: layout.Column{Title: figure.Name, Over: figure.Over, Optional: true}, cell: figure.Text})
+		out = append(out, column{Column: layout.Column{Title: figure.Name, Over: figure.Over, Optional: true},
+			cell: figure.Text})
 	}
 	return out
 }
@@ -88,8 +89,10 @@ var tones = map[string]layout.Tone{
 	string(ranking.Enforces): layout.Good, string(ranking.Bounded): layout.Caution, string(ranking.Loose): layout.Caution,
 	string(ranking.Fails):    layout.Bad,
 	string(ranking.Unusable): layout.Bad, string(ranking.Baseline): layout.Faint,
-	ranking.Enforces.Verdict(): layout.Good, ranking.Bounded.Verdict(): layout.Caution, ranking.Undecided.Verdict(): layout.Caution,
-	ranking.Fails.Verdict(): layout.Bad, ranking.Unusable.Verdict(): layout.Bad, ranking.Baseline.Verdict(): layout.Faint,
+	ranking.Enforces.Verdict(): layout.Good, ranking.Bounded.Verdict(): layout.Caution,
+	ranking.Undecided.Verdict(): layout.Caution,
+	ranking.Fails.Verdict():     layout.Bad, ranking.Unusable.Verdict(): layout.Bad,
+	ranking.Baseline.Verdict():      layout.Faint,
 	strings.ToUpper(results.Broken): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
 	string(compare.Worse): layout.Bad, string(compare.Better): layout.Good,
 	string(claims.Holds): layout.Good, string(claims.HoldsOnlyIf): layout.Caution, string(claims.Refuted): layout.Bad,

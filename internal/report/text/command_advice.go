@@ -25,12 +25,15 @@ func AdviceText(advice *results.Advice) string {
 	case results.AdviseNoTTL:
 		what = fmt.Sprintf("the key %s never expires: give it a time to live", strings.Join(advice.Keys, " "))
 	case results.AdviseTTLGap:
-		what = fmt.Sprintf("the key %s has no time to live until a later command: it never expires if the caller dies before that",
+		what = fmt.Sprintf("the key %s has no time to live until a later command: it never expires if the caller dies "+
+			"before that",
 			strings.Join(advice.Keys, " "))
 	case results.AdviseUnbounded:
 		what = fmt.Sprintf("the key %s grows in every window: remove old entries", strings.Join(advice.Keys, " "))
 		if len(advice.Entries) > 0 {
-			what += fmt.Sprintf(" (it has %s entries)", format.List(advice.Entries, ", ", func(n int) string { return format.Count(int64(n)) }))
+			what += fmt.Sprintf(" (it has %s entries)", format.List(advice.Entries, ", ", func(n int) string {
+				return format.Count(int64(n))
+			}))
 		}
 	}
 	return fmt.Sprintf("%s, %s: %s [%s]", advice.Code, format.Plural(advice.Count, "time", "times"), what, advice.Policy)

@@ -86,7 +86,8 @@ func compared(row *compare.Row) []string {
 	if row.Setting != "" {
 		strategy += " (" + row.Setting + ")"
 	}
-	return []string{verdictText(row), format.Plain(strategy), format.Plain(name), valueText(row.Base), valueText(row.Head), changeText(row),
+	return []string{verdictText(row), format.Plain(strategy), format.Plain(name), valueText(row.Base), valueText(row.Head),
+		changeText(row),
 		format.Plain(whyText(row))}
 }
 
@@ -125,7 +126,9 @@ func changeText(row *compare.Row) string {
 	if row.Kind == compare.Sample && pct != "" {
 		return pct
 	}
-	return format.Join(" ", signed(d, func(value float64) string { return valueText(&value) }), strings.TrimSuffix("("+pct+")", "()"))
+	return format.Join(" ", signed(d, func(value float64) string {
+		return valueText(&value)
+	}), strings.TrimSuffix("("+pct+")", "()"))
 }
 
 func signed(value float64, text func(float64) string) string {
@@ -139,7 +142,8 @@ func whyText(row *compare.Row) string {
 	if row.Test == nil || row.Verdict != compare.Worse {
 		return row.Detail
 	}
-	return format.Join("; ", fmt.Sprintf("%d and %d rounds, p %.2g (at most %.2g)", row.Test.BaseRounds, row.Test.HeadRounds, row.Test.P,
+	return format.Join("; ", fmt.Sprintf("%d and %d rounds, p %.2g (at most %.2g)", row.Test.BaseRounds,
+		row.Test.HeadRounds, row.Test.P,
 		row.Test.Alpha), row.Detail)
 }
 
@@ -147,7 +151,8 @@ func whyText(row *compare.Row) string {
 func ComparisonMarkdown(w io.Writer, _ layout.Page, comparison *compare.Comparison) error {
 	read := comparison.Read()
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(comparison.Base), markdown(comparison.Head))
+	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(comparison.Base),
+		markdown(comparison.Head))
 	if len(read.Changed) > 0 {
 		fmt.Fprint(out, "\n| verdict | strategy | figure | base | head | change | why |\n|---|---|---|--:|--:|--:|---|\n")
 		for i := range read.Changed {
@@ -190,7 +195,8 @@ func ComparisonAnnotations(w io.Writer, _ layout.Page, comparison *compare.Compa
 		fmt.Fprintf(out, "::%s title=quotabench::%s\n", level, annotation(rowText(row)))
 	}
 	for _, unmatched := range comparison.Unmatched {
-		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation(unmatched.Strategy+" was not compared: "+unmatched.Reason))
+		fmt.Fprintf(out, "::warning title=quotabench::%s\n",
+			annotation(unmatched.Strategy+" was not compared: "+unmatched.Reason))
 	}
 	if comparison.TimingsRefused != "" {
 		fmt.Fprintf(out, "::warning title=quotabench::%s\n", annotation("no timings: "+comparison.TimingsRefused))

@@ -24,7 +24,8 @@ func compared(t *testing.T) *compare.Comparison {
 			h.ThroughputPerS /= 1.3
 		}
 	}
-	c, err := compare.Compare(compare.Side{Name: "base", File: &base}, compare.Side{Name: "head", File: &head}, compare.Options{})
+	c, err := compare.Compare(compare.Side{Name: "base", File: &base}, compare.Side{Name: "head", File: &head},
+		compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +38,11 @@ func TestComparison(t *testing.T) {
 		write func(io.Writer, layout.Page, *compare.Comparison) error
 		want  []string
 	}{
-		"text":     {text.Comparison, []string{"FAIL: 1 figure fails", "throughput/reference", "-23.1 %", "10 and 10 rounds, p", "\nsame "}},
+		"text": {text.Comparison, []string{"FAIL: 1 figure fails", "throughput/reference", "-23.1 %",
+			"10 and 10 rounds, p", "\nsame "}},
 		"markdown": {text.ComparisonMarkdown, []string{"**FAIL: 1 figure fails", `| worse | a\|b ::error::x`, "&lt;script&gt;&#64;all |"}},
-		"github":   {text.ComparisonAnnotations, []string{"::error title=quotabench::a|b ::error::x", "-23.1 %25", "::notice title=quotabench::FAIL"}},
+		"github": {text.ComparisonAnnotations,
+			[]string{"::error title=quotabench::a|b ::error::x", "-23.1 %25", "::notice title=quotabench::FAIL"}},
 	} {
 		var b bytes.Buffer
 		if err := x.write(&b, layout.Page{}, c); err != nil {

@@ -40,7 +40,8 @@ func LeftOuts(file *results.File) []LeftOut {
 	return out
 }
 
-// Joined has one entry for the strategies that have a reason in common, if there are several and no command shows it again.
+// Joined has one entry for the strategies that have a reason in common, if there are several and no command shows it
+// again.
 func Joined(all []LeftOut) []LeftOut {
 	names := map[string][]string{}
 	for _, leftOut := range all {
@@ -109,7 +110,8 @@ var during = map[results.Stage]string{
 // leakReason says by how much the limit was passed.
 func leakReason(considered *results.Considered) string {
 	if considered.Schedule != nil {
-		return fmt.Sprintf("admits %d over a limit of %d: %s", considered.Units, considered.Schedule.Limit, scheduleText(considered.Schedule))
+		return fmt.Sprintf("admits %d over a limit of %d: %s", considered.Units, considered.Schedule.Limit,
+			scheduleText(considered.Schedule))
 	}
 	return "admits " + format.Pct(considered.Pct) + " above the limit" + during[considered.Stage]
 }
@@ -143,8 +145,8 @@ var happens = map[quota.Fault]string{
 	quota.FaultFailover:  "the replica takes over",
 }
 
-// leftOutLines says why strategies were left out. In whole, each has a line of its own and the command that shows it again.
-// Otherwise those that have their reason in common with several others share one.
+// leftOutLines says why strategies were left out. In whole, each has a line of its own and the command that shows it
+// again. Otherwise those that have their reason in common with several others share one.
 func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
 	all := LeftOuts(file)
 	if len(all) == 0 {
@@ -170,7 +172,8 @@ func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
 	}
 	first := slices.IndexFunc(all, func(leftOut LeftOut) bool { return leftOut.Command != "" })
 	if first >= 0 {
-		out = append(out, "The first of them again (report.txt has the command of each):", "  "+format.Plain(all[first].Command))
+		out = append(out, "The first of them again (report.txt has the command of each):", "  "+
+			format.Plain(all[first].Command))
 	}
 	return out
 }
@@ -181,7 +184,8 @@ func leftOutTable(page layout.Page, all []LeftOut) []string {
 		return nil
 	}
 	grid := layout.Grid{Columns: []layout.Column{
-		{Title: "not recommended", Left: true, Flexible: true, Minimum: 18}, {Title: "why", Left: true, Flexible: true, Minimum: 40},
+		{Title: "not recommended", Left: true, Flexible: true, Minimum: 18},
+		{Title: "why", Left: true, Flexible: true, Minimum: 40},
 	}}
 	for _, leftOut := range all {
 		grid.Add(format.Plain(leftOut.Strategy), format.Plain(leftOut.Reason))

@@ -14,16 +14,20 @@ import (
 var leftOut = []results.Considered{
 	{Strategy: "measured", Outcome: results.Taken},
 	{Strategy: "elsewhere", Outcome: results.Excluded, Stage: results.StageDeclaration, Cause: results.OtherWindows},
-	{Strategy: "ninth", Outcome: results.Untried, Stage: results.StageNumber, Cause: results.Outranked, Units: 8, Command: "quotabench run ninth"},
+	{Strategy: "ninth", Outcome: results.Untried, Stage: results.StageNumber, Cause: results.Outranked, Units: 8,
+		Command: "quotabench run ninth"},
 	{
-		Strategy: "racy", Outcome: results.Excluded, Stage: results.StageSearch, Cause: results.OverLimit, Units: 2, Command: "quotabench explore racy",
+		Strategy: "racy", Outcome: results.Excluded, Stage: results.StageSearch, Cause: results.OverLimit, Units: 2,
+		Command:  "quotabench explore racy",
 		Schedule: &results.Schedule{Steps: 1, Clients: 2, Limit: 3, Faults: []quota.Fault{quota.FaultOutage}},
 	},
 	{
-		Strategy: "at-the-end", Outcome: results.Excluded, Stage: results.StageSimulation, Cause: results.OverLimit, Pct: 36.8,
+		Strategy: "at-the-end", Outcome: results.Excluded, Stage: results.StageSimulation, Cause: results.OverLimit,
+		Pct:     36.8,
 		Command: "quotabench sim at-the-end",
 	},
-	{Strategy: "slow", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet, Detail: "p99<5ms: p99 is 7 ms"},
+	{Strategy: "slow", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
+		Detail: "p99<5ms: p99 is 7 ms"},
 }
 
 func TestLeftOutLines(t *testing.T) {
@@ -66,7 +70,8 @@ func TestCommonReasons(t *testing.T) {
 	}
 	joined := Joined(LeftOuts(f))
 	last := joined[len(joined)-1]
-	if last.Strategy != "3 others" || last.Reason != "serves other kinds of windows: elsewhere, far, farther" || len(joined) != 5 {
+	if last.Strategy != "3 others" || last.Reason != "serves other kinds of windows: elsewhere, far, farther" ||
+		len(joined) != 5 {
 		t.Errorf("joined: %+v", joined)
 	}
 	whole := strings.Join(leftOutLines(layout.Page{}, f, true), "\n")
@@ -84,8 +89,10 @@ func withoutRules(text string) string {
 // TestEveryCauseHasWords: each cause has words of its own, except for those whose words are in the detail.
 func TestEveryCauseHasWords(t *testing.T) {
 	for _, cause := range []results.Cause{
-		results.OtherWindows, results.OtherPolicies, results.NeverGivesBack, results.NeverResets, results.NotPromised, results.CannotRun,
-		results.OverLimit, results.RejectsValid, results.BreaksGuarantee, results.EndsInErrors, results.Unsound, results.OutOfTime,
+		results.OtherWindows, results.OtherPolicies, results.NeverGivesBack, results.NeverResets, results.NotPromised,
+		results.CannotRun,
+		results.OverLimit, results.RejectsValid, results.BreaksGuarantee, results.EndsInErrors, results.Unsound,
+		results.OutOfTime,
 		results.Outranked, results.NotMet,
 	} {
 		c := results.Considered{Cause: cause, Detail: "what it is", Schedule: &results.Schedule{}}
@@ -99,12 +106,14 @@ func TestEveryCauseHasWords(t *testing.T) {
 // TestUnmetConditions: what does not meet a condition is not recommended, and the answer says so.
 func TestUnmetConditions(t *testing.T) {
 	f := results.File{Kind: results.Measured, Considered: []results.Considered{
-		{Strategy: "a", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet, Detail: "p99<5ms: p99 is 7 ms"},
+		{Strategy: "a", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
+			Detail: "p99<5ms: p99 is 7 ms"},
 	}}
 	var all []ranking.Strategy
 	for _, label := range []string{"a", "b"} {
 		summary := &results.Summary{Label: label, Strategy: label}
-		all = append(all, ranking.Strategy{Label: label, Group: ranking.Enforces, Summary: summary, Judged: summary, Reason: "no leak in 9 trials"})
+		all = append(all, ranking.Strategy{Label: label, Group: ranking.Enforces, Summary: summary, Judged: summary,
+			Reason: "no leak in 9 trials"})
 	}
 	s := ranking.Among(&f, all)
 	got := strings.Join(Advice(false, &s), " ")

@@ -17,7 +17,9 @@ import (
 // correctnessLines renders what was decided wrongly, a heading above each group of
 // strategies.
 func correctnessLines(page layout.Page, file results.File, group []results.Summary) []string {
-	failed := slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Counts() && summary.Errors > 0 })
+	failed := slices.ContainsFunc(group, func(summary results.Summary) bool {
+		return summary.Counts() && summary.Errors > 0
+	})
 	grid := layout.Grid{Columns: []layout.Column{labelColumn}}
 	all := correctnessColumns(failed)
 	for _, column := range all {
@@ -40,7 +42,8 @@ func correctnessLines(page layout.Page, file results.File, group []results.Summa
 		}
 		grid.Add(append([]string{format.Plain(named(&strategy, strategy.Label))}, cells...)...)
 	}
-	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&grid)...)
+	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)),
+		page.Table(&grid)...)
 	out = append(out, noteLines(page, neverGiven(group))...)
 	out = append(out, noteLines(page, longestWrong(group))...)
 	out = append(out, noteLines(page, leakTiers(group))...)
@@ -74,7 +77,9 @@ func correctnessColumns(narrow bool) (out []column) {
 		out = append(out, column)
 	}
 	guarantee := layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}
-	return append(out, column{Column: guarantee, cell: func(summary *results.Summary, _ *figures.Notes) string { return figures.Guarantee(summary) }})
+	return append(out, column{Column: guarantee, cell: func(summary *results.Summary, _ *figures.Notes) string {
+		return figures.Guarantee(summary)
+	}})
 }
 
 // neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit
@@ -121,21 +126,24 @@ func leakTiers(group []results.Summary) string {
 // correctnessNotes explain the columns.
 func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	falseRejects := "false rejects: of valid requests, for which there was room when they were made"
-	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.FalseRejects.Possible > summary.FalseRejects.Count }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool {
+		return summary.FalseRejects.Possible > summary.FalseRejects.Count
+	}) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
 	}
 	limit := "the limit"
 	if len(group[0].Params.Trouble.Of(trouble.Change)) > 0 {
 		limit = "the first limit"
 	}
-	order := "rows: in each group the fastest first; of those that are not shown to be slower by 25 %, first who survives more faults, " +
-		"then who sends fewer commands"
+	order := "rows: in each group the fastest first; of those that are not shown to be slower by 25 %, first who " +
+		"survives more faults, then who sends fewer commands"
 	if !byTime {
 		order = "rows: in each group first who survives more faults, then who sends fewer commands"
 	}
 	order += "; those that do not enforce by their leak"
 	parts := []string{order, "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
-		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)",
+		"worst window: leak of one subject and window",
+		"0 of n trials: in brackets the largest share that is compatible with it (95 %)",
 		falseRejects}
 	if failed {
 		parts = append(parts, "errors: requests without a decision, of all; "+
@@ -152,7 +160,8 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 func rollingLines(page layout.Page, group []results.Summary) []string {
 	const note = "leak: certain..possible, of disjoint spans, all rounds together; " +
 		"a policy of tumbling windows allows 2.00 x limit around their ends"
-	return figureTable(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows",
+	return figureTable(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the "+
+		"policy's own windows",
 		group, columns(figures.Table("rolling")...), note)
 }
 

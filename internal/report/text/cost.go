@@ -48,7 +48,8 @@ func exactCostLines(page layout.Page, file results.File, group []results.Summary
 		explained += "; " + figures.Mark + " at most: connections were lost or opened in each probe"
 	}
 	note := noted(explained, &notes)
-	return table(page, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs", g, note)
+	return table(page, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no "+
+		"background jobs", g, note)
 }
 
 // sampledCostLines renders what decisions cost in the run.
@@ -68,7 +69,8 @@ func sampledCostLines(page layout.Page, file results.File, group []results.Summa
 	if file.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
-	return figureTable(page, title, group, columns(slices.Concat(figures.Table("cost"), figures.Table("process"))...), note)
+	return figureTable(page, title, group, columns(slices.Concat(figures.Table("cost"), figures.Table("process"))...),
+		note)
 }
 
 // others says that commands and processor time of further kinds of stores stand under

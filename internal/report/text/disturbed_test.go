@@ -36,7 +36,8 @@ func TestEveryRowHasItsTimings(t *testing.T) {
 			}
 		}
 		sentence := "~ other programs used 71 % of the processor: latencies are upper bounds"
-		if strings.Contains(strings.Join(strings.Fields(out), " "), sentence) != disturbed || strings.Contains(out, "~") != disturbed {
+		if strings.Contains(strings.Join(strings.Fields(out), " "), sentence) != disturbed ||
+			strings.Contains(out, "~") != disturbed {
 			t.Errorf("disturbed %t:\n%s", disturbed, out)
 		}
 	}

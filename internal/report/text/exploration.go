@@ -19,7 +19,9 @@ func Exploration(w io.Writer, page layout.Page, exploration *results.Exploration
 		for i, search := range exploration.Searches {
 			searched[search.Strategy] = true
 			section(searchLines(page, search, ""))
-			if slices.ContainsFunc(exploration.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == search.Strategy }) {
+			if slices.ContainsFunc(exploration.Searches[i+1:], func(later *results.Search) bool {
+				return later.Strategy == search.Strategy
+			}) {
 				continue // replays follow the last of its searches
 			}
 			for _, replay := range exploration.Replays {
@@ -82,10 +84,12 @@ func SearchFacts(search *results.Search) []string {
 		how += "; time passes between calls"
 	}
 	out := []string{fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
-		search.Strategy, search.Policy, limited(search), format.Number(search.Clients, "client"), format.Number(search.Instances, "instance"),
+		search.Strategy, search.Policy, limited(search), format.Number(search.Clients, "client"),
+		format.Number(search.Instances, "instance"),
 		strings.Join(search.Scripts, "; "), how)}
 	if search.Store == "" {
-		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", format.Number(search.States, "state"), format.Number(search.Runs, "run"),
+		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", format.Number(search.States, "state"),
+			format.Number(search.Runs, "run"),
 			format.Number(search.Depth, "step"), format.Number(search.Pruned, "run"))
 		if search.LeftOut > 0 {
 			text += fmt.Sprintf("; %s of independent steps left out", format.Number(search.LeftOut, "order"))
@@ -100,11 +104,13 @@ func SearchFacts(search *results.Search) []string {
 		if bounded.Capped != "" {
 			extent += ", ended by: " + bounded.Capped
 		}
-		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, format.Number(bounded.States, "state"),
+		out = append(out, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent,
+			format.Number(bounded.States, "state"),
 			format.Number(bounded.Runs, "run"), format.Number(bounded.Depth, "step")))
 	}
 	if search.Window != "" && len(search.Findings) > 0 {
-		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(search)))
+		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy",
+			limited(search)))
 	}
 	return append(out, waits(&search.ServerFacts)...)
 }
@@ -152,9 +158,12 @@ func searchLines(page layout.Page, search *results.Search, again string) []strin
 			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, finding.Detail))...)
 			continue
 		}
-		out = append(out, headed(page, name, fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail))...)
+		out = append(out, headed(page, name,
+			fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail))...)
 		// Often one schedule breaks several properties.
-		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, finding.Steps) })
+		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
+			return slices.Equal(g.Steps, finding.Steps)
+		})
 		if same >= 0 {
 			out = append(out, fmt.Sprintf("by the schedule of the %s above", search.Findings[same].Property))
 		} else {
@@ -191,7 +200,8 @@ func preempted(finding *results.Finding) string {
 // Odds say how often what was found is met.
 func Odds(finding *results.Finding) (out []string) {
 	if finding.Sampled > 0 {
-		out = append(out, "met in "+format.Count(int64(finding.Met))+" of "+format.Number(finding.Sampled, "schedule")+" at random (not a probability)")
+		out = append(out, "met in "+format.Count(int64(finding.Met))+" of "+format.Number(finding.Sampled, "schedule")+
+			" at random (not a probability)")
 	}
 	if odds := finding.OddsAtRate(); odds != "" {
 		out = append(out, odds)
@@ -220,7 +230,8 @@ func censusLines(page layout.Page, census *results.Census) []string {
 	facts := CensusFacts(census)
 	out := append(facts[:1:1], paragraphs(page, facts[1:]...)...)
 	if finding := census.Shortest; finding != nil {
-		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(finding.Steps), "step"), format.Number(census.Worst, "unit")))
+		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(finding.Steps), "step"),
+			format.Number(census.Worst, "unit")))
 		out = append(append(out, timelineLines(page, finding)...), repeatLines(page, finding)...)
 	}
 	return append(append(out, abortLines(page, census.Aborts)...), withheldLines(page, census.Withheld)...)
@@ -286,7 +297,8 @@ func waits(facts *results.ServerFacts) []string {
 	}
 	parts := []string{"schedules in which a client waits for another's lock: " + format.Count(facts.Waited)}
 	for _, abort := range facts.Aborts {
-		parts = append(parts, fmt.Sprintf("with a %s: %s", strings.ReplaceAll(string(abort.Kind), "-", " "), format.Count(abort.Schedules)))
+		parts = append(parts, fmt.Sprintf("with a %s: %s", strings.ReplaceAll(string(abort.Kind), "-", " "),
+			format.Count(abort.Schedules)))
 	}
 	return []string{strings.Join(parts, "; ")}
 }

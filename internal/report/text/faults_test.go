@@ -11,7 +11,8 @@ import (
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 )
 
-// TestFaults: each strategy has a table of its own, with a row for each fault, the figures under their names, and the reasons.
+// TestFaults: each strategy has a table of its own, with a row for each fault, the figures under their names, and the
+// reasons.
 func TestFaults(t *testing.T) {
 	shown := func(leak string) (out []claims.Shown) {
 		for _, key := range figures.Table("faults") {
@@ -44,7 +45,8 @@ What strategies declare: 1 refuted, 1 undecided, 1 holds. 1 close: another pass 
 			t.Errorf("it lacks %q in its place:\n%s", line, &text)
 		}
 	}
-	if !strings.Contains(markdown.String(), "| a | refuted |") || !strings.Contains(markdown.String(), "leak 12; it admits") {
+	if !strings.Contains(markdown.String(), "| a | refuted |") ||
+		!strings.Contains(markdown.String(), "leak 12; it admits") {
 		t.Errorf("in Markdown:\n%s", &markdown)
 	}
 }

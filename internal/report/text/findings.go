@@ -67,7 +67,8 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	order := []string{results.DiscardsCorrectness, results.DiscardsRound, results.DisturbsTimings, results.Disturbs, results.DisturbsResponse,
+	order := []string{results.DiscardsCorrectness, results.DiscardsRound, results.DisturbsTimings, results.Disturbs,
+		results.DisturbsResponse,
 		results.DiscardsNothing}
 	grave := func(x finding) int { return slices.Index(order, x.Discards) }
 	slices.SortStableFunc(all, func(a, b finding) int { return grave(a) - grave(b) })
@@ -108,7 +109,8 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	if notes+timings == 0 {
 		return out
 	}
-	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) +
+	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"),
+		some(notes, "note", "notes")) +
 		": see report.txt or --verbose"
 	if len(grave) > 0 {
 		return append(out, page.Paragraph("  ", "and "+text)...)
@@ -134,7 +136,8 @@ func findingLines(page layout.Page, all []Finding) []string {
 	}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, finding := range all {
-		out = append(out, page.Paragraph("  "+heads[finding.Discards], fmt.Sprintf("%s: %s [%s]", finding.Code, finding.Detail, finding.Of))...)
+		out = append(out, page.Paragraph("  "+
+			heads[finding.Discards], fmt.Sprintf("%s: %s [%s]", finding.Code, finding.Detail, finding.Of))...)
 	}
 	return out
 }
@@ -144,11 +147,14 @@ func findingLines(page layout.Page, all []Finding) []string {
 func remarks(summary *results.Summary) []results.Reason {
 	var out []results.Reason
 	said := func(codes ...string) bool {
-		return slices.ContainsFunc(summary.Audit.Reasons, func(reason results.Reason) bool { return slices.Contains(codes, reason.Code) })
+		return slices.ContainsFunc(summary.Audit.Reasons, func(reason results.Reason) bool {
+			return slices.Contains(codes, reason.Code)
+		})
 	}
 	if summary.FirstError != "" && !said("errors", "prescribed-errors") {
 		out = append(out, results.Reason{Code: "errors", Discards: results.DiscardsNothing,
-			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(summary.Errors, "request failed", "requests failed"), summary.FirstError)})
+			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(summary.Errors, "request failed", "requests failed"),
+				summary.FirstError)})
 	}
 	if summary.Degraded > 0 {
 		out = append(out, results.Reason{Code: "degraded", Discards: results.DiscardsNothing,

@@ -11,7 +11,9 @@ import (
 
 // guaranteeLines renders what strategies guarantee, and what came of it.
 func guaranteeLines(page layout.Page, group []results.Summary) []string {
-	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(summary *results.Summary) []results.Clause { return summary.Guarantee })
+	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(summary *results.Summary) []results.Clause {
+		return summary.Guarantee
+	})
 }
 
 // promiseLines renders what the design records promise that strategies come from, and what came of it.
@@ -33,19 +35,23 @@ func Clauses(of func(*results.Summary) []results.Clause) Rows {
 				if figures.Bounded(&clause) {
 					most = "≤ " + format.Units(clause.Bound, format.Plain(summary.Params.Unit))
 				}
-				out = append(out, []string{bound(clause), format.Range(clause.Certain, clause.Possible), most, Verdict(clause.Verdict)})
+				out = append(out, []string{bound(clause), format.Range(clause.Certain, clause.Possible), most,
+					Verdict(clause.Verdict)})
 			}
 			return out
 		},
 	}
 }
 
-func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {
+func clauseLines(page layout.Page, group []results.Summary, title string,
+	of func(*results.Summary) []results.Clause) []string {
 	clauses := Clauses(of)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
 		"false rejects: units rejected although there was room"
 	if slices.ContainsFunc(group, func(summary results.Summary) bool {
-		return slices.ContainsFunc(of(&summary), func(clause results.Clause) bool { return clause.Verdict == results.Undecided })
+		return slices.ContainsFunc(of(&summary), func(clause results.Clause) bool {
+			return clause.Verdict == results.Undecided
+		})
 	}) {
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
 			"or the load was too weak to tell"
@@ -73,7 +79,8 @@ func settlementLines(page layout.Page, group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Settled != nil }) {
 		return nil
 	}
-	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group, columns(figures.Table("settlement")...),
+	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group,
+		columns(figures.Table("settlement")...),
 		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+
 			keptOf(group, valid))
 }

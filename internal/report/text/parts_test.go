@@ -33,8 +33,9 @@ func TestErrorsCell(t *testing.T) {
 		return errorsCell(&results.Summary{Issued: 10_000, Errors: n, ErrorKinds: kinds})
 	}
 	for want, got := range map[string]string{
-		"": shown(nil, 0), "1.20 %": shown(nil, 120), "1.20 % contention,\n0.10 % time-out": shown(&results.ErrorKinds{Contention: 120, TimeOuts: 10}, 130),
-		"2.00 % store,\n0.010 % other": shown(&results.ErrorKinds{Store: 200, Other: 1}, 201),
+		"": shown(nil, 0), "1.20 %": shown(nil, 120),
+		"1.20 % contention,\n0.10 % time-out": shown(&results.ErrorKinds{Contention: 120, TimeOuts: 10}, 130),
+		"2.00 % store,\n0.010 % other":        shown(&results.ErrorKinds{Store: 200, Other: 1}, 201),
 	} {
 		if got != want {
 			t.Errorf("shows %q, want %q", got, want)
@@ -64,7 +65,9 @@ func TestErrorOfAllRequests(t *testing.T) {
 	r.FirstError = "reserving for hot-0: CROSSSLOT Keys in request don't hash to the same slot"
 	text := strings.Join(strings.Fields(render(t, f)), " ")
 	answer, table, _ := strings.Cut(text, "CORRECTNESS")
-	if !strings.Contains(table, "CROSSSLOT") || !strings.Contains(answer, "100 % of requests end in an error: reserving for hot-0: CROSSSLOT Keys in request don't hash") {
+	if !strings.Contains(table, "CROSSSLOT") ||
+		!strings.Contains(answer, "100 % of requests end in an error: reserving for hot-0: CROSSSLOT Keys in request "+
+			"don't hash") {
 		t.Errorf("%s", text)
 	}
 }
@@ -90,7 +93,8 @@ func TestCostTables(t *testing.T) {
 		t.Errorf("exact: %v, want %v", got, want)
 	}
 	got := cell(t, f, "COST, SAMPLED", "incr-expire")
-	if want := []string{"1.05", "1.05", "0", "179", "14.0", "13.2", "3.25", "-", "21.0"}; !slices.Equal(got[:len(want)], want) {
+	if want := []string{"1.05", "1.05", "0", "179", "14.0", "13.2", "3.25", "-", "21.0"}; !slices.Equal(got[:len(want)],
+		want) {
 		t.Errorf("sampled: %v, want %v", got, want)
 	}
 	bare := fixture.New(1, fixture.Strategies[0])
@@ -145,7 +149,8 @@ func TestConcerned(t *testing.T) {
 // TestPromisesOfRecords stand below what is declared, with their source, in the same columns.
 func TestPromisesOfRecords(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: none", Certain: 4, Possible: 4, Verdict: results.Broken}}
+	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: none", Certain: 4,
+		Possible: 4, Verdict: results.Broken}}
 	got := cell(t, f, "PROMISES OF THE DESIGN RECORDS", "incr-expire")
 	if want := "leak: L (ADR-008: none) 4 ≤ 0 links BROKEN"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
@@ -160,7 +165,8 @@ func TestPromisesOfRecords(t *testing.T) {
 // labels of ordinary length.
 func TestGuaranteeOnOneLine(t *testing.T) {
 	out := render(t, fixture.Cases()["uploads"])
-	for _, want := range []string{"leak: L + (in flight - 1) x largest cost ", "false rejects: 0 while every request asks for one unit "} {
+	for _, want := range []string{"leak: L + (in flight - 1) x largest cost ",
+		"false rejects: 0 while every request asks for one unit "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not on one line in\n%s", want, out)
 		}
@@ -177,7 +183,8 @@ func TestLateResponse(t *testing.T) {
 	r.Audit.Discard("pacer-late", results.DisturbsResponse, "x")
 	s := results.Summarise(f.Runs)[0]
 	var m figures.Notes
-	if response, service := m.Percentile(s.Response.P50), m.Percentile(s.Service.P50); response != "~"+service || strings.Contains(service, "~") {
+	if response, service := m.Percentile(s.Response.P50), m.Percentile(s.Service.P50); response != "~"+service ||
+		strings.Contains(service, "~") {
 		t.Errorf("response %q, service %q; want a mark on the first alone", response, service)
 	}
 }
@@ -212,7 +219,8 @@ func TestExcursionsAndOverruns(t *testing.T) {
 	if want := []string{"10", "0", "0", "0", "80", "6", "2.50"}; !slices.Equal(got[:len(want)], want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if out := render(t, fixture.Cases()["uploads"]); strings.Contains(out, "overrun") || strings.Contains(out, "unit-seconds") {
+	if out := render(t, fixture.Cases()["uploads"]); strings.Contains(out, "overrun") ||
+		strings.Contains(out, "unit-seconds") {
 		t.Error("columns without anything to show")
 	}
 }
@@ -224,11 +232,15 @@ func TestFiguresOfTheirOwn(t *testing.T) {
 	r := &f.Runs[0]
 	r.Admitted = 10
 	r.Rejected = 30
-	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}, {Name: "lag", Unit: "us", Value: 60_000}, {Name: "wait", Unit: "µs", Value: 40_000}}
+	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20},
+		{Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"},
+		{Name: "lag", Unit: "us", Value: 60_000}, {Name: "wait", Unit: "µs", Value: 40_000}}
 	_, section, _ := strings.Cut(render(t, f), "\nFIGURES OF THEIR OWN")
 	section, _, _ = strings.Cut(section, "\n\n")
 	rows := strings.Split(section, "\n")
-	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"}, {"lag", "60.0", "ms", "time", "1.50", "ms", "6.00", "ms"}, {"wait", "40.0", "ms", "time", "1.00", "ms", "4.00", "ms"}} {
+	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"},
+		{"lag", "60.0", "ms", "time", "1.50", "ms", "6.00", "ms"},
+		{"wait", "40.0", "ms", "time", "1.00", "ms", "4.00", "ms"}} {
 		if got := strings.Fields(rows[len(rows)-4+i]); !slices.Equal(got, want) {
 			t.Errorf("row %q, want %q in\n%s", got, want, section)
 		}
@@ -241,8 +253,10 @@ func TestFiguresOfTheirOwn(t *testing.T) {
 // TestBoundOfNothing: a clause that nothing breaks shows no number.
 func TestBoundOfNothing(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Guarantee = []results.Clause{{Property: results.FalseRejectProperty, Formula: "any", Bound: quota.Unbounded, Verdict: results.Kept}}
-	if got, want := cell(t, f, "DECLARED GUARANTEES", "incr-expire"), []string{"false", "rejects:", "any", "0", "none", "kept"}; !slices.Equal(got, want) {
+	f.Runs[0].Guarantee = []results.Clause{{Property: results.FalseRejectProperty, Formula: "any", Bound: quota.Unbounded,
+		Verdict: results.Kept}}
+	if got, want := cell(t, f, "DECLARED GUARANTEES", "incr-expire"),
+		[]string{"false", "rejects:", "any", "0", "none", "kept"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

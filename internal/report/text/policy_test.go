@@ -7,7 +7,8 @@ import (
 )
 
 func TestPolicy(t *testing.T) {
-	s := results.Summary{Policy: "agent-api", Params: results.Params{Limit: 50, Unit: "requests", Window: "rolling 1h0m0s"}}
+	s := results.Summary{Policy: "agent-api",
+		Params: results.Params{Limit: 50, Unit: "requests", Window: "rolling 1h0m0s"}}
 	if got := Policy(&s); got != "agent-api: 50 requests, rolling 1h" {
 		t.Error(got)
 	}

@@ -24,24 +24,31 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 			}
 		}
 	}
-	const pooled, brackets = "percentiles are those of all kept rounds together, decisions per second their mean, other figures medians; ", "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
+	const pooled, brackets = "percentiles are those of all kept rounds together, decisions per second their mean, " +
+		"other figures medians; ", "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
 	for name, c := range map[string]struct {
 		rounds int
 		change func(r *results.Run)
 		wants  []string
 	}{
-		"none left out": {24, after(24), []string{"24 of each strategy; " + pooled + brackets, "SPEED", "rounds kept: 24 of 24"}},
-		"ten left out":  {24, after(14), []string{brackets, "rounds kept: 14 of 24"}},
-		"three left":    {24, after(3), []string{"fewer than 6 rounds are kept, so there are no brackets", "rounds kept: 3 of 24", "1.05 commands per decision, p99 7"}},
-		"few":           {3, after(3), []string{pooled + "fewer than 6 rounds are kept, so there are no brackets", "rounds kept: 3 of 3"}},
-		"one":           {1, after(1), []string{"one round says nothing about how much figures vary", "rounds kept: 1 of 1"}},
+		"none left out": {24, after(24),
+			[]string{"24 of each strategy; " + pooled + brackets, "SPEED", "rounds kept: 24 of 24"}},
+		"ten left out": {24, after(14), []string{brackets, "rounds kept: 14 of 24"}},
+		"three left": {24, after(3),
+			[]string{"fewer than 6 rounds are kept, so there are no brackets", "rounds kept: 3 of 24",
+				"1.05 commands per decision, p99 7"}},
+		"few": {3, after(3), []string{pooled +
+			"fewer than 6 rounds are kept, so there are no brackets", "rounds kept: 3 of 3"}},
+		"one": {1, after(1), []string{"one round says nothing about how much figures vary", "rounds kept: 1 of 1"}},
 		"one strategy began later": {8, func(r *results.Run) {
 			if r.Repetition > 6 && r.Strategy == "incr-expire" {
 				r.Strategy = "later"
 				r.Params.Label = "later"
 			}
 		}, []string{"2 to 8 of each strategy", "rounds kept: 6 of 6 (incr-expire-atomic 8 of 8; later 2 of 2)"}},
-		"no histograms": {8, func(r *results.Run) { r.Service.Histogram = "" }, []string{"percentiles are medians, since histograms were not stored"}},
+		"no histograms": {8, func(r *results.Run) {
+			r.Service.Histogram = ""
+		}, []string{"percentiles are medians, since histograms were not stored"}},
 	} {
 		f := fixture.New(c.rounds, fixture.Strategies[:2]...)
 		for i := range f.Runs {
@@ -72,7 +79,8 @@ func TestKeptRoundsOfTwoLoops(t *testing.T) {
 	}
 }
 
-// TestAnswerSaysWhatIsAsGood: strategies that are not shown to be slower than the cheapest are named, and nothing is called the cheapest by timings that say nothing.
+// TestAnswerSaysWhatIsAsGood: strategies that are not shown to be slower than the cheapest are named, and nothing is
+// called the cheapest by timings that say nothing.
 func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 	apart := fixture.New(8, fixture.Strategies[:2]...)
 	equal := fixture.New(8, fixture.Strategies[:2]...)
@@ -92,7 +100,8 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 		want  string
 		lacks string
 	}{
-		"apart":     {apart, "Use incr-expire: no leak in 8,000 trials, 1.05 commands per decision, p99 719 µs with 50 callers that never pause. It was chosen over incr-expire-atomic (slower).", "(not shown to be slower"},
+		"apart": {apart, "Use incr-expire: no leak in 8,000 trials, 1.05 commands per decision, p99 719 µs with 50 " +
+			"callers that never pause. It was chosen over incr-expire-atomic (slower).", "(not shown to be slower"},
 		"equal":     {equal, "over incr-expire-atomic (as good).", "(slower)"},
 		"stand-ins": {standIn, "Timings on stand-ins were not compared.", "slower"},
 	} {
@@ -102,7 +111,8 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 	}
 }
 
-// TestUnitOfP99: the unit is that of the smallest, except of one that took no time at all, as a decision in virtual time may.
+// TestUnitOfP99: the unit is that of the smallest, except of one that took no time at all, as a decision in virtual
+// time may.
 func TestUnitOfP99(t *testing.T) {
 	for _, c := range []struct {
 		all  []float64

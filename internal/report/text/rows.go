@@ -58,7 +58,8 @@ var Own = Rows{
 
 // meterLines renders the figures that strategies count themselves.
 func meterLines(page layout.Page, group []results.Summary) []string {
-	return table(page, "FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out",
+	return table(page, "FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are "+
+		"left out",
 		Own.grid(group), "")
 }
 
@@ -71,7 +72,8 @@ var Stored = Rows{
 		{Title: "store", Left: true}, {Title: "subjects"},
 		{Title: "at 1/4", Over: "entries", Optional: true}, {Title: "at 2/4", Over: "entries", Optional: true},
 		{Title: "at 3/4", Over: "entries", Optional: true},
-		{Title: "at the end", Over: "entries"}, {Title: "bytes", Optional: true}, {Title: "bytes per\nsubject", Optional: true},
+		{Title: "at the end", Over: "entries"}, {Title: "bytes", Optional: true},
+		{Title: "bytes per\nsubject", Optional: true},
 	},
 	Of: func(summary *results.Summary) (out [][]string) {
 		for _, k := range summary.Stored {
@@ -94,6 +96,7 @@ func storedLines(page layout.Page, group []results.Summary) []string {
 	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Placement != nil }) {
 		note += ", the warm-up's among them"
 	}
-	return table(page, "KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them",
+	return table(page, "KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store "+
+		"counts them",
 		Stored.grid(group), note)
 }

@@ -14,7 +14,8 @@ import (
 func TestSearchSaysThePolicy(t *testing.T) {
 	const words = "found with a limit of 1 request refilling 2 per 3s"
 	for window, finds := range map[string]bool{"refilling 2 per 3s": true, "": true, "per fixed 1h": false} {
-		r := &results.Search{Strategy: "mine", Policy: "1-request-refilling-2-per-3s", Limit: 1, Unit: "requests", Window: window}
+		r := &results.Search{Strategy: "mine", Policy: "1-request-refilling-2-per-3s", Limit: 1, Unit: "requests",
+			Window: window}
 		if finds {
 			r.Findings = []results.Finding{{Property: "leak", Detail: "2 requests in use"}}
 		}
@@ -23,7 +24,8 @@ func TestSearchSaysThePolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), " ")
-		if got := strings.Contains(text, words); got != (finds && window != "") || !strings.Contains(text, strings.TrimSpace("with a limit of 1 request "+window)) {
+		if got := strings.Contains(text, words); got != (finds && window != "") ||
+			!strings.Contains(text, strings.TrimSpace("with a limit of 1 request "+window)) {
 			t.Errorf("window %q:\n%s", window, &b)
 		}
 	}
@@ -32,9 +34,12 @@ func TestSearchSaysThePolicy(t *testing.T) {
 // Counts have commas between thousands.
 func TestCountsOfSchedules(t *testing.T) {
 	c := &results.Census{Clients: 2, Schedules: 12_345, Leaking: 6_789, Complete: true,
-		ServerFacts: results.ServerFacts{Store: "PostgreSQL", Waited: 1_234, Aborts: []results.Abort{{Kind: "deadlock", Schedules: 5_678}}}}
-	text := strings.Join(CensusFacts(c), "\n") + strings.Join(SearchFacts(&results.Search{States: 20_000, Runs: 37_295}), "\n")
-	for _, want := range []string{"every schedule of 2 clients: 12,345, of which 6,789 leak", "lock: 1,234; with a deadlock: 5,678", "20,000 states in 37,295 runs"} {
+		ServerFacts: results.ServerFacts{Store: "PostgreSQL", Waited: 1_234,
+			Aborts: []results.Abort{{Kind: "deadlock", Schedules: 5_678}}}}
+	text := strings.Join(CensusFacts(c), "\n") + strings.Join(SearchFacts(&results.Search{States: 20_000, Runs: 37_295}),
+		"\n")
+	for _, want := range []string{"every schedule of 2 clients: 12,345, of which 6,789 leak",
+		"lock: 1,234; with a deadlock: 5,678", "20,000 states in 37,295 runs"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -59,7 +64,8 @@ func TestSearchSaysWhatIsFoundAgain(t *testing.T) {
 func TestNothingTried(t *testing.T) {
 	var b bytes.Buffer
 	err := Search(&b, layout.Page{}, &results.Search{Strategy: "mine", Capped: "its time of 1ms was up"}, "")
-	if line, _, _ := strings.Cut(b.String(), "\n"); err != nil || line != "mine: nothing was tried: its time of 1ms was up." {
+	if line, _, _ := strings.Cut(b.String(), "\n"); err != nil ||
+		line != "mine: nothing was tried: its time of 1ms was up." {
 		t.Errorf("%v: %s", err, line)
 	}
 	if facts := CensusFacts(&results.Census{Clients: 2}); facts[1] != "no schedule of 2 clients was tried" {

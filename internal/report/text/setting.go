@@ -40,7 +40,8 @@ func Setting(file results.File, group []results.Summary) []Entry {
 	}
 	entry("load", format.Join(" · ", loop, fixed(&params, "workers", format.Number(params.Workers, "worker")),
 		fixed(&params, "instances", format.Number(params.Instances, "instance")),
-		fixed(&params, "retries", format.Plural(int64(params.Retries), "client retry", "client retries")), speed, boundText(params),
+		fixed(&params, "retries", format.Plural(int64(params.Retries), "client retry", "client retries")), speed,
+		boundText(params),
 		some(int64(params.Sources), "process", "processes")))
 	if params.DecisionTimeoutNS > 0 {
 		entry("decision timeout", fixed(&params, "decision-timeout", time.Duration(params.DecisionTimeoutNS).String()))
@@ -95,9 +96,11 @@ func troubleTexts(params *results.Params) (out []string) {
 func poolText(params results.Params) string {
 	switch {
 	case params.Cold:
-		return "cold: one for each command, pipeline or transaction, opened for it and closed after it; reference loops keep theirs"
+		return "cold: one for each command, pipeline or transaction, opened for it and closed after it; reference loops " +
+			"keep theirs"
 	case params.Pool == 0:
-		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
+		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to " +
+			"PostgreSQL, per instance"
 	}
 	return format.Plural(int64(params.Pool), "connection", "connections") + " per instance and store"
 }
@@ -131,7 +134,8 @@ func openLoop(params *results.Params) string {
 	if params.RatePerS == 0 {
 		return text
 	}
-	return text + fixed(params, "rate", " at "+format.Digits(params.RatePerS)+" requests/s"+surrounded(" (", format.Plain(params.RateFrom), ")"))
+	return text + fixed(params, "rate", " at "+format.Digits(params.RatePerS)+" requests/s"+
+		surrounded(" (", format.Plain(params.RateFrom), ")"))
 }
 
 // placementTexts say on which cores the strategies of one table ran, and why, and on
@@ -185,5 +189,6 @@ func placementText(placement *results.Placement) string {
 	if len(parts) == 0 {
 		parts = append(parts, "shared by harness and stores")
 	}
-	return fmt.Sprintf("%s, GOMAXPROCS %d (%s: %s)", strings.Join(parts, ", "), placement.Procs, placement.Mode, placement.Reason)
+	return fmt.Sprintf("%s, GOMAXPROCS %d (%s: %s)", strings.Join(parts, ", "), placement.Procs, placement.Mode,
+		placement.Reason)
 }

@@ -61,7 +61,8 @@ func DecideSweep(file *results.File) (Decision, error) {
 
 // advice chooses among series, each at the value to use. The values of an option are themselves what there is to choose
 // from. A load is not: under it a strategy is as good as at its worst value.
-func (v *sweepView) advice(file *results.File, series []results.SweepSeries, settings []ranking.Setting) ([]string, []ranking.Untested) {
+func (v *sweepView) advice(file *results.File, series []results.SweepSeries,
+	settings []ranking.Setting) ([]string, []ranking.Untested) {
 	var all []ranking.Strategy
 	var fails []string
 	names := map[*results.Summary]string{}
@@ -140,7 +141,8 @@ func (v *sweepView) atWorst(series *results.SweepSeries, points []ranking.Strate
 }
 
 // rows fills the table.
-func (v *sweepView) rows(decision *Decision, file *results.File, series []results.SweepSeries, settings []ranking.Setting) {
+func (v *sweepView) rows(decision *Decision, file *results.File, series []results.SweepSeries,
+	settings []ranking.Setting) {
 	verdicts := newVerdicts(file, settings)
 	first := &settings[0].Strategies[0]
 	decision.Title, decision.Columns = Policy(first.Summary)+" · "+loadText(file, &settings[0]), verdicts.columns()
@@ -204,7 +206,8 @@ func (v *sweepView) knee(series *results.SweepSeries) string {
 	last := &series.Points[len(series.Points)-1]
 	at := point.Summary.Throughput.Value
 	end := last.Summary.Throughput.Value
-	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, point.Value, format.Count(int64(at+0.5)),
+	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, point.Value,
+		format.Count(int64(at+0.5)),
 		last.Value, thanText(end, at))
 }
 
@@ -238,7 +241,8 @@ func (v *sweepView) edge(series *results.SweepSeries) string {
 	case edge.Stretches == 0 && v.sweep.Search:
 		return fmt.Sprintf("%s does not hold at the lowest rate, %s", v.until, at(0))
 	case edge.Stretches == 0:
-		return fmt.Sprintf("%s holds at no value of %s: %s at the first and %s at the last", v.until, name, edge.Held[0].Detail, edge.Held[last].Detail)
+		return fmt.Sprintf("%s holds at no value of %s: %s at the first and %s at the last", v.until, name,
+			edge.Held[0].Detail, edge.Held[last].Detail)
 	case edge.Stretches > 1:
 		var holds []string
 		for i, held := range edge.Held {
@@ -246,7 +250,8 @@ func (v *sweepView) edge(series *results.SweepSeries) string {
 				holds = append(holds, at(i))
 			}
 		}
-		return fmt.Sprintf("%s has no one edge, it holds at %s %s and not in between", v.until, name, strings.Join(holds, ", "))
+		return fmt.Sprintf("%s has no one edge, it holds at %s %s and not in between", v.until, name,
+			strings.Join(holds, ", "))
 	case edge.From == 0 && edge.To == last:
 		return fmt.Sprintf("%s holds at every value of %s, up to %s", v.until, name, at(last))
 	case edge.From == 0:
@@ -254,7 +259,8 @@ func (v *sweepView) edge(series *results.SweepSeries) string {
 	case edge.To == last:
 		return fmt.Sprintf("%s holds from %s %s on, and %s", v.until, name, at(edge.From), not(edge.From-1))
 	default:
-		return fmt.Sprintf("%s holds from %s %s to %s, and %s and %s", v.until, name, at(edge.From), at(edge.To), not(edge.From-1), not(edge.To+1))
+		return fmt.Sprintf("%s holds from %s %s to %s, and %s and %s", v.until, name, at(edge.From), at(edge.To),
+			not(edge.From-1), not(edge.To+1))
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // of up to 4, and waits for connections beyond.
 func swept(until string) results.File {
 	f := fixture.New(6)
-	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "workers", Values: []string{"1", "2", "4", "8", "16"}}}, Until: until}
+	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "workers", Values: []string{"1", "2", "4", "8", "16"}}},
+		Until: until}
 	base := fixture.New(6, fixture.Strategies[0]).Runs
 	for i, v := range f.Sweep.Parameters[0].Values {
 		workers := 1 << i
@@ -26,7 +27,8 @@ func swept(until string) results.File {
 			r.Params.Workers = workers
 			r.Params.Point = map[string]string{"workers": v}
 			r.ThroughputPerS = 1000*float64(min(workers, 4)) + float64(r.Repetition)
-			r.PoolWait = []results.PoolWait{{Store: "redis", Taken: r.Issued, Waited: r.Issued / 4, WaitNS: r.Issued * int64(1000*max(0, workers-4))}}
+			r.PoolWait = []results.PoolWait{{Store: "redis", Taken: r.Issued, Waited: r.Issued / 4,
+				WaitNS: r.Issued * int64(1000*max(0, workers-4))}}
 			f.Runs = append(f.Runs, r)
 		}
 	}
@@ -78,8 +80,8 @@ func TestSweepSaysTheKnee(t *testing.T) {
 	}
 }
 
-// TestSweepSaysTheSetting: a sweep says of its setting what other runs do, except what varies, and of one round that it says
-// nothing about how much figures vary.
+// TestSweepSaysTheSetting: a sweep says of its setting what other runs do, except what varies, and of one round that it
+// says nothing about how much figures vary.
 func TestSweepSaysTheSetting(t *testing.T) {
 	f := swept("")
 	f.Runs = slices.DeleteFunc(f.Runs, func(r results.Run) bool { return r.Repetition > 1 })
@@ -89,7 +91,8 @@ func TestSweepSaysTheSetting(t *testing.T) {
 		r.Placement = &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
-	for _, want := range []string{"trouble callers:killed=0.01,after=2", "shared by harness and stores, GOMAXPROCS 2 (shared: planted)", "closed loop · 2 instances · 0 client retries",
+	for _, want := range []string{"trouble callers:killed=0.01,after=2",
+		"shared by harness and stores, GOMAXPROCS 2 (shared: planted)", "closed loop · 2 instances · 0 client retries",
 		"1 of each point, the points in random order within a round; one round says nothing about how much figures vary"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -123,7 +126,8 @@ func TestSweepSaysTheEdge(t *testing.T) {
 			f.Runs[i].ThroughputPerS = 10
 		}
 	}
-	if text := strings.Join(strings.Fields(sweepText(t, f, 120)), " "); !strings.Contains(text, "has no one edge, it holds at workers 4 (4003.5), 16 (4003.5) and not in between") {
+	if text := strings.Join(strings.Fields(sweepText(t, f, 120)), " "); !strings.Contains(text,
+		"has no one edge, it holds at workers 4 (4003.5), 16 (4003.5) and not in between") {
 		t.Errorf("two stretches:\n%s", text)
 	}
 }
@@ -141,7 +145,8 @@ func TestSweepOfDisturbedTimings(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
 	for _, want := range []string{
-		"p99<50us holds up to workers 2 (40.0 µs)", "~80.0 µs", "~ other programs used 42 % of the processor: latencies are upper bounds",
+		"p99<50us holds up to workers 2 (40.0 µs)", "~80.0 µs",
+		"~ other programs used 42 % of the processor: latencies are upper bounds",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -164,7 +169,9 @@ func TestSweepOfTwo(t *testing.T) {
 	text := sweepText(t, f, 120)
 	name := f.Runs[0].Params.Label
 	last := 0
-	for _, want := range []string{"Use " + name + ", pool 4 at workers 4", "over " + name + ", pool 8 at workers 4 (as good)", "── " + name + ", pool 4 ──", "── " + name + ", pool 8 ──", "\n" + name + ", pool 4\n", "\n" + name + ", pool 8\n"} {
+	for _, want := range []string{"Use " + name + ", pool 4 at workers 4", "over " + name +
+		", pool 8 at workers 4 (as good)", "── " + name + ", pool 4 ──", "── " + name + ", pool 8 ──", "\n" +
+		name + ", pool 4\n", "\n" + name + ", pool 8\n"} {
 		i := strings.Index(text[last:], want)
 		if i < 0 {
 			t.Fatalf("no %q after the first %d characters of\n%s", want, last, text)

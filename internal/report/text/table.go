@@ -52,7 +52,8 @@ func Verdicts(page layout.Page, file results.File) []string {
 
 // answered renders what a record says for somebody who must choose: what to use and why, one
 // table of all, and then the rest.
-func answered(w io.Writer, page layout.Page, file *results.File, rest func(decision *Decision, section func([]string))) error {
+func answered(w io.Writer, page layout.Page, file *results.File,
+	rest func(decision *Decision, section func([]string))) error {
 	file.Summaries = file.Summarised() // once for all sections
 	d, err := DecideSweep(file)
 	if err != nil {

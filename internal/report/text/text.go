@@ -57,14 +57,16 @@ func surrounded(before, text, after string) string {
 func Head(file results.File) []Entry {
 	var out []Entry
 	entry := adder(&out)
-	entry("quotabench", format.Join(" · ", file.Kind, surrounded("workload ", file.Workload.Name, ""), fmt.Sprintf("seed %d", file.Seed)))
+	entry("quotabench", format.Join(" · ", file.Kind, surrounded("workload ", file.Workload.Name, ""),
+		fmt.Sprintf("seed %d", file.Seed)))
 	if file.Kind == results.Simulated {
 		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
 	}
 	if trace := file.Workload.Trace; trace != nil {
 		entry("trace", format.Join(" · ", trace.File, trace.Format, format.Plural(int64(trace.Rows), "row", "rows"),
 			fmt.Sprintf("%s used", format.Count(int64(trace.Used))),
-			format.Count(int64(trace.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(trace.Damaged))), damagedText(trace.Damaged))))
+			format.Count(int64(trace.Dropped))+
+				" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(trace.Damaged))), damagedText(trace.Damaged))))
 	}
 	for _, n := range file.Workload.Notes {
 		entry("", n)
@@ -75,10 +77,12 @@ func Head(file results.File) []Entry {
 	provenance := file.Provenance
 	host := ""
 	if provenance.Host.OS != "" {
-		host = format.Join(", ", provenance.Host.OS+"/"+provenance.Host.Arch, format.Plural(int64(provenance.Host.CPUs), "CPU", "CPUs"), provenance.Host.Model)
+		host = format.Join(", ", provenance.Host.OS+"/"+
+			provenance.Host.Arch, format.Plural(int64(provenance.Host.CPUs), "CPU", "CPUs"), provenance.Host.Model)
 	}
 	entry("host", format.Join(" · ", provenance.Host.Name, host))
-	entry("built from", format.Join(" · ", surrounded("commit ", provenance.Commit, ""), versionText(provenance.Versions)))
+	entry("built from", format.Join(" · ", surrounded("commit ", provenance.Commit, ""),
+		versionText(provenance.Versions)))
 	entry("time", When(provenance.Time))
 	entry("rounds", file.Ended)
 	if file.Interrupted {
@@ -167,7 +171,9 @@ func roundsText(group []results.Summary) string {
 		return text + "one round says nothing about how much figures vary"
 	}
 	percentiles := "percentiles are those of all kept rounds together"
-	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Latency().P99.Status == results.PerRound }) {
+	if slices.ContainsFunc(group, func(summary results.Summary) bool {
+		return summary.Latency().P99.Status == results.PerRound
+	}) {
 		percentiles = "percentiles are medians, since histograms were not stored"
 	}
 	return text + percentiles + ", decisions per second their mean, other figures medians; " + brackets

@@ -60,7 +60,9 @@ func open(ctx context.Context, program *Program, bin string, options stores.Opti
 // serve returns the server with these settings, and starts it if there is none.
 func (g *Gateway) serve(ctx context.Context, settings map[string]string) (*running, error) {
 	return g.Serve(ctx, settings, func() (*running, error) {
-		return server.Launch(g.bin, 0, func(port int) (*running, error) { return g.program.start(ctx, g.bin, port, settings, g.options) })
+		return server.Launch(g.bin, 0, func(port int) (*running, error) {
+			return g.program.start(ctx, g.bin, port, settings, g.options)
+		})
 	})
 }
 
@@ -204,7 +206,8 @@ func (p *Program) version(ctx context.Context, bin string) (string, error) {
 }
 
 // start starts a server, and waits until it answers at a path that no other knows.
-func (p *Program) start(ctx context.Context, bin string, port int, settings map[string]string, options stores.Options) (*running, error) {
+func (p *Program) start(ctx context.Context, bin string, port int, settings map[string]string,
+	options stores.Options) (*running, error) {
 	home, err := server.NewHome(options.Dir, p.Name, "nobody")
 	if err != nil {
 		return nil, err
@@ -234,7 +237,8 @@ func (p *Program) start(ctx context.Context, bin string, port int, settings map[
 		return nil, err
 	}
 	at := "http://" + site.Addr
-	s := &running{Child: child, addr: site.Addr, as: home.As, bare: at + site.Bare + query, limit: at + site.Limited + query}
+	s := &running{Child: child, addr: site.Addr, as: home.As, bare: at + site.Bare + query,
+		limit: at + site.Limited + query}
 	taken := func(words string) bool { return strings.Contains(strings.ToLower(words), "address already in use") }
 	if err := server.Await(ctx, child, taken, s.ours); err != nil {
 		return nil, errors.Join(err, child.Close())

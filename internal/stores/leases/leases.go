@@ -211,14 +211,16 @@ func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, 
 		delete(counts, out[i].Scope)
 	}
 	for _, scope := range slices.Sorted(maps.Keys(counts)) {
-		out = append(out, stores.Holding{Scope: scope, Name: self.board.Name(scope), State: stores.HeldUnknown, Keys: counts[scope]})
+		out = append(out, stores.Holding{Scope: scope, Name: self.board.Name(scope), State: stores.HeldUnknown,
+			Keys: counts[scope]})
 	}
 	return out, nil
 }
 
 // judge says whose an entry is, and whether that process lives.
 func (s *Self) judge(entry Entry) stores.Holding {
-	holding := stores.Holding{Scope: entry.Scope, Name: s.board.Name(entry.Scope), State: stores.HeldUnknown, Entry: entry.Text}
+	holding := stores.Holding{Scope: entry.Scope, Name: s.board.Name(entry.Scope), State: stores.HeldUnknown,
+		Entry: entry.Text}
 	if owner, ok := server.ParseOwner(entry.Text); ok {
 		holding.Owner = owner.String()
 		holding.State = stores.HeldDead
@@ -245,7 +247,9 @@ func (c Common) Discard(ctx context.Context, holding stores.Holding) (removed in
 		if err != nil {
 			return 0, err
 		}
-		i := slices.IndexFunc(all, func(entry Entry) bool { return entry.Scope == holding.Scope && entry.Text == holding.Entry })
+		i := slices.IndexFunc(all, func(entry Entry) bool {
+			return entry.Scope == holding.Scope && entry.Text == holding.Entry
+		})
 		if i < 0 || self.judge(all[i]).State == stores.HeldLive {
 			return 0, nil
 		}

@@ -92,7 +92,8 @@ func LostRace(t testing.TB, start func(port int, options stores.Options) error, 
 }
 
 // Refused opens by each spec, and demands an error of one line with the words.
-func Refused[S stores.Store](t testing.TB, open func(context.Context, string, stores.Options) (S, error), words map[string]string) {
+func Refused[S stores.Store](t testing.TB, open func(context.Context, string, stores.Options) (S, error),
+	words map[string]string) {
 	t.Helper()
 	for spec, want := range words {
 		if s, err := open(t.Context(), spec, stores.Options{}); err == nil {

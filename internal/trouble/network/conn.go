@@ -153,8 +153,8 @@ func Reset(text string) error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New(text), syscall.ECONNRESET)}
 }
 
-// Switch cuts connections off: while it is off, every read and write on them fails as if the other side had gone. The zero value
-// lets everything through.
+// Switch cuts connections off: while it is off, every read and write on them fails as if the other side had gone. The
+// zero value lets everything through.
 type Switch struct{ off atomic.Bool }
 
 // Set cuts connections off, or lets them through again.

@@ -1,5 +1,5 @@
-// Package network makes the network between instances and a store worse than it is, on purpose: on the connections of a real
-// client, or for the model of a simulation.
+// Package network makes the network between instances and a store worse than it is, on purpose: on the connections of a
+// real client, or for the model of a simulation.
 package network
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 
-// Link is the network between one instance and one store. Until [Link.Begin] and from [Link.End] on nothing is wrong with it.
+// Link is the network between one instance and one store. Until [Link.Begin] and from [Link.End] on nothing is wrong
+// with it.
 type Link struct {
 	all    trouble.List
 	length time.Duration // of the run
@@ -28,8 +29,8 @@ type Link struct {
 	Lost, LostReplies atomic.Int64
 }
 
-// NewLink makes the link of an instance to a store with events of its network, in a run of that length; nil if there are none.
-// Now is the time in nanoseconds, above 0. Random is safe for concurrent use.
+// NewLink makes the link of an instance to a store with events of its network, in a run of that length; nil if there
+// are none. Now is the time in nanoseconds, above 0. Random is safe for concurrent use.
 func NewLink(all trouble.List, length time.Duration, now func() int64, random *rand.Rand) *Link {
 	if len(all) == 0 {
 		return nil

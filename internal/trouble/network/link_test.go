@@ -122,7 +122,8 @@ func TestJitter(t *testing.T) {
 			least = min(least, took)
 			most = max(most, took)
 		}
-		if mean := sum / 300; mean < 9500*time.Microsecond || mean > 10500*time.Microsecond || most-least < 9*time.Millisecond {
+		if mean := sum / 300; mean < 9500*time.Microsecond || mean > 10500*time.Microsecond ||
+			most-least < 9*time.Millisecond {
 			t.Errorf("mean %v, from %v to %v", mean, least, most)
 		}
 	})

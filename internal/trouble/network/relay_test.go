@@ -59,7 +59,8 @@ func TestRelay(t *testing.T) {
 	const latency = 30 * time.Millisecond
 	begun := clock.Nano()
 	_, c, _ := relayed(t, latency)
-	if line, err := bufio.NewReader(c).ReadString('\n'); line != "one\n" || err != nil || clock.Nano()-begun < int64(latency) {
+	if line, err := bufio.NewReader(c).ReadString('\n'); line != "one\n" || err != nil ||
+		clock.Nano()-begun < int64(latency) {
 		t.Errorf("%q, %v after %v", line, err, time.Duration(clock.Nano()-begun))
 	}
 	r, c, seen := relayed(t, 300*time.Millisecond)

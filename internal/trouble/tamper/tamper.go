@@ -20,9 +20,10 @@ import (
 // flat has a star match slashes, too, which some names of subjects have.
 func flat(name string) string { return strings.ReplaceAll(name, "/", "\x01") }
 
-// Apply adds to each whole number that is a string, or a field of a hash, at those of the keys that match the event's pattern
-// after the prefix, and counts the values that it changed.
-func Apply(ctx context.Context, event *trouble.Event, client redis.Cmdable, prefix string, keys []string) (changed int64, err error) {
+// Apply adds to each whole number that is a string, or a field of a hash, at those of the keys that match the event's
+// pattern after the prefix, and counts the values that it changed.
+func Apply(ctx context.Context, event *trouble.Event, client redis.Cmdable, prefix string,
+	keys []string) (changed int64, err error) {
 	for _, key := range keys {
 		name, own := strings.CutPrefix(key, prefix)
 		if match, _ := path.Match(flat(event.Where.Pattern), flat(name)); !match || !own {

@@ -24,14 +24,17 @@ func TestApply(t *testing.T) {
 	r.HSet(ctx, "p:quota:c", "calls", 7, "name", "x", "bytes", 9)
 	r.SAdd(ctx, "p:quota:set", 1)
 	keys, err := Keys(ctx, r, "p:")
-	if slices.Sort(keys); err != nil || !slices.Equal(keys, []string{"p:limits:a", "p:quota:a/b", "p:quota:c", "p:quota:set", "p:quota:text"}) {
+	if slices.Sort(keys); err != nil ||
+		!slices.Equal(keys, []string{"p:limits:a", "p:quota:a/b", "p:quota:c", "p:quota:set", "p:quota:text"}) {
 		t.Fatalf("%v, %v", keys, err)
 	}
-	changed, err := Apply(ctx, &trouble.MustParse("keys/quota:*:add=100@0.5")[0], r, "p:", append(keys, "other:quota:a", "p:quota:gone"))
+	changed, err := Apply(ctx, &trouble.MustParse("keys/quota:*:add=100@0.5")[0], r, "p:",
+		append(keys, "other:quota:a", "p:quota:gone"))
 	if err != nil || changed != 3 {
 		t.Errorf("%d values, %v; want 3", changed, err)
 	}
-	for key, want := range map[string]string{"p:quota:a/b": "105", "p:quota:text": "five", "p:limits:a": "50", "other:quota:a": "5"} {
+	for key, want := range map[string]string{"p:quota:a/b": "105", "p:quota:text": "five", "p:limits:a": "50",
+		"other:quota:a": "5"} {
 		if got := r.Get(ctx, key).Val(); got != want {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}

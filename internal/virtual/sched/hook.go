@@ -84,9 +84,11 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // Pipelined parts a pipeline into operations, which do carries out: a transaction as a whole, and any other command by
-// command. next sends commands to the store. do reports whether its error is injected; a client repeats the whole pipeline.
+// command. next sends commands to the store. do reports whether its error is injected; a client repeats the whole
+// pipeline.
 func Pipelined(
-	cmds []redis.Cmder, next func([]redis.Cmder) error, do func(op Op, effect, repeat func() error) (err error, injected bool),
+	cmds []redis.Cmder, next func([]redis.Cmder) error,
+	do func(op Op, effect, repeat func() error) (err error, injected bool),
 ) error {
 	all := func() error { return next(cmds) }
 	if cmds[0].Name() == "multi" {

@@ -79,7 +79,9 @@ func TestRepeat(t *testing.T) { onStores(t, testRepeat) }
 
 func testRepeat(t *testing.T, r fakeredis.Redis, c *redis.Client) {
 	var trace []string
-	s := sched.New(sched.Config{Start: start, SplitReplies: true, Observe: func(ev *sched.Event) { trace = append(trace, ev.String()) }})
+	s := sched.New(sched.Config{Start: start, SplitReplies: true, Observe: func(ev *sched.Event) {
+		trace = append(trace, ev.String())
+	}})
 	follow(r, s)
 	var n int64
 	a := begin(s, "a", func(ctx context.Context) {
@@ -94,7 +96,8 @@ func testRepeat(t *testing.T, r fakeredis.Redis, c *redis.Client) {
 	if n != 3 || !a.Done() {
 		t.Errorf("the caller sees %d, done %v", n, a.Done())
 	}
-	if got := strings.Join(trace, ", "); got != "a: start, a: INCR n, a: INCR n (repeated), a: INCR n (repeated), a: reply to INCR n" {
+	if got := strings.Join(trace, ", "); got != "a: start, a: INCR n, a: INCR n (repeated), a: INCR n (repeated), a: "+
+		"reply to INCR n" {
 		t.Errorf("trace %s", got)
 	}
 	defer func() {

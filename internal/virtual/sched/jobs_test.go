@@ -99,7 +99,8 @@ func TestWokenJob(t *testing.T) {
 		} else {
 			check(t, s.Simulate(start.Add(time.Hour), instantly))
 		}
-		if strings.Join(done, ",") != "before start,later" || a.Job().Rounds != 2 || !errors.Is(a.Job().Err, failing) || !a.Job().Changed {
+		if strings.Join(done, ",") != "before start,later" || a.Job().Rounds != 2 || !errors.Is(a.Job().Err, failing) ||
+			!a.Job().Changed {
 			t.Errorf("%s: done %v, state %+v", how, done, *a.Job())
 		}
 		s.Close()

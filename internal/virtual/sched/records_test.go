@@ -40,10 +40,13 @@ const subject = quota.Subject("s")
 // units of one subject provisioned.
 func park(t *testing.T, w *world, name, policy string, limit, used int64) *parked {
 	t.Helper()
-	return parkOn(t, w.rdb, func(cfg sched.Config) *sched.Scheduler { return w.scheduler(cfg) }, "", name, policy, limit, used)
+	return parkOn(t, w.rdb, func(cfg sched.Config) *sched.Scheduler {
+		return w.scheduler(cfg)
+	}, "", name, policy, limit, used)
 }
 
-func parkOn(t *testing.T, rdb *redis.Client, begin func(sched.Config) *sched.Scheduler, prefix, name, policy string, limit, used int64) *parked {
+func parkOn(t *testing.T, rdb *redis.Client, begin func(sched.Config) *sched.Scheduler, prefix, name, policy string,
+	limit, used int64) *parked {
 	t.Helper()
 	p := &parked{admitted: used}
 	p.Scheduler = begin(sched.Config{Observe: func(e *sched.Event) {
@@ -60,7 +63,8 @@ func parkOn(t *testing.T, rdb *redis.Client, begin func(sched.Config) *sched.Sch
 	check(t, err)
 	p.jobs = p.NewJobs("")
 	p.Strategy, err = chosen[0].Open(t.Context(), strategies.Env{
-		Clock: p.Clock(0), Clients: map[string]any{"redis": rdb}, Model: strategies.NewModel(sched.Statement), Shared: &strategies.Shared{},
+		Clock: p.Clock(0), Clients: map[string]any{"redis": rdb}, Model: strategies.NewModel(sched.Statement),
+		Shared: &strategies.Shared{},
 		Prefix: prefix, Instances: 1, Options: chosen[0].Options, Wake: p.jobs.Wake,
 	})
 	check(t, err)
@@ -129,7 +133,9 @@ func explore(t *testing.T, set func() *parked, jobs ...string) explored {
 				leakedAfter = len(p.trace)
 			}
 			chosen := slices.Clone(ready)
-			chosen = slices.DeleteFunc(chosen, func(a *sched.Actor) bool { return a.Job() != nil && !slices.Contains(jobs, a.Name) })
+			chosen = slices.DeleteFunc(chosen, func(a *sched.Actor) bool {
+				return a.Job() != nil && !slices.Contains(jobs, a.Name)
+			})
 			if len(chosen) == 0 {
 				return ready[0]
 			}
@@ -256,7 +262,8 @@ func TestLuaReserveLeaksOnlyThroughItsSync(t *testing.T) {
 	}
 	got := strings.Join(kinds, ", ")
 	// The reservation may come at any point before the SET; the second one is last.
-	if len(kinds) != 5 || !strings.Contains(got, "sync SET") || strings.Count(got, "EVAL") != 2 || !strings.HasSuffix(got, "EVAL") {
+	if len(kinds) != 5 || !strings.Contains(got, "sync SET") || strings.Count(got, "EVAL") != 2 ||
+		!strings.HasSuffix(got, "EVAL") {
 		t.Errorf("the shortest leaking schedule is %s", got)
 	}
 }

@@ -298,7 +298,9 @@ func (a *Actor) leave() {
 	scheduler := a.scheduler
 	scheduler.running = nil
 	if a.done {
-		if i, ok := slices.BinarySearchFunc(scheduler.actors, a.ID, func(actor *Actor, id int) int { return actor.ID - id }); ok {
+		if i, ok := slices.BinarySearchFunc(scheduler.actors, a.ID, func(actor *Actor, id int) int {
+			return actor.ID - id
+		}); ok {
 			scheduler.actors = slices.Delete(scheduler.actors, i, i+1)
 		}
 		if mutex := a.op.mutex; mutex != nil {

@@ -140,7 +140,9 @@ func TestStepsOfPipelines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			s := w.scheduler(sched.Config{SplitReplies: c.split, Observe: func(e *sched.Event) { got = append(got, e.Op.String()) }})
+			s := w.scheduler(sched.Config{SplitReplies: c.split, Observe: func(e *sched.Event) {
+				got = append(got, e.Op.String())
+			}})
 			err := errors.New("did not finish")
 			s.Go("a", func(ctx context.Context) { err = c.body(ctx) })
 			check(t, s.Run(first))
@@ -246,9 +248,20 @@ func TestFaultsOfAPipeline(t *testing.T) {
 		want  string
 		n     string
 	}{
-		{"first refused", func(s *sched.Scheduler, a *sched.Actor) { s.Fail(a, errGone); s.Step(a); s.Step(a) }, "connection refused, <nil>", "10"},
-		{"second refused", func(s *sched.Scheduler, a *sched.Actor) { s.Step(a); s.Fail(a, errGone) }, "<nil>, connection refused", "1"},
-		{"replies lost", func(s *sched.Scheduler, a *sched.Actor) { s.Step(a); s.Step(a); s.Fail(a, errGone) }, "connection refused, connection refused", "11"},
+		{"first refused", func(s *sched.Scheduler, a *sched.Actor) {
+			s.Fail(a, errGone)
+			s.Step(a)
+			s.Step(a)
+		}, "connection refused, <nil>", "10"},
+		{"second refused", func(s *sched.Scheduler, a *sched.Actor) {
+			s.Step(a)
+			s.Fail(a, errGone)
+		}, "<nil>, connection refused", "1"},
+		{"replies lost", func(s *sched.Scheduler, a *sched.Actor) {
+			s.Step(a)
+			s.Step(a)
+			s.Fail(a, errGone)
+		}, "connection refused, connection refused", "11"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := w.scheduler(sched.Config{SplitReplies: true})
@@ -330,7 +343,9 @@ func TestCloseLeavesNoCoroutine(t *testing.T) {
 		begin(s, "a", increment(w))
 		s.Go("b", increment(w))
 	}
-	s.NewJobs("").Start([]strategies.Job{{Name: "j", Every: time.Hour, Run: func(context.Context) (bool, error) { return false, nil }}})
+	s.NewJobs("").Start([]strategies.Job{{Name: "j", Every: time.Hour, Run: func(context.Context) (bool, error) {
+		return false, nil
+	}}})
 	s.Close()
 	if n := len(s.Alive(nil)); n != 0 {
 		t.Errorf("%d actors alive", n)

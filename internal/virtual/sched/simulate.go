@@ -222,7 +222,8 @@ func (q *queue) park(actor *Actor) {
 			q.push(actor.op.Until, actor)
 		}
 	default:
-		if latency := q.scheduler.cfg.Travel; latency != nil && actor.op.Kind != Start && actor.op.Kind != Reply && actor.op.Index == 0 {
+		if latency := q.scheduler.cfg.Travel; latency != nil && actor.op.Kind != Start && actor.op.Kind != Reply &&
+			actor.op.Index == 0 {
 			q.enter(q.now()+latency(actor, &actor.op), actor, true)
 		} else {
 			q.enter(q.now()+q.latency(actor, &actor.op), actor, false)

@@ -259,7 +259,8 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 					check(t, event.Wait(ctx))
 				})
 			}
-			for until := start; how == "in pieces" && until.Before(start.Add(30*time.Millisecond)); until = until.Add(700 * time.Microsecond) {
+			for until := start; how == "in pieces" &&
+				until.Before(start.Add(30*time.Millisecond)); until = until.Add(700 * time.Microsecond) {
 				if check(t, s.Simulate(until, latency)); s.Now().After(until) {
 					t.Fatalf("seed %d: a caller went on to %v, beyond %v", seed, s.Now().Sub(start), until.Sub(start))
 				}

@@ -54,7 +54,8 @@ func TestWorkersServeRunAfterRun(t *testing.T) {
 		moody := s.Go("moody", body("moody"))
 		func() {
 			defer func() {
-				if p, ok := recover().(*sched.Panic); !ok || p.Value != "moody" || p.Actor != "moody" || !strings.Contains(string(p.Stack), "worker_test.go") {
+				if p, ok := recover().(*sched.Panic); !ok || p.Value != "moody" || p.Actor != "moody" ||
+					!strings.Contains(string(p.Stack), "worker_test.go") {
 					t.Error("the panic of a body is lost")
 				}
 			}()

@@ -24,8 +24,9 @@ func Text(files embed.FS, name string) string {
 	return string(data)
 }
 
-// Register registers strategies, each with what the notes.md of a package says of it: its notes, its line for people, its form,
-// its source, and the docs of its own options. It panics if there is nothing, or something about an option that it has not.
+// Register registers strategies, each with what the notes.md of a package says of it: its notes, its line for people,
+// its form, its source, and the docs of its own options. It panics if there is nothing, or something about an option
+// that it has not.
 func Register(files embed.FS, metas ...strategies.Meta) {
 	all := readNotes(Text(files, "notes.md"))
 	for _, meta := range metas {
@@ -72,7 +73,8 @@ func PerWindow(meta strategies.Meta) strategies.Meta {
 
 // NotSimulated is why strategies that are SQL do not run in virtual time.
 var NotSimulated = map[strategies.Mode]string{
-	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
+	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands " +
+		"in for that",
 }
 
 // NoFalseReject is the clause of what rejects nothing that fits.
@@ -112,7 +114,8 @@ func CostsAtMost(most int64, policy *quota.Policy, why string) error {
 func OneLimit(policy *quota.Policy, grants []strategies.Grant) error {
 	for _, grant := range grants {
 		if grant.Limit != policy.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject, policy.Name, policy.Limit)
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", grant.Limit, grant.Subject,
+				policy.Name, policy.Limit)
 		}
 	}
 	return nil
@@ -140,8 +143,8 @@ func Admit(decision quota.Decision, req quota.Request, window int64) quota.Decis
 	return decision
 }
 
-// Decided is the decision that Redis made, with the units that it left. A rejected caller waits for the end of the window,
-// if it has one.
+// Decided is the decision that Redis made, with the units that it left. A rejected caller waits for the end of the
+// window, if it has one.
 func Decided(admitted bool, remaining int64, end, now time.Time) quota.Decision {
 	decision := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
 	if !admitted && !end.IsZero() {

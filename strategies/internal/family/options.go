@@ -47,7 +47,9 @@ func ExactlyUnless(formula string, unbounded func(quota.Params) bool, tolerates 
 
 // ExactlyUnlessOpen is [ExactlyUnless] with the option [Down] open.
 func ExactlyUnlessOpen(tolerates ...quota.Fault) quota.Clause {
-	return ExactlyUnless("L; down=open: any", func(params quota.Params) bool { return FailsOpen(params.Options) }, tolerates...)
+	return ExactlyUnless("L; down=open: any", func(params quota.Params) bool {
+		return FailsOpen(params.Options)
+	}, tolerates...)
 }
 
 // Both is the option that says how a request is charged to two quotas.
@@ -73,7 +75,8 @@ func Quotas(req quota.Request) []quota.Request {
 }
 
 // Charge asks about both quotas of a request at once, or about each in turn until one rejects it.
-func Charge(req quota.Request, together bool, ask func(...quota.Request) (quota.Decision, error)) (decision quota.Decision, err error) {
+func Charge(req quota.Request, together bool,
+	ask func(...quota.Request) (quota.Decision, error)) (decision quota.Decision, err error) {
 	reqs := Quotas(req)
 	if together {
 		return ask(reqs...)

@@ -64,7 +64,8 @@ func Table(ctx context.Context, env strategies.Env, table, script string) (*pgxp
 }
 
 // OpenSource opens the database of record: PostgreSQL if there is one, and otherwise its model.
-func OpenSource[S any](ctx context.Context, env strategies.Env, postgres func(context.Context, *pgxpool.Pool) (S, error),
+func OpenSource[S any](ctx context.Context, env strategies.Env,
+	postgres func(context.Context, *pgxpool.Pool) (S, error),
 	model func(strategies.Env) S) (source S, err error) {
 	switch pool := strategies.Postgres(env); {
 	case pool != nil:

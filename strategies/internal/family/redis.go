@@ -79,7 +79,8 @@ func Reading(ctx context.Context, client redis.Cmdable, key string, subject quot
 const provisionBatch = 1000
 
 // Provision runs the commands that add gives for each grant.
-func Provision(ctx context.Context, client redis.UniversalClient, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
+func Provision(ctx context.Context, client redis.UniversalClient, grants []strategies.Grant,
+	add func(redis.Pipeliner, strategies.Grant)) error {
 	for batch := range slices.Chunk(grants, provisionBatch) {
 		pipe := client.Pipeline()
 		for _, grant := range batch {
@@ -103,7 +104,8 @@ func ProvisionAlike(ctx context.Context, client redis.UniversalClient, policy *q
 
 // ProvisionCounters sets up the counters of subjects, which share the limit of the policy:
 // key names one, and set adds the commands that write it. Who has used nothing has none.
-func ProvisionCounters(ctx context.Context, client redis.UniversalClient, policy *quota.Policy, grants []strategies.Grant,
+func ProvisionCounters(ctx context.Context, client redis.UniversalClient, policy *quota.Policy,
+	grants []strategies.Grant,
 	key func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
 	return ProvisionAlike(ctx, client, policy, grants, func(pipe redis.Pipeliner, grant strategies.Grant) {
 		if grant.Used == 0 {

@@ -84,7 +84,8 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}
-	if err := family.Load(ctx, strategies.Redis(env), takeScript, depositScript, clearScript, forgetScript, reclaimScript); err != nil {
+	if err := family.Load(ctx, strategies.Redis(env), takeScript, depositScript, clearScript, forgetScript,
+		reclaimScript); err != nil {
 		return nil, err
 	}
 	span := env.Options.Duration("lease")
@@ -166,7 +167,8 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 
 // draw charges the database, deposits what it got, and takes the request's units from
 // that. done is false if the request has to be asked anew.
-func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (decision quota.Decision, done bool, err error) {
+func (in *instance) draw(ctx context.Context, a *ask, credit int64,
+	now time.Time) (decision quota.Decision, done bool, err error) {
 	least := max(a.units-credit, 1)
 	batch := max(least, in.demand.of(a.leaseKey()))
 	w := want{units: max(batch, a.limit/in.draws), least: least, batch: batch, near: a.limit / near, region: in.region}

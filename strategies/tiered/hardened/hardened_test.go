@@ -162,13 +162,15 @@ func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	}
 	p.Limit = limit
 	// No window ends during a test.
-	p.Window.Timeline = quota.Timeline{Real: clock.Wall{}.Now(), Policy: time.Date(2031, time.March, 15, 12, 30, 0, 0, time.UTC)}
+	p.Window.Timeline = quota.Timeline{Real: clock.Wall{}.Now(),
+		Policy: time.Date(2031, time.March, 15, 12, 30, 0, 0, time.UTC)}
 	return &p
 }
 
 func later(p *quota.Policy) *quota.Policy {
 	q := *p
-	q.Window.Timeline = quota.Timeline{Real: clock.Wall{}.Now(), Policy: time.Date(2031, time.April, 15, 13, 30, 0, 0, time.UTC)}
+	q.Window.Timeline = quota.Timeline{Real: clock.Wall{}.Now(),
+		Policy: time.Date(2031, time.April, 15, 13, 30, 0, 0, time.UTC)}
 	return &q
 }
 
@@ -404,8 +406,10 @@ func TestPurge(t *testing.T) {
 		p := policy(t, "agent-api", 5)
 		old := *p
 		old.Window.Timeline = quota.Timeline{} // of the wall clock
-		long := quota.Timeline{Real: clock.Wall{}.Now().AddDate(0, 0, -3), Policy: time.Date(2031, 3, 15, 12, 30, 0, 0, time.UTC)}
-		gone := quota.Reservation{Request: quota.Request{ID: 9, Subject: agent, Policy: &old, Units: 1}, Window: old.Window.At(long.Real).Index}
+		long := quota.Timeline{Real: clock.Wall{}.Now().AddDate(0, 0, -3),
+			Policy: time.Date(2031, 3, 15, 12, 30, 0, 0, time.UTC)}
+		gone := quota.Reservation{Request: quota.Request{ID: 9, Subject: agent, Policy: &old, Units: 1},
+			Window: old.Window.At(long.Real).Index}
 		x.wants("now", p, 1, 1)
 		if err := x.Strategy.(strategies.Refunder).Refund(t.Context(), gone); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,8 @@ func (in *instance) settle(ctx context.Context, reservation quota.Reservation, h
 	if closed && account.ends.IsZero() {
 		account.ends = in.clock.Now() // from which the note of it may be purged in time
 	}
-	if err := in.source.settle(ctx, &account, reservation.Request.ID, reservation.Request.Units, held, closed); err != nil {
+	if err := in.source.settle(ctx, &account, reservation.Request.ID, reservation.Request.Units, held,
+		closed); err != nil {
 		return err
 	}
 	left, err := clearScript.Run(ctx, in.redis, []string{account.key(in.prefix)}).Int64()
@@ -56,7 +57,8 @@ func (in *instance) settle(ctx context.Context, reservation quota.Reservation, h
 // reserved is the account that a reservation was charged to.
 func reserved(reservation *quota.Reservation) account {
 	policy := reservation.Request.Policy
-	a := account{subject: reservation.Request.Subject, policy: policy.Name, window: reservation.Window, limit: policy.Limit}
+	a := account{subject: reservation.Request.Subject, policy: policy.Name, window: reservation.Window,
+		limit: policy.Limit}
 	if policy.Window.Kind.Tumbling() {
 		a.ends = policy.Window.Span(reservation.Window).End
 	}
@@ -147,9 +149,10 @@ func (in *instance) Used(ctx context.Context, subject quota.Subject, policy *quo
 
 // Jobs implements [strategies.Jobber].
 func (in *instance) Jobs() []strategies.Job {
-	jobs := []strategies.Job{{Name: "purge", Singleton: true, Every: purgeEvery, Run: func(ctx context.Context) (bool, error) {
-		return in.source.purge(ctx, in.clock.Now().Add(-purgeAfter))
-	}}}
+	jobs := []strategies.Job{{Name: "purge", Singleton: true, Every: purgeEvery,
+		Run: func(ctx context.Context) (bool, error) {
+			return in.source.purge(ctx, in.clock.Now().Add(-purgeAfter))
+		}}}
 	if in.region != "" {
 		jobs = append(jobs, strategies.Job{Name: "recall", Every: in.every, Run: in.recallJob})
 	}
@@ -160,7 +163,8 @@ func (in *instance) Jobs() []strategies.Job {
 func (in *instance) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load(), Metric: strategies.MetricFilterHits},
-		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load(), Metric: strategies.MetricFalsePositives},
+		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load(),
+			Metric: strategies.MetricFalsePositives},
 		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes(), Kind: strategies.MeasureLevel},
 		{Name: "leases", Unit: "accounts", Value: in.leases.members(), Kind: strategies.MeasureLevel},
 		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},

@@ -145,7 +145,8 @@ func (p *postgresSource) giveBack(ctx context.Context, region string, list []rec
 }
 
 func (p *postgresSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
-	_, err := p.pool.Exec(ctx, sqlSettle, string(a.subject), a.policy, a.window, int64(request), taken, held, closed, a.end())
+	_, err := p.pool.Exec(ctx, sqlSettle, string(a.subject), a.policy, a.window, int64(request), taken, held, closed,
+		a.end())
 	return family.Wrapf(err, "settle request %d", request)
 }
 

@@ -41,7 +41,8 @@ func Parse(spec, passwordEnv string) (members Members, ok bool) {
 	for addr := range strings.SplitSeq(rest, ",") {
 		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
 		host, port, err := net.SplitHostPort(addr)
-		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
+		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" ||
+			strings.ContainsAny(host, "/?#@") {
 			return Members{}, false
 		}
 		members.Addrs = append(members.Addrs, addr)
@@ -68,8 +69,8 @@ func (m *Members) URLs() []string {
 	return out
 }
 
-// Start starts so many servers by start, the first of them on the port and others on free ones, each on its own. What it started is
-// closed again if it fails.
+// Start starts so many servers by start, the first of them on the port and others on free ones, each on its own. What
+// it started is closed again if it fails.
 func Start(members, port int, start func(number, port int) (*server.Child, error)) (group server.Group, err error) {
 	used := map[int]bool{}
 	for len(group) < members && err == nil {

@@ -34,11 +34,13 @@ func TestParse(t *testing.T) {
 		"zk://[::1]:1":                              {"zk", "", "", []string{"[::1]:1"}},
 	} {
 		m, ok := Parse(spec, env)
-		if !ok || m.Scheme != want.Scheme || m.User != want.User || m.Password != want.Password || !slices.Equal(m.Addrs, want.Addrs) {
+		if !ok || m.Scheme != want.Scheme || m.User != want.User || m.Password != want.Password ||
+			!slices.Equal(m.Addrs, want.Addrs) {
 			t.Errorf("%s: %+v, %t", spec, m, ok)
 		}
 	}
-	for _, spec := range []string{"x://", "x://a", "x://a:b", "x://:s3cr3t@a:1", "x://u:s3cr3t@a:1/x", "x://u:s3cr3t%@a:1", "x://u:s3cr3t/@", "x://a:1,", "x://a:99999"} {
+	for _, spec := range []string{"x://", "x://a", "x://a:b", "x://:s3cr3t@a:1", "x://u:s3cr3t@a:1/x", "x://u:s3cr3t%@a:1",
+		"x://u:s3cr3t/@", "x://a:1,", "x://a:99999"} {
 		if m, ok := Parse(spec, env); ok {
 			t.Errorf("%s: %+v", spec, m)
 		}

@@ -44,7 +44,8 @@ func (r Reach) Explain(ctx context.Context, err error) error {
 	case "":
 		return fmt.Errorf("no %s reached at %s (%s): start one, or use --store %s=process", kind, addr, text, kind)
 	case LoginRefused:
-		return fmt.Errorf("%s at %s %s (%s): give user and password in the URL, or the password in %s", kind, addr, what, text, r.Env)
+		return fmt.Errorf("%s at %s %s (%s): give user and password in the URL, or the password in %s", kind, addr, what,
+			text, r.Env)
 	default:
 		return fmt.Errorf("%s at %s %s (%s)", kind, addr, what, text)
 	}

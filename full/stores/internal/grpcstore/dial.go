@@ -22,7 +22,8 @@ const DialTimeout = 5 * time.Second
 // reconnect is how soon a client looks for a server that was gone. gRPC's own
 // second would outlast most outages of a run.
 var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 20 * time.Millisecond},
+	Backoff: backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+		MaxDelay: 20 * time.Millisecond},
 	MinConnectTimeout: DialTimeout,
 }
 
@@ -43,13 +44,15 @@ func Options(options stores.ConnOptions, encrypted bool) []grpc.DialOption {
 		}
 		return options.Around(conn, NewParser(encrypted)), nil
 	}
-	return []grpc.DialOption{grpc.WithContextDialer(dial), grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(atOnce)}
+	return []grpc.DialOption{grpc.WithContextDialer(dial), grpc.WithConnectParams(reconnect),
+		grpc.WithChainUnaryInterceptor(atOnce)}
 }
 
 // atOnce makes a call fail while there is no connection. etcd's client waits for one,
 // for as long as its caller does.
 func atOnce(
-	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
 ) error {
 	return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
 }

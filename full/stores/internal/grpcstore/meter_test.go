@@ -24,8 +24,11 @@ func frame(kind byte, n int) string {
 
 func TestParser(t *testing.T) {
 	metertest.Pieces(t, plain, []metertest.Traffic{
-		{Name: "a call", Bytes: []byte(greeting + frame(4, 12) + frame(8, 4) + frame(1, 40)), Want: stores.Parsed{Commands: 1}},
-		{Name: "two calls with messages", Bytes: []byte(greeting + frame(1, 300) + frame(0, 70_000) + frame(6, 8) + frame(1, 0)), Want: stores.Parsed{Commands: 2}},
+		{Name: "a call", Bytes: []byte(greeting + frame(4, 12) + frame(8, 4) + frame(1, 40)),
+			Want: stores.Parsed{Commands: 1}},
+		{Name: "two calls with messages",
+			Bytes: []byte(greeting + frame(1, 300) + frame(0, 70_000) + frame(6, 8) + frame(1, 0)),
+			Want:  stores.Parsed{Commands: 2}},
 	})
 	metertest.GivesUp(t, plain, map[string][]byte{
 		"HTTP/1.1": []byte("GET / HTTP/1.1\r\n"), "a preface that ends otherwise": []byte("PRI * HTTP/2.0\r\n\r\nSX"),

@@ -19,11 +19,12 @@ import (
 
 // client is the setting of the clients of stores.
 func (s *Settings) client() settings.Setting {
-	return settings.Setting{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients), Complete: s.completeClients}
+	return settings.Setting{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients),
+		Complete: s.completeClients}
 }
 
-// clientOptions are those of the clients of a run, which all kinds have. A simulation opens no connections that could be pooled
-// or that could break.
+// clientOptions are those of the clients of a run, which all kinds have. A simulation opens no connections that could
+// be pooled or that could break.
 func (s *Settings) clientOptions() []quota.Option {
 	cold := quota.Option{Name: "cold", Type: "bool", Default: "false",
 		Doc: "open a connection for each command, pipeline or transaction"}
@@ -31,7 +32,8 @@ func (s *Settings) clientOptions() []quota.Option {
 		return []quota.Option{cold}
 	}
 	return []quota.Option{
-		{Name: "pool", Type: "int", Min: "1", Max: strconv.Itoa(measure.MaxPool), Default: "64", Doc: "connections per instance and store"},
+		{Name: "pool", Type: "int", Min: "1", Max: strconv.Itoa(measure.MaxPool), Default: "64",
+			Doc: "connections per instance and store"},
 		{Name: "retries", Type: "int", Min: "0", Max: strconv.Itoa(measure.MaxRetries), Default: "0",
 			Doc: "how often a client of Redis repeats a failed command"},
 		cold,
@@ -57,7 +59,8 @@ func (s *Settings) readClients() (kinds []strategies.Client, err error) {
 		kinds = append(kinds, kind)
 		for name, value := range one.Given {
 			if _, again := given[name]; again {
-				return nil, s.Wrong("client", fmt.Errorf("%s is given for two kinds, and all kinds have the same: give it once", name))
+				return nil, s.Wrong("client", fmt.Errorf("%s is given for two kinds, and all kinds have the same: give it once",
+					name))
 			}
 			given[name] = value
 		}
@@ -99,9 +102,11 @@ func (s *Settings) ClientHas(option string) bool {
 }
 
 // completeClients offers the kinds of clients, and behind a colon their options.
-func (s *Settings) completeClients(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (s *Settings) completeClients(_ *cobra.Command, _ []string,
+	typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if at := strings.LastIndexAny(typed, ":,"); at >= 0 && strings.Contains(typed, ":") {
-		return completeOptions(s.clientOptions(), typed[:at+1], typed[at+1:]), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+		return completeOptions(s.clientOptions(), typed[:at+1], typed[at+1:]),
+			settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	done := typed[:strings.LastIndexByte(typed, ',')+1]
 	var out []cobra.Completion

@@ -32,7 +32,8 @@ func (s *Settings) Conditions() []settings.Setting {
 func (s *Settings) IfUndecided() []settings.Setting {
 	return []settings.Setting{{Name: "undecided", Title: settings.Gates,
 		Value: settings.Text(&s.Undecided, undecidedFail, undecidedPass), Computed: true,
-		Doc: "what a gate does that cannot be decided, e.g. on timings of a noisy machine: fail or pass (default " + undecidedFail + ")"}}
+		Doc: "what a gate does that cannot be decided, e.g. on timings of a noisy machine: fail or pass (default " +
+			undecidedFail + ")"}}
 }
 
 // Other is a program to compare with.

@@ -102,7 +102,8 @@ type output struct {
 func (s *Settings) Kept() []settings.Setting {
 	return []settings.Setting{
 		{Name: "history", Title: settings.Output, Value: settings.Text(&s.History), Computed: true},
-		{Name: "metrics", Title: settings.Output, Value: settings.Named(&s.Metrics, "an address such as 127.0.0.1:9464"), Computed: true,
+		{Name: "metrics", Title: settings.Output, Value: settings.Named(&s.Metrics, "an address such as 127.0.0.1:9464"),
+			Computed: true,
 			Complete: settings.Words("127.0.0.1:9464")},
 	}
 }
@@ -130,8 +131,9 @@ func (s *Settings) ConfigFile() []settings.Setting {
 
 // PrintConfig writes what [Settings.ConfigFile] takes.
 func (s *Settings) PrintConfig(nothing string) []settings.Setting {
-	return []settings.Setting{{Name: "print-config", Title: settings.Output, Value: settings.Bool(&s.PrintOnly), FlagOnly: true,
-		Doc: "write the configuration in force as YAML and " + nothing + " nothing"}}
+	return []settings.Setting{{Name: "print-config", Title: settings.Output, Value: settings.Bool(&s.PrintOnly),
+		FlagOnly: true,
+		Doc:      "write the configuration in force as YAML and " + nothing + " nothing"}}
 }
 
 // Read takes the settings of the file, if there is one, and strategies given as arguments,

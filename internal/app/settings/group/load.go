@@ -51,12 +51,14 @@ func (s *Settings) Load() []settings.Setting {
 		longest = sim.MaxDuration
 	}
 	return []settings.Setting{
-		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim},
+		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers),
+			Computed: s.command == Sim},
 		{Name: "loop", Title: settings.Load, Value: s.loopValue(loops), Computed: true, Complete: completeLoops(loops)},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
 		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests)},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
-			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --trouble %v; no bound with --requests or --trace)",
+			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --trouble %v; no bound with --requests or "+
+				"--trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 			})},
@@ -127,7 +129,8 @@ func completeLoops(loops []string) cobra.CompletionFunc {
 
 // Varied says what varies. The completion offers the names of parameters.
 func (s *Settings) Varied(parameters cobra.CompletionFunc) []settings.Setting {
-	param := settings.Setting{Name: "param", Common: s.measured(), Title: settings.Load, Value: settings.List(&s.Params), Computed: true,
+	param := settings.Setting{Name: "param", Common: s.measured(), Title: settings.Load, Value: settings.List(&s.Params),
+		Computed: true,
 		Complete: parameters}
 	if !s.measured() {
 		return []settings.Setting{param}
@@ -152,8 +155,9 @@ func (s *Settings) NoSweep(why string) error {
 // Shared is the second quota of each request.
 func (s *Settings) Shared() []settings.Setting {
 	return []settings.Setting{
-		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true, Complete: CompletePolicies,
-			Doc: fmt.Sprintf("charge each request to the quota of one of %d routes as well, of this `policy`", routes)},
+		{Name: "route-policy", Title: settings.Load, Value: settings.Text(&s.Route), Computed: true,
+			Complete: CompletePolicies,
+			Doc:      fmt.Sprintf("charge each request to the quota of one of %d routes as well, of this `policy`", routes)},
 	}
 }
 
@@ -212,8 +216,9 @@ func (s *Settings) Issued(meta *workloads.Meta, own workloads.Loop) (harness.Loa
 	}
 	switch {
 	case s.Loop == harness.Both && open:
-		return harness.Load{}, s.Wrong("loop", fmt.Errorf("requests of the workload %s have times of their own: give open, or "+
-			"closed to ignore them", meta.Name))
+		return harness.Load{}, s.Wrong("loop",
+			fmt.Errorf("requests of the workload %s have times of their own: give open, or "+
+				"closed to ignore them", meta.Name))
 	case s.Loop == workloads.Open && !open && !meta.NeedsTrace && s.Rate == 0:
 		return harness.Load{}, s.Wrong("loop", errors.New("an open loop needs a rate: give --rate"))
 	case s.Loop == workloads.Closed && s.Given("rate") && s.Rate > 0:
@@ -251,7 +256,8 @@ const MostConsidered = 8
 // Repeated says how often is measured.
 func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
-		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
+		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds),
+			Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, --param or --until)",
 				ranking.FirstLook, ranking.LastLook)},
@@ -266,7 +272,8 @@ func (s *Settings) Budgeted() []settings.Setting {
 		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
 		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began, or than twice the time for the "+
 			"first %d "+
-			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or --until)",
+			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or "+
+			"--until)",
 			results.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 

@@ -141,7 +141,8 @@ func (s *Settings) fitEach(plan *harness.Plan) {
 		one := []strategies.Selection{sel}
 		all := strategies.PoliciesToTry(plan.Policy, one)
 		i := slices.IndexFunc(all, func(policy quota.Policy) bool {
-			return policy.Limit == plan.Policy.Limit && slices.Equal(policy.Costs, plan.Policy.Costs) && s.running(plan, policy, one) > 0
+			return policy.Limit == plan.Policy.Limit && slices.Equal(policy.Costs, plan.Policy.Costs) &&
+				s.running(plan, policy, one) > 0
 		})
 		if i > 0 {
 			policies[sel.String()] = all[i]
@@ -180,7 +181,9 @@ func (s *Settings) Instead(plan *harness.Plan, sel strategies.Selection, cannot 
 	if !s.Given("policy") {
 		base = s.usual
 	}
-	others := slices.DeleteFunc(workloads.All(), func(meta *workloads.Meta) bool { return meta.NeedsTrace || meta == plan.Workload })
+	others := slices.DeleteFunc(workloads.All(), func(meta *workloads.Meta) bool {
+		return meta.NeedsTrace || meta == plan.Workload
+	})
 	for _, meta := range append([]*workloads.Meta{plan.Workload}, others...) {
 		for _, policy := range strategies.PoliciesToTry(base, []strategies.Selection{sel}) {
 			q := *plan

@@ -16,8 +16,10 @@ import (
 
 func TestPolicyText(t *testing.T) {
 	for text, want := range map[string]string{
-		"1 e-mails per rolling 1h": "1 e-mail per rolling 1h", "1 boxes at a time": "1 box at a time", "1 MB at a time": "1 MB at a time",
-		"1 entries refilling 1 per 1s": "1 entry refilling 1 per 1s", "2000 hits per calendar day": "2,000 hits per calendar day",
+		"1 e-mails per rolling 1h": "1 e-mail per rolling 1h", "1 boxes at a time": "1 box at a time",
+		"1 MB at a time":               "1 MB at a time",
+		"1 entries refilling 1 per 1s": "1 entry refilling 1 per 1s",
+		"2000 hits per calendar day":   "2,000 hits per calendar day",
 	} {
 		if p, err := quota.ParsePolicy(text); err != nil || PolicyText(&p) != want {
 			t.Errorf("%q: %q, %v; want %q", text, PolicyText(&p), err, want)
@@ -26,8 +28,10 @@ func TestPolicyText(t *testing.T) {
 }
 
 func TestReadPolicy(t *testing.T) {
-	got, err := readPolicy([]byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a tenant\n"))
-	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500, Unit: "tokens", Costs: []int64{1, 5},
+	got, err := readPolicy([]byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a " +
+		"tenant\n"))
+	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500,
+		Unit: "tokens", Costs: []int64{1, 5},
 		Window: quota.Window{Kind: quota.Rolling, Length: 168 * time.Hour}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
@@ -52,7 +56,8 @@ func TestReadPolicy(t *testing.T) {
 		"limit: 0\nwindow: standing":         "the limit is 0, not from 1 to 1152921504606846976; the unit",
 		"limit: 5\nlocation: Nowhere\nunit: c\nwindow: calendar-day": "unknown time zone",
 	} {
-		if _, err := readPolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := readPolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want one line with %q", text, err, want)
 		}
 	}

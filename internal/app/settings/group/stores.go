@@ -21,8 +21,8 @@ type storeChoice struct {
 	Named []string           // of --store
 }
 
-// Stores are flags for kinds of stores, which are all unless some are named, and one for the kinds without a flag and for further
-// stores.
+// Stores are flags for kinds of stores, which are all unless some are named, and one for the kinds without a flag and
+// for further stores.
 func (s *Settings) Stores(kinds ...string) []settings.Setting {
 	var table []settings.Setting
 	var passwords []string
@@ -45,18 +45,21 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 		if !driver.HasFlag() {
 			continue
 		}
-		table = append(table, settings.Setting{Name: driver.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
+		table = append(table, settings.Setting{Name: driver.Name, Title: settings.Stores, Value: settings.Text(&from),
+			Secret:       true,
 			Common:       true,
 			PasswordFrom: driver.PasswordEnv,
 			Complete: cobra.FixedCompletions(by(s, choices(driver, ""), map[Command][]cobra.Completion{Own: nil}),
 				settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
 			Doc: by(s, driver.Title+": "+driver.Forms()+", or as "+StoreVariable(driver.Name)+" says", texts{
 				Own: "`URL` of a " + driver.Title + " of yours (" + driver.URLs + "), or as " + StoreVariable(driver.Name) + " says",
-				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
+				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a " +
+					"table in this process)",
 			})})
 	}
 	if kinds == nil {
-		table = append(table, settings.Setting{Name: "store", Title: settings.Stores, Value: settings.List(&s.Named), Secret: true,
+		table = append(table, settings.Setting{Name: "store", Title: settings.Stores, Value: settings.List(&s.Named),
+			Secret:       true,
 			PasswordFrom: strings.Join(passwords, " or "), Complete: completeNamedStore})
 	}
 	return table
@@ -109,7 +112,8 @@ func (s *Settings) Specs() ([]stores.Spec, error) {
 			return nil, exit.With(exit.Usage, driver.Refuse(""))
 		case from != "" && !again:
 			// A configuration file may hold all defaults.
-			specs = append(specs, stores.Spec{Name: driver.Name, From: from, Optional: !s.Given(driver.Name) || from == driver.Default})
+			specs = append(specs, stores.Spec{Name: driver.Name, From: from, Optional: !s.Given(driver.Name) ||
+				from == driver.Default})
 		}
 	}
 	specs = append(specs, named...)
@@ -136,7 +140,8 @@ func choices(driver *stores.Driver, before string) (out []cobra.Completion) {
 }
 
 // completeNamedStore offers NAME= and then what the driver of the name takes.
-func completeNamedStore(_ *cobra.Command, _ []string, typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeNamedStore(_ *cobra.Command, _ []string,
+	typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 	name, _, named := strings.Cut(typed, "=")
 	if driver, err := stores.DriverOf(name); named && err == nil {
 		out = choices(driver, name+"=")

@@ -32,7 +32,8 @@ func (s *Settings) Stream() []settings.Setting {
 		{Name: "workload", Common: true, Title: settings.What, Value: settings.Named(&s.Workload, "the name of a workload"),
 			Complete: completeWorkloads},
 		{Name: "trace", Title: settings.What, Value: settings.Named(&s.Trace, "the name of a file"), Computed: true},
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&s.Limit, 1, quota.MaxLimit), Computed: true},
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&s.Limit, 1, quota.MaxLimit),
+			Computed: true},
 	}
 }
 
@@ -142,7 +143,8 @@ func completeWorkloads(_ *cobra.Command, _ []string, typed string) ([]cobra.Comp
 			return nil, settings.NoFiles
 		}
 		last := strings.LastIndexByte(list, ',') + 1
-		return completeOptions(declared, name+":"+list[:last], list[last:]), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+		return completeOptions(declared, name+":"+list[:last], list[last:]),
+			settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	var out []cobra.Completion
 	for _, meta := range workloads.All() {

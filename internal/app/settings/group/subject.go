@@ -34,8 +34,10 @@ func (s *Settings) Subject() []settings.Setting {
 	}
 	return []settings.Setting{
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
-			ArgumentOnly: true, Doc: "strategies if no arguments name them, a,b:option=value, core, all or a pattern such as pg-*"},
-		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies},
+			ArgumentOnly: true, Doc: "strategies if no arguments name them, a,b:option=value, core, all or a pattern such " +
+				"as pg-*"},
+		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true,
+			Complete: CompletePolicies},
 		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest)},
 	}
 }

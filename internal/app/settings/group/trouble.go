@@ -18,7 +18,8 @@ type troubles struct {
 func (s *Settings) Trouble() []settings.Setting {
 	return []settings.Setting{
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
-			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
+			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() +
+				")"},
 		s.Deadline()[0],
 		{Name: "trouble", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Troubles),
 			Complete: settings.Words(trouble.Examples()...)},
@@ -28,10 +29,12 @@ func (s *Settings) Trouble() []settings.Setting {
 // Deadline is how long a strategy may block.
 func (s *Settings) Deadline() []settings.Setting {
 	return []settings.Setting{{
-		Name: "decision-timeout", Title: settings.Trouble, Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true,
-		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given up, and "+
-			"its strategy's run ends", texts{
-			Sim:     "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up",
+		Name: "decision-timeout", Title: settings.Trouble,
+		Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true,
+		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given "+
+			"up, and its strategy's run ends", texts{
+			Sim: "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is " +
+				"given up",
 			Explore: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up",
 		}) + " (default " + harness.DefaultDecisionTimeout.String() + ")",
 	}}
@@ -56,7 +59,9 @@ func (s *Settings) Simulated() []settings.Setting { return []settings.Setting{s.
 
 // Connected says which clients there are, and on which cores.
 func (s *Settings) Connected() []settings.Setting {
-	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
+	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string {
+		return s.Cores.String()
+	},
 		func(text string) (func(), error) {
 			cores, err := measure.ParseCores(text)
 			return func() { s.Cores = cores }, err

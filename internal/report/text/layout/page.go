@@ -31,7 +31,8 @@ const (
 )
 
 // sequences are what a terminal obeys for a tone.
-var sequences = [...]string{Plain: "", Faint: "\x1b[2m", Strong: "\x1b[1m", Good: "\x1b[36m", Caution: "\x1b[33m", Bad: "\x1b[31m"}
+var sequences = [...]string{Plain: "", Faint: "\x1b[2m", Strong: "\x1b[1m", Good: "\x1b[36m", Caution: "\x1b[33m",
+	Bad: "\x1b[31m"}
 
 const reset = "\x1b[0m"
 

@@ -34,11 +34,14 @@ func TestWrap(t *testing.T) {
 }
 
 func TestGridOptional(t *testing.T) {
-	g := Grid{Columns: []Column{{Title: "a", Left: true}, {Title: "b", Optional: true, Over: "gone"}, {Title: "c", Optional: true, Over: "both of them"}, {Title: "d", Over: "both of them"}}}
+	g := Grid{Columns: []Column{{Title: "a", Left: true}, {Title: "b", Optional: true, Over: "gone"},
+		{Title: "c", Optional: true, Over: "both of them"}, {Title: "d", Over: "both of them"}}}
 	g.Add("x", "", "", "1")
 	g.AddRule()
 	g.Add("y", "", "2", "3")
-	want := []string{"   ┈ both of them ┈", "a  c              d", "───────────────────", "x  -              1", "───────────────────", "y  2              3"}
+	want := []string{"   ┈ both of them ┈", "a  c              d",
+		"───────────────────", "x  -              1",
+		"───────────────────", "y  2              3"}
 	if got := (Page{Width: 40}).Table(&g); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -48,7 +51,8 @@ func TestGridOptional(t *testing.T) {
 // numbers and words stay whole.
 func TestGridInPanels(t *testing.T) {
 	g := Grid{Columns: []Column{
-		{Title: "strategy", Left: true, Flexible: true, Minimum: 10}, {Title: "a title of words"}, {Title: "p50", Over: "service"}, {Title: "p99", Over: "service"}, {Title: "why", Left: true, Flexible: true},
+		{Title: "strategy", Left: true, Flexible: true, Minimum: 10}, {Title: "a title of words"},
+		{Title: "p50", Over: "service"}, {Title: "p99", Over: "service"}, {Title: "why", Left: true, Flexible: true},
 	}}
 	g.Add("three-tier:lag=0s,batch=256", "12,345,678", "1.5 ms", "1,234.5 ms", "a reason of some words")
 	got := (Page{Width: 30}).Table(&g)
