@@ -16,7 +16,8 @@ func TestBothSidesComeFirst(t *testing.T) {
 		for round := 1; round <= 12; round += 2 {
 			first := a.order(1, round)
 			second := a.order(1, round+1)
-			if slices.Reverse(second); !slices.Equal(first, second) {
+			slices.Reverse(second)
+			if !slices.Equal(first, second) {
 				t.Fatalf("seed %d, round %d: %v, and then %v backwards", seed, round, first, second)
 			}
 			begins[first[0]]++

@@ -373,7 +373,8 @@ func TestExploreNumbersHaveBounds(t *testing.T) {
 				continue
 			}
 			o := call(t.Context(), "explore", "honest", "--"+x.Name+"="+v)
-			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.Name) {
+			requireUsageError(t, o)
+			if !strings.Contains(o.stderr, "--"+x.Name) {
 				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
 			}
 		}

@@ -235,7 +235,8 @@ func TestNumbersHaveBounds(t *testing.T) {
 		for _, v := range []string{"-1", "NaN", "Inf", "-Inf", "1e999", "", "x", "99999999999999999999999"} {
 			// No such strategy: what is let through must not run.
 			o := call(t.Context(), "run", "nonsense", "--"+x.Name+"="+v)
-			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.Name) {
+			requireUsageError(t, o)
+			if !strings.Contains(o.stderr, "--"+x.Name) {
 				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
 			}
 			if v == "" || v == "x" || x.FlagOnly {
@@ -246,7 +247,8 @@ func TestNumbersHaveBounds(t *testing.T) {
 				t.Fatal(err)
 			}
 			o = call(t.Context(), "run", "nonsense", "--config", "bad.yaml")
-			if requireUsageError(t, o); !strings.Contains(o.stderr, "bad.yaml:1: "+x.Name) {
+			requireUsageError(t, o)
+			if !strings.Contains(o.stderr, "bad.yaml:1: "+x.Name) {
 				t.Errorf("%s: %s is taken: %s", x.Name, v, o.stderr)
 			}
 		}

@@ -30,7 +30,8 @@ func TestEmptyArguments(t *testing.T) {
 	for _, args := range [][]string{{"init", "", "--replace", root}, {"init", "--claims", ""}, {"run", "honest", ""},
 		{""}} {
 		o := call(t.Context(), args...)
-		if requireUsageError(t, o); !strings.Contains(o.stderr, "is empty: give a value, or leave it out") {
+		requireUsageError(t, o)
+		if !strings.Contains(o.stderr, "is empty: give a value, or leave it out") {
 			t.Errorf("%q: %s", args, o.stderr)
 		}
 	}

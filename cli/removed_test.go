@@ -314,7 +314,8 @@ func TestClean(t *testing.T) {
 	requireUsageError(t, call(ctx, "doctor", "--clean", "--store", "etcd=http://x"))
 	for _, flag := range []string{"--yes", "--unknown", "--redis=" + at, "--store=redis.2=" + at} {
 		o := call(ctx, "doctor", flag)
-		if requireUsageError(t, o); !strings.Contains(o.stderr, "it is for --clean") {
+		requireUsageError(t, o)
+		if !strings.Contains(o.stderr, "it is for --clean") {
 			t.Errorf("%s: %s", flag, o.stderr)
 		}
 	}

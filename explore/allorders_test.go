@@ -412,7 +412,8 @@ func TestHiddenMemoryAgreesWithAllSchedules(t *testing.T) {
 						var one box
 						opened := 0
 						makes = func() box {
-							if opened++; opened%instances == 1 {
+							opened++
+							if opened%instances == 1 {
 								one = open()
 							}
 							return one

@@ -217,7 +217,8 @@ func (s *search) inTurn(n *normal) (answers []string, err error) {
 	}()
 	steps := 0
 	err = s.drive(func() (choice engine.Choice, ok bool) {
-		if steps++; steps > maxSerialSteps {
+		steps++
+		if steps > maxSerialSteps {
 			return choice, false
 		}
 		choice, ok = s.Serial()

@@ -123,7 +123,8 @@ type halfGone struct {
 func (h *halfGone) Allow(context.Context, string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asked++; h.forgets && h.asked == 3 {
+	h.asked++
+	if h.forgets && h.asked == 3 {
 		h.used = 0
 	}
 	if h.used >= h.limit {

@@ -55,7 +55,8 @@ func leakySQL(bad func()) strategies.Selection {
 func patiently(t *testing.T, hangs *atomic.Bool, search func(patience time.Duration)) {
 	t.Helper()
 	for patience := 200 * time.Millisecond; patience < 2*time.Minute; patience *= 2 {
-		if search(patience); hangs.Load() {
+		search(patience)
+		if hangs.Load() {
 			return
 		}
 	}

@@ -36,7 +36,8 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 			return err
 		}
 		for property := range broken {
-			if met[property]++; met[property] >= metEnough {
+			met[property]++
+			if met[property] >= metEnough {
 				delete(rare, property)
 			}
 		}

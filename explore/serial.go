@@ -144,7 +144,8 @@ func (s *search) orders() error {
 		for same < min(len(before), len(order)) && before[same] == order[same] {
 			same++
 		}
-		if n += len(order) - same; n > mostOrders {
+		n += len(order) - same
+		if n > mostOrders {
 			return nil
 		}
 		before = order

@@ -32,7 +32,8 @@ func (s *stale) Allow(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.seen.Store(n); n > s.limit && !s.right {
+	s.seen.Store(n)
+	if n > s.limit && !s.right {
 		return false, s.rdb.Set(ctx, key, 0, 0).Err()
 	}
 	return n <= s.limit, nil

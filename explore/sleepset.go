@@ -52,7 +52,8 @@ func (w *stateSearch) newSleepSets() *sleepSets {
 		return nil
 	}
 	w.traced = !w.cfg.everyOrder && !w.counts
-	if brancher.Trace(w.traced); !w.traced {
+	brancher.Trace(w.traced)
+	if !w.traced {
 		return nil
 	}
 	return &sleepSets{numbers: map[engine.Footprint]uint32{}}

@@ -371,7 +371,8 @@ func TestInterruptedOnPostgres(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
 	take := func(ctx context.Context, tx pgx.Tx, req quota.Request) (bool, error) {
-		if n++; n == 60 {
+		n++
+		if n == 60 {
 			cancel()
 		}
 		return checked("")(ctx, tx, req)

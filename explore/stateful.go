@@ -237,7 +237,8 @@ func (w *stateSearch) take(e *edge, depth int) error {
 			finding.Preemptions = &n
 		}
 		w.broken[at] = breakage{finding, append(graph.pathTo(e.open.node, nil), graph.choices[choice])}
-		if delete(w.milder, finding.Property); e.paused > 0 {
+		delete(w.milder, finding.Property)
+		if e.paused > 0 {
 			w.milder[finding.Property] = at
 		}
 	}

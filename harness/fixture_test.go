@@ -99,7 +99,8 @@ type broken struct {
 }
 
 func (b *broken) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict, error) {
-	if b.judgements--; b.judgements < 0 && b.judge != nil {
+	b.judgements--
+	if b.judgements < 0 && b.judge != nil {
 		return oracle.Verdict{}, b.judge
 	}
 	return b.history.Judge(cfg, visit...)

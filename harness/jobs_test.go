@@ -107,7 +107,8 @@ func TestSettle(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rounds = 0
 	s.Jobs[0].Run = func(context.Context) (bool, error) {
-		if rounds++; rounds == 5 {
+		rounds++
+		if rounds == 5 {
 			cancel()
 		}
 		return false, nil

@@ -224,7 +224,8 @@ func TestBucketWithRefundsIsSound(t *testing.T) {
 						if give.of != k || at[b] > at[i] {
 							continue
 						}
-						if held[k] -= give.Units; give.Kind != Expire && give.Outcome != Failed || give.Units < 0 {
+						held[k] -= give.Units
+						if give.Kind != Expire && give.Outcome != Failed || give.Units < 0 {
 							stored[k] -= give.Units
 						}
 					}

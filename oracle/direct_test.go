@@ -217,7 +217,8 @@ func TestWithdrawn(t *testing.T) {
 	cells[Key{Index: w}].Begin(1)
 	cells[Key{Index: w}].Withdraw(1)
 	c := cells[Key{Index: w + 1}]
-	if c.Begin(1); c.Reject(1, 0, 1) != true {
+	c.Begin(1)
+	if c.Reject(1, 0, 1) != true {
 		t.Error("a lone request was rejected rightly")
 	}
 	v := Judge(cfg, []Event{{Call: width, Reply: width, Units: 1, Outcome: Rejected}})

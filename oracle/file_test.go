@@ -190,7 +190,8 @@ func TestGroups(t *testing.T) {
 	}
 	n := 0
 	for range h.Subjects() {
-		if n++; n == 2 {
+		n++
+		if n == 2 {
 			break
 		}
 	}

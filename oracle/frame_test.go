@@ -43,7 +43,8 @@ func TestFrameSizes(t *testing.T) {
 		for at += int64(1 + n + 4); n >= 128; n /= 128 {
 			at++
 		}
-		if at++; w.written != at {
+		at++
+		if w.written != at {
 			t.Fatalf("%d bytes were written, should be %d", w.written, at)
 		}
 	}

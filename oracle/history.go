@@ -303,7 +303,8 @@ func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
 
 // subjectLimit is none if everything is in memory anyway.
 func (h *History) subjectLimit() int64 {
-	if h.seal(); h.spill == nil {
+	h.seal()
+	if h.spill == nil {
 		return math.MaxInt64
 	}
 	return h.options.SubjectLimit

@@ -105,7 +105,8 @@ func (h *lastReply) Pop() any {
 func (h *lastReply) leaveOut(units int64) int64 {
 	last := (*h)[0]
 	left := min(last.units, units)
-	if last.units -= left; last.units == 0 {
+	last.units -= left
+	if last.units == 0 {
 		heap.Pop(h)
 	}
 	return left

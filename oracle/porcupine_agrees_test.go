@@ -253,7 +253,8 @@ func callers(late int64, back bool) (out []oracle.Event) {
 	begun := 0
 	var request func(now int64)
 	request = func(now int64) {
-		if begun++; begun > 10_000 {
+		begun++
+		if begun > 10_000 {
 			return
 		}
 		e := oracle.Event{Call: now, Subject: uint32(r.IntN(4)), Units: 1 + r.Int64N(3), Outcome: oracle.Rejected}

@@ -33,7 +33,8 @@ func (j *judge) standing() {
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
 
-	if j.falseRejects(&verdict, j.takes); verdict.GaveBack {
+	j.falseRejects(&verdict, j.takes)
+	if verdict.GaveBack {
 		j.out.Linear = Linear{}
 	}
 	j.out.Linear.window(j.takes, j.limit, j.initial)

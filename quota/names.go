@@ -28,7 +28,8 @@ func listed(names []string) string {
 	list := names
 	length := 0
 	for i, n := range names {
-		if length += len(n) + 2; length > maxListed && i > 0 {
+		length += len(n) + 2
+		if length > maxListed && i > 0 {
 			list = names[:i]
 			break
 		}

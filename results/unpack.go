@@ -180,7 +180,8 @@ func (l *Distribution) add(histogram *Histogram) (stored bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if n += l.OutOfRange; n != l.Samples {
+	n += l.OutOfRange
+	if n != l.Samples {
 		return false, fmt.Errorf("histogram holds %d values, the record says %d", n, l.Samples)
 	}
 	if histogram != nil {

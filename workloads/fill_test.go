@@ -107,7 +107,8 @@ func TestFillByRows(t *testing.T) {
 	over := 0
 	var op Op
 	for i := range s.Len() {
-		if s.At(i, &op); Initial(s, op.Subject) > 0 {
+		s.At(i, &op)
+		if Initial(s, op.Subject) > 0 {
 			over++
 		}
 	}
@@ -125,7 +126,8 @@ func TestOverQuotaOfWorkloads(t *testing.T) {
 		over := 0
 		var op Op
 		for i := range int64(n) {
-			if s.At(i, &op); Initial(s, op.Subject) == p.Limit {
+			s.At(i, &op)
+			if Initial(s, op.Subject) == p.Limit {
 				over++
 			}
 		}

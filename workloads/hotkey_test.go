@@ -29,7 +29,8 @@ func TestHotKeyCrossings(t *testing.T) {
 			var sum int64
 			count := map[int64]int64{}
 			for i := c * n; i < (c+1)*n; i++ {
-				if s.At(i, &op); int64(op.Subject) != c {
+				s.At(i, &op)
+				if int64(op.Subject) != c {
 					t.Fatalf("%s: operation %d is on subject %d, want %d", p.Name, i, op.Subject, c)
 				}
 				sum += op.Units
@@ -102,7 +103,8 @@ func TestHotKeyOfDistributions(t *testing.T) {
 			var sum int64
 			for i := k * n; i < (k+1)*n; i++ {
 				var op Op
-				if s.At(i, &op); int64(op.Subject) != k {
+				s.At(i, &op)
+				if int64(op.Subject) != k {
 					t.Fatalf("%s: operation %d is on subject %d, want %d", c.cost, i, op.Subject, k)
 				}
 				sum += op.Units

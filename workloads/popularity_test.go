@@ -142,7 +142,8 @@ func TestPopularityOfTraces(t *testing.T) {
 	hot := 0
 	var op Op
 	for i := range s.Len() {
-		if s.At(i, &op); op.Subject == 0 {
+		s.At(i, &op)
+		if op.Subject == 0 {
 			hot++
 		}
 	}

@@ -239,7 +239,8 @@ func (lr *lineReader) next() bool {
 		part, err := lr.reader.ReadSlice('\n')
 		for ; errors.Is(err, bufio.ErrBufferFull); part, err = lr.reader.ReadSlice('\n') {
 			cut = lr.keep(part) || cut
-			if length += len(part); length > longestLine {
+			length += len(part)
+			if length > longestLine {
 				lr.err = fmt.Errorf("line %d is longer than %d bytes: this is no log", lr.number+1, longestLine)
 				return false
 			}

@@ -134,7 +134,8 @@ func TestAtIsPure(t *testing.T) {
 					if w%2 == 1 {
 						i = n - 1 - k
 					}
-					if s.At(i, &op); op != want[i] {
+					s.At(i, &op)
+					if op != want[i] {
 						t.Errorf("%s: operation %d is %+v, then %+v", m.Name, i, want[i], op)
 						return
 					}
@@ -268,7 +269,8 @@ func TestAllPolicies(t *testing.T) {
 			}
 			var op Op
 			for i := range int64(5) {
-				if s.At(i, &op); (op.Fate != FateNone) != m.GivesBack {
+				s.At(i, &op)
+				if (op.Fate != FateNone) != m.GivesBack {
 					t.Errorf("%s/%s: gives back: %v, but operation %d is %+v", m.Name, p.Name, m.GivesBack, i, op)
 				}
 			}

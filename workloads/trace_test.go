@@ -149,7 +149,8 @@ func TestTraceFill(t *testing.T) {
 	over := 0
 	var op Op
 	for i := range s.Len() {
-		if s.At(i, &op); Initial(s, op.Subject) > 0 {
+		s.At(i, &op)
+		if Initial(s, op.Subject) > 0 {
 			over++
 			if s.Name(op.Subject) == "66.249.73.135" {
 				t.Fatal("the hottest address is full")

@@ -83,7 +83,8 @@ func TestUploadsWithoutTimes(t *testing.T) {
 		Params{Policy: policy(t, "tenant-uploads"), Options: given("settle", time.Duration(0), "hold", time.Duration(0))})
 	for i := range int64(1_000) {
 		var op Op
-		if s.At(i, &op); op.Settle != 0 || op.Hold != 0 {
+		s.At(i, &op)
+		if op.Settle != 0 || op.Hold != 0 {
 			t.Fatalf("operation %d is %+v", i, op)
 		}
 	}
@@ -103,7 +104,8 @@ func TestMisjudgedCommits(t *testing.T) {
 	var of [10]int
 	for i := range int64(n) {
 		var op Op
-		if s.At(i, &op); op.Fate != FateCommit {
+		s.At(i, &op)
+		if op.Fate != FateCommit {
 			continue
 		}
 		if 2*op.Actual < op.Units || 2*op.Actual > 3*op.Units {

@@ -43,7 +43,8 @@ func TestSoak(t *testing.T) {
 	t.Logf("%5s %6s %10s  %s", "cycle", "after", "holds:", strings.Join(holdings[:], ", "))
 	began := clock.Nano()
 	for n := 1; n <= leastCycles || clock.Nano()-began < int64(length); n++ {
-		if s.cycle(); t.Failed() {
+		s.cycle()
+		if t.Failed() {
 			return
 		}
 		h := s.holds()

@@ -81,11 +81,13 @@ func TestStand(t *testing.T) {
 	} {
 		c := &stood{now: ms(x.at)}
 		site := &site{timebase: &timebase{nano: func() int64 { return c.now }, clock: c}, cfg: cfg, pauses: pauses}
-		if site.stand(int(x.instance)); c.now != ms(x.at) {
+		site.stand(int(x.instance))
+		if c.now != ms(x.at) {
 			t.Errorf("instance %d stands still before the run", x.instance)
 		}
 		site.began.Store(1000 * s)
-		if site.stand(int(x.instance)); c.now != ms(x.until) || site.paused.Load() != x.paused*int64(time.Millisecond) {
+		site.stand(int(x.instance))
+		if c.now != ms(x.until) || site.paused.Load() != x.paused*int64(time.Millisecond) {
 			t.Errorf("instance %d at %d ms goes on at %d ns after a pause of %v", x.instance, x.at, c.now-1000*s,
 				time.Duration(site.paused.Load()))
 		}

@@ -36,7 +36,8 @@ func TestPeersBeginTogether(t *testing.T) {
 		tb := &timebase{time: func(ns int64) time.Time { return at.Add(time.Duration(ns)) }}
 		p := &pass{measurement: &measurement{timebase: tb, ahead: 5 * time.Second},
 			d: &drive{epoch: int64(5*time.Second + late)}, began: at, run: &results.Run{}}
-		if p.auditBegin(); p.run.Audit.Planned() != counts || p.run.Audit.Has("began-late") == counts {
+		p.auditBegin()
+		if p.run.Audit.Planned() != counts || p.run.Audit.Has("began-late") == counts {
 			t.Errorf("%v late: %+v", late, p.run.Audit)
 		}
 	}
@@ -85,7 +86,8 @@ func TestPeersKnowWhatWasFilled(t *testing.T) {
 		}
 		seen := 0
 		for s, units := range f.Header.Initial {
-			if seen++; units != 5 {
+			seen++
+			if units != 5 {
 				t.Errorf("process %d: subject %d began with %d units", number, s, units)
 			}
 		}

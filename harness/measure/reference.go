@@ -26,7 +26,8 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 	defer lift()
 	l, err := referenceFor(ctx, m.cfg, server, m.timebase, m.siteName("ref"), int64(m.cfg.ReferenceLength))
 	if err != nil {
-		if m.ask(ctx, string(strategies.NeedRedis)); m.leftOut.needs(bareClient) != "" {
+		m.ask(ctx, string(strategies.NeedRedis))
+		if m.leftOut.needs(bareClient) != "" {
 			return loop{}, nil
 		}
 	}

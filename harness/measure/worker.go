@@ -89,7 +89,8 @@ func (k *worker) admit(cell *windowCell, units int64) {
 		k.cell = cell
 	}
 	k.admitted += units
-	if k.admissions++; k.drive.shown && k.admissions >= liveBatch {
+	k.admissions++
+	if k.drive.shown && k.admissions >= liveBatch {
 		k.flush()
 	}
 }

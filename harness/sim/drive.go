@@ -129,7 +129,8 @@ func (d *drive) loop(ctx context.Context) {
 			return
 		}
 	}
-	if d.callers--; d.callers == 0 {
+	d.callers--
+	if d.callers == 0 {
 		d.finish()
 	}
 }

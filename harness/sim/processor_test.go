@@ -19,7 +19,8 @@ func TestLeastOf(t *testing.T) {
 		{made("1", 0, true), 100},
 	} {
 		p := made("1", 100, true)
-		if p.leastOf(c.again); p.run.Cost.ClientCPU != c.want {
+		p.leastOf(c.again)
+		if p.run.Cost.ClientCPU != c.want {
 			t.Errorf("%g ns after 100, valid %t: %g, want %g", c.again.run.Cost.ClientCPU, c.again.run.Audit.Valid,
 				p.run.Cost.ClientCPU, c.want)
 		}

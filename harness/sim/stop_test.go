@@ -93,7 +93,8 @@ func TestRestartsForget(t *testing.T) {
 			for i := range report.Runs {
 				r := &report.Runs[i]
 				want := int64(0)
-				if valid(t, r); r.Strategy == "memory-deque" {
+				valid(t, r)
+				if r.Strategy == "memory-deque" {
 					want = int64(50 * n)
 				}
 				if r.Leak.Units != want || r.Admitted != 50+want {

@@ -304,7 +304,8 @@ func (t *truth) giveBack(h *holding, units, now int64) {
 // reservation is asked for. Until the answer a counter may contain either.
 func (t *truth) settling(h *holding, units, now int64) {
 	subject := &t.subjects[h.subject]
-	if t.touch(subject, now); h.window == subject.window {
+	t.touch(subject, now)
+	if h.window == subject.window {
 		subject.open += abs(units)
 		subject.cell.Overrun(max(0, -units))
 	}

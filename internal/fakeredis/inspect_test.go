@@ -35,7 +35,8 @@ func TestInspect(t *testing.T) {
 		if table.Len() != 3 {
 			t.Error("a key is gone in the millisecond of its deadline")
 		}
-		if table.ExpireDue(); table.Len() != 2 {
+		table.ExpireDue()
+		if table.Len() != 2 {
 			t.Errorf("keys %s after the deadline", shown())
 		}
 	}

@@ -245,7 +245,8 @@ func newValues(earlier, later *metrics.Float64Histogram) (p99, most, n int64) {
 		if most == 0 {
 			most = upper(i)
 		}
-		if rest -= counts[i]; rest < 0 {
+		rest -= counts[i]
+		if rest < 0 {
 			return upper(i), most, n
 		}
 	}

@@ -35,7 +35,8 @@ func hgrm(bundle *Bundle) (out []Output, err error) {
 	taken := map[string]int{}
 	for _, percentiles := range all {
 		name := fileName(percentiles.Name)
-		if taken[name]++; taken[name] > 1 { // two labels may differ in what a file's name cannot hold
+		taken[name]++
+		if taken[name] > 1 { // two labels may differ in what a file's name cannot hold
 			name += fmt.Sprintf("-again-%d", taken[name])
 		}
 		out = append(out, Output{Name: name + ".hgrm", Bytes: percentiles.Text})

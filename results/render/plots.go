@@ -187,7 +187,8 @@ func sequences(bundle *Bundle) (out []Drawing, err error) {
 			return nil, err
 		}
 		name := fileName(finding.Strategy) + "-" + string(finding.Property)
-		if drawn[name]++; drawn[name] > 1 {
+		drawn[name]++
+		if drawn[name] > 1 {
 			name += fmt.Sprintf("-%d", drawn[name])
 		}
 		out = append(out, Drawing{Name: name, Plot: p, Finding: finding})

@@ -173,7 +173,8 @@ func (l *ledger) retryAfter(window quota.Window, span quota.Span, now time.Time,
 		return span.End.Sub(now)
 	case window.Kind == quota.Rolling:
 		for _, entry := range l.entries {
-			if excess -= entry.units; excess <= 0 {
+			excess -= entry.units
+			if excess <= 0 {
 				return entry.at.Add(window.RealLength()).Sub(now)
 			}
 		}

@@ -395,7 +395,8 @@ func TestManyGiveUp(t *testing.T) {
 						go cancel()
 					}
 					d, err := r.Take(ctx, quota.Request{ID: uint64(100*w + i), Subject: "u1", Policy: r.policy, Units: units})
-					switch cancel(); {
+					cancel()
+					switch {
 					case err != nil && !errors.Is(err, context.Canceled):
 						t.Error(err)
 					case err != nil:

@@ -83,7 +83,8 @@ func killed(t *testing.T, options string) (leak, stranded int64) {
 						b.fail = errors.New("killed")
 						b.late = late
 					}
-					if admitted += b.takes(s, p, 1); b.commands == k {
+					admitted += b.takes(s, p, 1)
+					if b.commands == k {
 						break
 					}
 				}
@@ -133,7 +134,8 @@ func TestTrouble(t *testing.T) {
 			}
 			row += fmt.Sprintf("|%d, %d", leak, stranded)
 		}
-		if row += "|"; !slices.Contains(lookup(t).Notes.Trouble, row) {
+		row += "|"
+		if !slices.Contains(lookup(t).Notes.Trouble, row) {
 			t.Errorf("the page does not have %s", row)
 		}
 	}

@@ -141,7 +141,8 @@ type forgetful struct {
 
 func (f *forgetful) Jobs() []strategies.Job {
 	return []strategies.Job{{Name: jobSync, Every: f.period, Run: func(ctx context.Context) (bool, error) {
-		if f.rounds++; f.rounds%2 == 0 {
+		f.rounds++
+		if f.rounds%2 == 0 {
 			f.forget()
 		}
 		return f.sync(ctx)

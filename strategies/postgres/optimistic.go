@@ -67,7 +67,8 @@ func (o *optimistic) charge(ctx context.Context, req quota.Request,
 			o.charges.Add(1)
 			return left - req.Units, true, nil
 		}
-		if tried++; o.most > 0 && tried > o.most {
+		tried++
+		if o.most > 0 && tried > o.most {
 			return 0, false, fmt.Errorf("after %d retries: %w", o.most, errConflict)
 		}
 		o.retries.Add(1)

@@ -92,7 +92,8 @@ func (s *appLock) want(t tenant) *lock {
 func (s *appLock) leave(t tenant, m *lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.callers--; m.callers == 0 {
+	m.callers--
+	if m.callers == 0 {
 		delete(s.wanted, t)
 	}
 }

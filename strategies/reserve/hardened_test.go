@@ -327,7 +327,8 @@ func TestHardenedUnderLoad(t *testing.T) {
 		reconciled(t, s)
 		a, _, err := s.files.account(t.Context(), t1)
 		must(t, err)
-		if used(t, s, a.stored-a.deleted); a.stored == a.deleted || a.deleted == 0 {
+		used(t, s, a.stored-a.deleted)
+		if a.stored == a.deleted || a.deleted == 0 {
 			t.Errorf("%+v: this has tested nothing", a)
 		}
 		if fields := s.redis.HGetAll(t.Context(), s.keys.of(t1)[0]).Val(); fields["held"] != "0" ||

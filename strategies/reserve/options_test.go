@@ -101,7 +101,8 @@ func TestWhenSyncsRun(t *testing.T) {
 			t.Fatalf("there are %+v, want one every 3 s and one on demand", jobs)
 		}
 		must(t, strategies.Redis(env).Set(t.Context(), env.Prefix+"quota:tenant:t1:used", 1000, 0).Err())
-		if take(t, s, 0, true); jobs[1].Pending() || woken != nil {
+		take(t, s, 0, true)
+		if jobs[1].Pending() || woken != nil {
 			t.Error("a sync is due although nothing was rejected")
 		}
 		take(t, s, 1, false)
@@ -109,7 +110,8 @@ func TestWhenSyncsRun(t *testing.T) {
 			t.Errorf("after a rejection %q were woken, and a sync is due: %v", woken, jobs[1].Pending())
 		}
 		changed, err := jobs[1].Run(t.Context())
-		if must(t, err); !changed || jobs[1].Pending() {
+		must(t, err)
+		if !changed || jobs[1].Pending() {
 			t.Errorf("a round on demand changed something: %v, and another one is due: %v", changed, jobs[1].Pending())
 		}
 		used(t, s, 100)

@@ -263,7 +263,8 @@ func TestLogKnowsRequests(t *testing.T) {
 	if n := b.used(p); n != 1 {
 		t.Errorf("%d used just before a minute has passed, should be 1", n)
 	}
-	if b.at(80 * time.Second); b.used(p) != 0 {
+	b.at(80 * time.Second)
+	if b.used(p) != 0 {
 		t.Errorf("%d used after a minute", b.used(p))
 	}
 	if _, err := b.strategy.Take(ctx, quota.Request{ID: 9, Subject: "a", Policy: p, Units: mostEntries + 1}); err == nil {

@@ -71,7 +71,8 @@ func TestFilter(t *testing.T) {
 			if n := wrong(f); n < c.min || n > c.max {
 				t.Errorf("%d of %d strangers are found, want %d to %d", n, strangers, c.min, c.max)
 			}
-			if f.rebuild(nil); f.test("member-0") {
+			f.rebuild(nil)
+			if f.test("member-0") {
 				t.Error("a member is found after it left")
 			}
 		})
@@ -111,7 +112,8 @@ func TestShape(t *testing.T) {
 		}
 	}
 	f := newFilter(shape{false, FilterMembers(1)})
-	if f.rebuild(members(fewestMembers)); wrong(f) > 60 { // 20 are expected
+	f.rebuild(members(fewestMembers))
+	if wrong(f) > 60 { // 20 are expected
 		t.Errorf("%d of %d strangers are found in a small filter", wrong(f), strangers)
 	}
 }
@@ -136,7 +138,8 @@ func TestFilterIsSharedByCallers(t *testing.T) {
 			f.rebuild([]string{"a"})
 		}
 		wg.Wait()
-		if f.add("c"); !f.test("a") || !f.test("c") {
+		f.add("c")
+		if !f.test("a") || !f.test("c") {
 			t.Error("a or c is not found")
 		}
 		if !f.rebuild([]string{"a"}) || f.test("c") {

@@ -64,7 +64,8 @@ func TestDecrExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCount(t, env, key, "1", true)
-		if take(t, s, p, 1); take(t, s, p, 1).Admitted {
+		take(t, s, p, 1)
+		if take(t, s, p, 1).Admitted {
 			t.Error("admits two units of the one that an operator left")
 		}
 	})

@@ -214,7 +214,8 @@ func (q *deque) trim(now time.Time, length time.Duration) {
 // will, since they are more than there are.
 func (q *deque) free(units int64, now time.Time, length time.Duration) time.Duration {
 	for _, moment := range q.moments {
-		if units -= moment.units; units <= 0 {
+		units -= moment.units
+		if units <= 0 {
 			return moment.at.Add(length).Sub(now)
 		}
 	}

@@ -110,7 +110,8 @@ func (c *config) all(ctx context.Context) (int, error) {
 	done := 0
 	for round := 1; round <= c.rounds; round++ {
 		began := time.Now()
-		if c.round(ctx, round, bins, failed); ctx.Err() != nil {
+		c.round(ctx, round, bins, failed)
+		if ctx.Err() != nil {
 			break
 		}
 		done = round

@@ -173,7 +173,8 @@ func write(t *testing.T, rows map[string]row) {
 				continue
 			}
 			b.WriteString(r.text(&l) + "\n")
-			if of[right]++; !right && r["prove"] == string(found) {
+			of[right]++
+			if !right && r["prove"] == string(found) {
 				proved++
 			}
 		}

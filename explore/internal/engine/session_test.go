@@ -41,7 +41,8 @@ func TestLifeEnds(t *testing.T) {
 		take := tr.call(0, oracle.Take, 5, -1)
 		tr.begins(take, life)
 		tr.At(Start)
-		if tr.reply(0, take, c.outcome); c.settle != nil {
+		tr.reply(0, take, c.outcome)
+		if c.settle != nil {
 			tr.At(Start)
 			c.settle(&tr, take)
 		}
@@ -71,7 +72,8 @@ func TestAnsweredTooLate(t *testing.T) {
 	take := tr.call(0, oracle.Take, 5, -1)
 	tr.begins(take, time.Minute)
 	tr.At(Start.Add(time.Hour))
-	if tr.reply(0, take, oracle.Admitted); tr.InUse != 0 || tr.Peak != 0 || !tr.ended(take) {
+	tr.reply(0, take, oracle.Admitted)
+	if tr.InUse != 0 || tr.Peak != 0 || !tr.ended(take) {
 		t.Errorf("%d units in use, %d at most, ended: %v", tr.InUse, tr.Peak, tr.ended(take))
 	}
 }

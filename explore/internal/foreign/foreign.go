@@ -273,7 +273,8 @@ func (e *Engine) End() error {
 		return nil
 	}
 	if err := world.do(e.Setup.Patience, e.finish); err == nil {
-		if world.close(); world.failed == nil {
+		world.close()
+		if world.failed == nil {
 			return nil
 		}
 		if e.Run.Left == 0 { // it has left none before: counting them takes long

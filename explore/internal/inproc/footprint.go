@@ -124,7 +124,8 @@ func (w *Engine) footAfter(choice engine.Choice) {
 	}
 	anew := slices.ContainsFunc(w.instances, func(in *instance) bool { return in.lives > 0 })
 	for _, n := range locks {
-		if *read |= footLocks; n == 0 || anew { // numbers depend on which instance began anew first
+		*read |= footLocks
+		if n == 0 || anew { // numbers depend on which instance began anew first
 			*written |= footLocks
 		} else {
 			footprint.store.Wrote("\x00lock " + strconv.Itoa(n))

@@ -49,7 +49,8 @@ func function(m *memory, p unsafe.Pointer) {
 		has = hasVariables(code)
 		m.variables[code] = has
 	}
-	if m.digest.Num(uint64(code)); has {
+	m.digest.Num(uint64(code))
+	if has {
 		m.hides(p)
 	}
 }

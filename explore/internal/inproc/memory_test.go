@@ -226,7 +226,8 @@ func TestHidden(t *testing.T) {
 		s := newTiers()
 		s.any = c.value
 		var m memory
-		if digest(&m, s); min(len(m.hidden), 1) != c.hidden {
+		digest(&m, s)
+		if min(len(m.hidden), 1) != c.hidden {
 			t.Errorf("%s: %d are hidden", name, len(m.hidden))
 		}
 	}

@@ -84,7 +84,8 @@ func (w *Engine) do(choice engine.Choice) error {
 // befall has a fault happen to an actor.
 func (w *Engine) befall(choice engine.Choice, m *member) error {
 	var actor engine.Actor
-	if w.actor(m, &actor); !choice.Befalls(&actor) {
+	w.actor(m, &actor)
+	if !choice.Befalls(&actor) {
 		return engine.ErrMisfit
 	}
 	w.Inject(choice)

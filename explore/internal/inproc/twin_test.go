@@ -386,7 +386,8 @@ func TestMemoryAgreesWithItsTwin(t *testing.T) {
 				c := &compared{t: t, texts: map[[2]bool]map[engine.Digest]string{}, hashes: map[[2]bool]map[string]engine.Digest{}}
 				e.memory = c
 				err := atRandom(e)
-				if t.Logf("%d hashes differ, %d are those of others", len(c.texts[[2]bool{}]), c.alike); c.alike == 0 {
+				t.Logf("%d hashes differ, %d are those of others", len(c.texts[[2]bool{}]), c.alike)
+				if c.alike == 0 {
 					t.Error("no memory was met again")
 				}
 				return nil, err

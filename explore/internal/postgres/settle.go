@@ -100,7 +100,8 @@ func (w *Engine) settle() error {
 		case w.ctx.Err() != nil:
 			return w.ctx.Err()
 		}
-		if left -= wait; left <= 0 {
+		left -= wait
+		if left <= 0 {
 			flying := slices.DeleteFunc(slices.Clone(w.callers), func(c *client) bool { return !c.flying })
 			return fmt.Errorf("client %s %w", format.List(flying, ", ", func(c *client) string { return c.Name }), errUnseen)
 		}

@@ -154,7 +154,8 @@ func (w *Engine) Begin() error {
 	if w.base.Err() != nil { // what was found is still run again
 		w.base = context.WithoutCancel(w.base)
 	}
-	if w.runs++; w.runs%ControlEvery == 0 {
+	w.runs++
+	if w.runs%ControlEvery == 0 {
 		if err := w.Control(); err != nil {
 			return err
 		}

@@ -55,7 +55,8 @@ func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 // Further is how many further sets can be had after so many runs, n at most: so many of the next databases are empty,
 // which those of further Redises in memory always are. Those that there were are closed.
 func (w *Engine) Further(runs int64, n int) int {
-	if w.further.Store(0); runs < SetsFrom || w.occupied {
+	w.further.Store(0)
+	if runs < SetsFrom || w.occupied {
 		return 0
 	}
 	if w.memory != nil {
@@ -140,7 +141,8 @@ func (w *Engine) inTurn() (answers []string, err error) {
 				w.End())
 		}
 	}
-	if w.checkCounter(); w.Err != nil {
+	w.checkCounter()
+	if w.Err != nil {
 		return nil, w.End()
 	}
 	for _, step := range timeline.Steps {

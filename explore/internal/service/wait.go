@@ -164,7 +164,8 @@ func (c *client) faces(cmd *proxy.Command) bool {
 	c.held = cmd
 	c.engine.seesClock(cmd)
 	c.engine.commands++
-	if c.commands++; c.commands > mostCommands {
+	c.commands++
+	if c.commands > mostCommands {
 		c.stuck = fmt.Sprintf("%s sends commands without end, and gets no answer: %s", c.Name, c.text)
 	}
 	return true

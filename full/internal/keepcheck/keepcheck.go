@@ -130,7 +130,8 @@ func requireStates(t *testing.T, keeper stores.Keeper, want ...string) {
 			t.Errorf("owner %q", holding.Owner)
 		}
 	}
-	if slices.Sort(got); !slices.Equal(got, want) {
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
 		t.Errorf("holdings %q, want %q", got, want)
 	}
 }

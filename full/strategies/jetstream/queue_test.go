@@ -55,7 +55,8 @@ func TestMeanwhile(t *testing.T) {
 			}
 			break
 		}
-		if admitted++; admitted > 10_000 {
+		admitted++
+		if admitted > 10_000 {
 			t.Fatal("never rejected")
 		}
 	}

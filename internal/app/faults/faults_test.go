@@ -261,7 +261,8 @@ func TestLoad(t *testing.T) {
 				}
 			}
 			if asked[op.Subject] == policy.Limit {
-				if full++; i < all*2/5 || i > all*9/10 {
+				full++
+				if i < all*2/5 || i > all*9/10 {
 					t.Errorf("seed %d: request %d of %d reaches the limit of subject %d", seed, i, all, op.Subject)
 				}
 			}

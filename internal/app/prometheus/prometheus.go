@@ -276,7 +276,8 @@ func unavailable(w *writer, figures *measure.LiveFigures) {
 	total := int64(0)
 	for i := range figures.Judged {
 		run := &figures.Judged[i]
-		if total += run.Degraded; run.ErrorKinds != nil {
+		total += run.Degraded
+		if run.ErrorKinds != nil {
 			total += run.ErrorKinds.Store
 		}
 	}

@@ -107,7 +107,8 @@ func TestScrapedInMidRun(t *testing.T) {
 		Kinds: []quota.Kind{quota.Fixed},
 		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			p := &planted{used: map[quota.Subject]int64{}}
-			if opened++; opened == 2 {
+			opened++
+			if opened == 2 {
 				p.at = at
 				p.reached = func() { text = scrape(t, server.URL) }
 			}

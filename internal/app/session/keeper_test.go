@@ -18,7 +18,8 @@ func TestRecordIsWrittenSeldom(t *testing.T) {
 		k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: &Dir{Path: t.TempDir()}, File: &results.File{},
 			warned:  true,
 			written: seldom{last: wrote, cost: int64(time.Hour)}}
-		if k.SoFar(nil); (k.written.last != wrote) != want {
+		k.SoFar(nil)
+		if (k.written.last != wrote) != want {
 			t.Errorf("a record that takes an hour to write is written again after %d hours: %t", hours, !want)
 		}
 	}

@@ -48,7 +48,8 @@ func unkept(file *results.File) error {
 	for _, run := range file.Runs {
 		for _, reason := range run.Audit.Reasons {
 			if reason.Code == harness.HistoryNotKept {
-				if n++; n == 1 {
+				n++
+				if n == 1 {
 					why = reason.Detail
 				}
 			}

@@ -291,7 +291,8 @@ func Nested(data []byte) (line int) {
 			if len(rest) < 2 || !bytes.ContainsRune([]byte("-?:!&*|>"), rune(rest[0])) {
 				break
 			}
-			if marks++; marks > MaxDepth {
+			marks++
+			if marks > MaxDepth {
 				return line
 			}
 			begins = rest[1:]
@@ -302,7 +303,8 @@ func Nested(data []byte) (line int) {
 		for _, c := range text {
 			switch c {
 			case '[', '{':
-				if depth++; depth > MaxDepth {
+				depth++
+				if depth > MaxDepth {
 					return line
 				}
 			case ']', '}':

@@ -174,7 +174,8 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 		if err := fits(&config); err != nil {
 			return nil, fmt.Errorf("%w%s", err, where)
 		}
-		if runs += len(config.Strategies) * config.Rounds; runs > measure.MaxRuns {
+		runs += len(config.Strategies) * config.Rounds
+		if runs > measure.MaxRuns {
 			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, "+
 				"rounds or strategies", measure.MaxRuns)
 		}

@@ -255,7 +255,8 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 		t.Errorf("both rounds have one order: %q", rounds[0])
 	}
 	for _, order := range rounds {
-		if slices.Sort(order); len(slices.Compact(order)) != 5 {
+		slices.Sort(order)
+		if len(slices.Compact(order)) != 5 {
 			t.Errorf("a round has %q", order)
 		}
 	}

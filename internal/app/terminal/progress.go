@@ -345,7 +345,8 @@ func cropped(text string, width int) string {
 	var builder strings.Builder
 	used := 0
 	for graphemes := uniseg.NewGraphemes(text); graphemes.Next(); {
-		if used += graphemes.Width(); used > width-1 {
+		used += graphemes.Width()
+		if used > width-1 {
 			break
 		}
 		builder.WriteString(graphemes.Str())

@@ -102,7 +102,8 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		if ctx.Err() != nil {
 			patience = min(patience, abortPatience)
 		}
-		if looks++; time.Duration(looks)*each < patience {
+		looks++
+		if time.Duration(looks)*each < patience {
 			continue
 		}
 		if w.Driver != nil && w.Driver.Load() != 0 {

@@ -230,7 +230,8 @@ func (l *link) classify(args [][]byte, raw []byte) Command {
 	default:
 		if l.multi {
 			command.manner = inTransaction
-			if l.remembered += len(raw); l.remembered <= maxAhead {
+			l.remembered += len(raw)
+			if l.remembered <= maxAhead {
 				l.queued = append(l.queued, resp.Texts(args))
 			}
 		}

@@ -225,7 +225,8 @@ func (r *Reader) bulk(n int) error {
 		if _, err := io.ReadFull(r.reader, r.raw[at:]); err != nil {
 			return err
 		}
-		if left -= k; len(r.raw) > maxMessage {
+		left -= k
+		if len(r.raw) > maxMessage {
 			return unread(r.raw[:maxLine])
 		}
 	}

@@ -112,7 +112,8 @@ func TestPlantedWaiting(t *testing.T) {
 	for _, tid := range []int{a, b} {
 		tries := 50
 		for !adds(tid) {
-			if tries--; tries == 0 {
+			tries--
+			if tries == 0 {
 				t.Fatal("what a thread ran and waited never adds up to the time that passed")
 			}
 		}

@@ -292,7 +292,8 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if underWay--; args[1] == "r2" && made["r2"] == 1 {
+			underWay--
+			if args[1] == "r2" && made["r2"] == 1 {
 				return exit.Usage, "quotabench: no server"
 			}
 			if args[1] == "r4" && made["r4"] == 1 {

@@ -396,7 +396,8 @@ func TestErrorIsShared(t *testing.T) {
 		if r.Figure != compare.Throughput {
 			continue
 		}
-		if n++; math.Abs(r.Test.Alpha-compare.Standard.Alpha/20) > 1e-12 {
+		n++
+		if math.Abs(r.Test.Alpha-compare.Standard.Alpha/20) > 1e-12 {
 			t.Fatalf("%s: alpha %g", r.Strategy, r.Test.Alpha)
 		}
 	}

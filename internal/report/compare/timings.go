@@ -262,7 +262,8 @@ func racy(p *pair) (out []*sample) {
 			continue
 		}
 		s := &sample{pair: p, middle: Mean, row: Row{Figure: x.figure, Unit: x.unit, Kind: Sample, Advisory: x.advisory}}
-		if s.fill(x.share); *s.row.Base != 0 || *s.row.Head != 0 {
+		s.fill(x.share)
+		if *s.row.Base != 0 || *s.row.Head != 0 {
 			out = append(out, s)
 		}
 	}

@@ -176,7 +176,8 @@ func fits(t *testing.T, b *browser) {
 				t.Errorf("%s at %d: the page is %d wide, and out of sight is %q", scheme, w.width, width, page.Out)
 			}
 			var scrolls bool
-			if b.eval(`(() => { const d = document.querySelector(".decide"); return d.scrollWidth > d.clientWidth })()`, &scrolls); scrolls && w.width > 1000 {
+			b.eval(`(() => { const d = document.querySelector(".decide"); return d.scrollWidth > d.clientWidth })()`, &scrolls)
+			if scrolls && w.width > 1000 {
 				t.Errorf("%s: the decision table needs more than %d", scheme, w.width)
 			}
 			grounds[page.Ground] = true

@@ -244,7 +244,8 @@ func (g *leakFigure) describe() string {
 		first := (*leakRow)(nil)
 		for i := range g.rows {
 			if leakRow := &g.rows[i]; leakRow.group == group {
-				if n++; first == nil && leakRow.missing == "" {
+				n++
+				if first == nil && leakRow.missing == "" {
 					first = leakRow
 				}
 			}

@@ -24,7 +24,8 @@ func TestApply(t *testing.T) {
 	r.HSet(ctx, "p:quota:c", "calls", 7, "name", "x", "bytes", 9)
 	r.SAdd(ctx, "p:quota:set", 1)
 	keys, err := Keys(ctx, r, "p:")
-	if slices.Sort(keys); err != nil ||
+	slices.Sort(keys)
+	if err != nil ||
 		!slices.Equal(keys, []string{"p:limits:a", "p:quota:a/b", "p:quota:c", "p:quota:set", "p:quota:text"}) {
 		t.Fatalf("%v, %v", keys, err)
 	}

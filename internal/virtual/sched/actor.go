@@ -142,7 +142,8 @@ func (a *Actor) park(op *Op) error {
 func (a *Actor) parkHere(op *Op) error {
 	if a.dying {
 		// Code that is being unwound may clean up, as a client gives back its connection.
-		if a.cleanups++; a.cleanups <= mostCleanups {
+		a.cleanups++
+		if a.cleanups <= mostCleanups {
 			return errOver
 		}
 		panic(unwind{})
@@ -152,7 +153,8 @@ func (a *Actor) parkHere(op *Op) error {
 	}
 	a.parks++
 	if !a.goesThrough() && !a.scheduler.goesOnBy(a) {
-		if a.worker.yield(struct{}{}); a.dying {
+		a.worker.yield(struct{}{})
+		if a.dying {
 			if a.op.Kind == Idle {
 				return nil // nothing of the strategy's is under way
 			}

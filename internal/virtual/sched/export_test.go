@@ -21,7 +21,8 @@ func (s *Scheduler) Run(pick func(ready []*Actor) *Actor) error {
 		ready = s.Ready(ready[:0])
 		if len(ready) == 0 {
 			t, ok := s.NextDeadline()
-			if barren++; !ok || barren > patience {
+			barren++
+			if !ok || barren > patience {
 				return s.stuck()
 			}
 			s.moveTo(t)

@@ -219,7 +219,8 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 			answers := map[string]int64{}
 			asked := 0
 			answer := func(cmd redis.Cmder) (error, bool) {
-				if asked++; how == "half answered" && asked%2 == 0 {
+				asked++
+				if how == "half answered" && asked%2 == 0 {
 					return nil, false
 				}
 				key, _ := cmd.Args()[1].(string)
@@ -261,7 +262,8 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 			}
 			for until := start; how == "in pieces" &&
 				until.Before(start.Add(30*time.Millisecond)); until = until.Add(700 * time.Microsecond) {
-				if check(t, s.Simulate(until, latency)); s.Now().After(until) {
+				check(t, s.Simulate(until, latency))
+				if s.Now().After(until) {
 					t.Fatalf("seed %d: a caller went on to %v, beyond %v", seed, s.Now().Sub(start), until.Sub(start))
 				}
 			}

@@ -144,7 +144,8 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 			}
 			return a.rejected(quota.TierRedis, got, now), nil
 		case statusBusy:
-			if in.waited.Add(1); wait == firstWait {
+			in.waited.Add(1)
+			if wait == firstWait {
 				in.demand.add(a.leaseKey(), a.units)
 				defer in.demand.add(a.leaseKey(), -a.units)
 			}
@@ -269,7 +270,8 @@ func (d *demand) add(k leaseKey, units int64) {
 	if d.units == nil {
 		d.units = map[leaseKey]int64{}
 	}
-	if d.units[k] += units; d.units[k] == 0 {
+	d.units[k] += units
+	if d.units[k] == 0 {
 		delete(d.units, k)
 	}
 }

@@ -74,7 +74,8 @@ func TestRegionsReturnCredit(t *testing.T) {
 			t.Error("credit was returned that nothing asked for")
 		}
 		b.wants("without what the other region holds", p, 155, 150)
-		if a.returns(); a.measure("credit returned") != 9 {
+		a.returns()
+		if a.measure("credit returned") != 9 {
 			t.Errorf("%d units were returned, want 9", a.measure("credit returned"))
 		}
 		if n := drain(t, p, b); n != 9 {
