@@ -32,12 +32,12 @@ type ground struct {
 // standing is a store and where it runs.
 type standing struct {
 	place stores.Place
-	sql   bool // it serves each connection by a process of its own
 }
 
-// openCores is from how many cores on an open loop has the stores on cores of their
-// own: two are for the workers, one for the pacer, and one for the stores.
-const openCores = 4
+// ownCores is from how many cores on the stores have cores of their own. On fewer the harness and a store would have one
+// each, and on a busy machine both wait for theirs: a strategy and a bare client then make about as many requests, which
+// hides by how much they differ.
+const ownCores = 4
 
 // oftenAbove is the rate per second above which a pacer needs a thread of Go of its own:
 // measured on 2 cores, where 2 and 3 threads gave the same latencies at this rate.
@@ -53,7 +53,7 @@ func (c Cores) place(g *ground) results.Placement {
 		return c.given(g)
 	}
 	n := len(g.cores)
-	here, ours, parallel := g.survey()
+	here, ours := g.survey()
 	switch {
 	case len(g.stores) == 0:
 		return g.shared("no store is needed")
@@ -61,6 +61,8 @@ func (c Cores) place(g *ground) results.Placement {
 		return g.shared("no server of this strategy runs on this machine next to the harness")
 	case n < 2:
 		return g.shared("there is one core")
+	case n < ownCores && c.Mode != CoresApart:
+		return g.shared(fmt.Sprintf("fewer than %d cores: harness and stores need them all", ownCores))
 	case g.open:
 		return c.placeOpen(g, ours > 0)
 	case !g.known:
@@ -74,49 +76,35 @@ func (c Cores) place(g *ground) results.Placement {
 	case ours == 0:
 		return g.split(n-1, 0, results.PlacedBeside, loops[false]+
 			" next to a server that was running already: one core is left to it")
-	case parallel == here && n < parallelCores && c.Mode != CoresApart:
-		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains",
-			loops[false], parallelCores))
 	}
 	return g.split(n-n/2, n/2, results.PlacedApart, loops[false]+" with stores started here: they share half of the cores")
 }
 
-// parallelCores is from how many cores on a strategy whose only server is PostgreSQL
-// has it on cores of its own in a closed loop: half of them must be more than one.
-const parallelCores = 4
-
 var loops = map[bool]string{false: "closed loop", true: "open loop"}
 
-// survey counts the servers on this machine, those of them that were started here,
-// and of these the ones that use several cores.
-func (g *ground) survey() (here, ours, parallel int) {
-	for _, standing := range g.stores {
-		switch standing.place {
+// survey counts the servers on this machine, and those of them that were started here.
+func (g *ground) survey() (here, ours int) {
+	for _, store := range g.stores {
+		switch store.place {
 		case stores.StartedHere:
 			here++
 			ours++
-			if standing.sql {
-				parallel++
-			}
 		case stores.OnThisHost:
 			here++
 		}
 	}
-	return here, ours, parallel
+	return here, ours
 }
 
 // placeOpen places an open loop, whose pacer needs a core at any moment.
 func (c Cores) placeOpen(g *ground, ours bool) results.Placement {
 	n := len(g.cores)
-	own := max(1, min(n/2, n-(openCores-1)))
+	own := max(1, min(n/2, n-(ownCores-1)))
 	switch {
 	case !g.known:
 		return g.shared(loops[true] + " where " + cores.ErrUnsupported.Error())
 	case !ours:
 		return g.shared(loops[true] + " next to a server that was running already")
-	case n < openCores && c.Mode != CoresApart:
-		return g.shared(fmt.Sprintf("%s on fewer than %d cores: workers, pacer and stores need them all", loops[true],
-			openCores))
 	}
 	return g.split(n-own, own, results.PlacedApart, loops[true]+
 		" with stores started here: the harness keeps a core for its pacer")
@@ -168,7 +156,7 @@ func (c Cores) given(g *ground) results.Placement {
 	if both := c.overlap(); len(both) > 0 {
 		placement.Reason += fmt.Sprintf("; harness and stores share %s", both)
 	}
-	if _, ours, _ := g.survey(); ours == 0 && placement.Stores != "" {
+	if _, ours := g.survey(); ours == 0 && placement.Stores != "" {
 		placement.Stores = ""
 		placement.Reason += "; the strategy needs no store that was started here"
 	}
@@ -226,7 +214,7 @@ func (p *placer) take(ctx context.Context, open bool, perSecond float64,
 	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
 	for _, name := range names {
 		if store, ok := p.set.Get(name); ok {
-			g.stores = append(g.stores, standing{place: stores.PlaceOf(store), sql: asksSQL(store)})
+			g.stores = append(g.stores, standing{place: stores.PlaceOf(store)})
 		}
 	}
 	placement = p.asked.place(g)

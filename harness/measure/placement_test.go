@@ -10,7 +10,7 @@ import (
 
 func TestPlace(t *testing.T) {
 	redis := standing{place: stores.StartedHere}
-	postgres := standing{place: stores.StartedHere, sql: true}
+	postgres := standing{place: stores.StartedHere}
 	beside := standing{place: stores.OnThisHost}
 	remote := standing{place: stores.Elsewhere}
 	inside := standing{place: stores.InProcess}
@@ -21,6 +21,7 @@ func TestPlace(t *testing.T) {
 		reason                string // part of it
 	}
 	shared := func(procs int, reason string) want { return want{results.PlacedShared, "", "", procs, reason} }
+	few := func(procs int) want { return shared(procs, "fewer than 4 cores") }
 	apart := func(harness, stores string, procs int) want {
 		return want{results.PlacedApart, harness, stores, procs, "started here"}
 	}
@@ -35,30 +36,31 @@ func TestPlace(t *testing.T) {
 		want   want
 	}{
 		{"one core", auto, closed, 1, []standing{redis}, shared(1, "one core")},
-		{"two cores", auto, closed, 2, []standing{redis}, apart("0", "1", 1)},
-		{"three cores", auto, closed, 3, []standing{redis}, apart("0-1", "2", 2)},
+		{"two cores", auto, closed, 2, []standing{redis}, few(2)},
+		{"three cores", auto, closed, 3, []standing{redis}, few(3)},
+		{"four cores", auto, closed, 4, []standing{redis}, apart("0-1", "2-3", 2)},
+		{"two cores, apart", asApart, closed, 2, []standing{redis}, apart("0", "1", 1)},
+		{"three cores, apart", asApart, closed, 3, []standing{redis}, apart("0-1", "2", 2)},
 		{"eight cores", auto, closed, 8, []standing{redis}, apart("0-3", "4-7", 4)},
 		{"several stores share", auto, closed, 5, []standing{redis, redis}, apart("0-2", "3-4", 3)},
-		{"a model beside a store", auto, closed, 2, []standing{redis, inside}, apart("0", "1", 1)},
-		{"a remote one beside ours", auto, closed, 2, []standing{redis, remote}, apart("0", "1", 1)},
+		{"a model beside a store", auto, closed, 4, []standing{redis, inside}, apart("0-1", "2-3", 2)},
+		{"a remote one beside ours", auto, closed, 4, []standing{redis, remote}, apart("0-1", "2-3", 2)},
 		{"no store", auto, closed, 4, nil, shared(4, "no store is needed")},
 		{"in this process", auto, closed, 4, []standing{inside}, shared(4, "no server")},
 		{"remote", asApart, closed, 4, []standing{remote, inside}, shared(4, "no server")},
 		{"not ours", auto, closed, 4, []standing{beside}, want{results.PlacedBeside, "0-2", "", 3, "running already"}},
-		{"not ours, two cores", auto, closed, 2, []standing{beside, remote},
-			want{results.PlacedBeside, "0", "", 1, "running already"}},
+		{"not ours, two cores", auto, closed, 2, []standing{beside, remote}, few(2)},
 		{"not ours, one core", auto, closed, 1, []standing{beside}, shared(1, "one core")},
-		{"PostgreSQL", auto, closed, 2, []standing{postgres}, shared(2, "PostgreSQL")},
-		{"PostgreSQL and Redis", auto, closed, 3, []standing{redis, postgres}, apart("0-1", "2", 2)},
-		{"PostgreSQL and a model", auto, closed, 3, []standing{inside, postgres}, shared(3, "PostgreSQL")},
+		{"PostgreSQL", auto, closed, 2, []standing{postgres}, few(2)},
+		{"PostgreSQL and Redis", auto, closed, 3, []standing{redis, postgres}, few(3)},
 		{"PostgreSQL, four cores", auto, closed, 4, []standing{postgres}, apart("0-1", "2-3", 2)},
 		{"PostgreSQL apart", asApart, closed, 2, []standing{postgres}, apart("0", "1", 1)},
-		{"PostgreSQL not ours", auto, closed, 2, []standing{{place: stores.OnThisHost, sql: true}},
+		{"not ours, apart on two", asApart, closed, 2, []standing{beside},
 			want{results.PlacedBeside, "0", "", 1, "running already"}},
 
 		{"open, one core", auto, open, 1, []standing{redis}, shared(2, "one core")},
-		{"open, two cores", auto, open, 2, []standing{redis}, shared(2, "fewer than 4 cores")},
-		{"open, three cores", auto, open, 3, []standing{postgres}, shared(3, "fewer than 4 cores")},
+		{"open, two cores", auto, open, 2, []standing{redis}, few(2)},
+		{"open, three cores", auto, open, 3, []standing{postgres}, few(3)},
 		{"open, four cores", auto, open, 4, []standing{redis}, apart("0-2", "3", 3)},
 		{"open, six cores", auto, open, 6, []standing{redis, postgres}, apart("0-2", "3-5", 3)},
 		{"open, eight cores", auto, open, 8, []standing{redis}, apart("0-3", "4-7", 4)},
@@ -109,7 +111,7 @@ func TestPlaceByThreadsAlone(t *testing.T) {
 		procs int
 	}{
 		{false, 1, stores.StartedHere, 1},
-		{false, 2, stores.StartedHere, 1},
+		{false, 2, stores.StartedHere, 2},
 		{false, 5, stores.StartedHere, 3},
 		{false, 8, stores.StartedHere, 4},
 		{false, 8, stores.OnThisHost, 7},

@@ -111,7 +111,6 @@ func TestPassesArePlaced(t *testing.T) {
 		harness, stores cores.Set
 		procs           int
 	}{
-		{"auto", Cores{}, 0, first, last, min(procs, half)},
 		{"apart", Cores{Mode: CoresApart}, 0, first, last, min(procs, half)},
 		{"shared", Cores{Mode: CoresShared}, 0, all, all, procs},
 		{"given", Cores{Mode: CoresGiven, Harness: all[1:2], Stores: all[:1]}, 0, all[1:2], all[:1], 1},
@@ -158,13 +157,14 @@ func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	redis := storetest.Redis(t)
 	procs := runtime.GOMAXPROCS(0)
 	ctx, cancel := context.WithCancel(t.Context())
-	spied(ctx, t, redis, Cores{}, 0, cancel)
+	apart := Cores{Mode: CoresApart}
+	spied(ctx, t, redis, apart, 0, cancel)
 	free(t, all, procs, redis)
-	spied(t.Context(), t, redis, Cores{}, 0, func() { panic("planted") })
+	spied(t.Context(), t, redis, apart, 0, func() { panic("planted") })
 	free(t, all, procs, redis)
 
 	var inner *results.Run
-	found, run := spied(t.Context(), t, redis, Cores{}, 0, func() {
+	found, run := spied(t.Context(), t, redis, apart, 0, func() {
 		_, inner = spied(t.Context(), t, redis, Cores{}, 0, nil)
 	})
 	if run.Placement.Mode != results.PlacedApart || len(found.harness) == len(all) {

@@ -218,8 +218,11 @@ func disturbed(busy bool) source {
 	}
 	window := func(rng *rand.Rand) (throughput, reference []float64) {
 		busyFrom := rng.IntN(rounds + 1)
+		level := 1.0
 		for i := range 2 * rounds {
-			level := math.Exp(between*rng.NormFloat64() + drift*(float64(i)/(2*rounds-1)-0.5))
+			if i%2 == 0 { // both sides of a pair are measured one after the other
+				level = math.Exp(between*rng.NormFloat64() + drift*(float64(i)/(2*rounds-1)-0.5))
+			}
 			taken := 1.0
 			if busy && i >= busyFrom && i < busyFrom+rounds {
 				taken = 1 + 4*rng.Float64()
