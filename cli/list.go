@@ -224,7 +224,11 @@ func listOptions(declared []quota.Option) []map[string]any {
 	options := []map[string]any{}
 	for _, option := range declared {
 		options = append(options, map[string]any{
-			"name": option.Name, "doc": strings.ReplaceAll(option.Doc, "`", ""), "default": option.Default, "values": orEmpty(option.Values), "type": option.Type,
+			"name":    option.Name,
+			"doc":     strings.ReplaceAll(option.Doc, "`", ""),
+			"default": option.Default,
+			"values":  orEmpty(option.Values),
+			"type":    option.Type,
 		})
 	}
 	return options

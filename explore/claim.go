@@ -97,65 +97,55 @@ func (s *search) claim(r *Result) string {
 	if !r.Tried() {
 		return ""
 	}
-	var clean []string
+	clean := s.unbroken(r)
+	switch {
+	case len(clean) == 0:
+		return ""
+	case r.Capped != "":
+		return s.cappedClaim(r, strings.Join(clean, ", "))
+	case r.Service != "":
+		return s.serviceClaim(r, strings.Join(clean, ", "))
+	}
+	return s.wholeClaim(r, strings.Join(clean, ", "))
+}
+
+// unbroken are the properties of which no violation was found, and which the search could have broken.
+func (s *search) unbroken(r *Result) (clean []string) {
 	for _, property := range r.Properties {
 		if r.Found(property) == nil && (property != FalseReject || r.AllowedBy == "") &&
 			(property != TTL || hasEnd(&s.cfg.Policy)) {
 			clean = append(clean, string(property))
 		}
 	}
-	if len(clean) == 0 {
-		return ""
+	return clean
+}
+
+// cappedClaim is that of a search which ended before it had tried all schedules.
+func (s *search) cappedClaim(r *Result, properties string) string {
+	schedules := format.Number(r.Runs+r.LeftOut, "schedule")
+	return fmt.Sprintf("%s: none found in %s of up to %d steps%s%s%s; the search was not complete (%s)", properties,
+		schedules, r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""), r.Capped)
+}
+
+// serviceClaim is that of a search over processes of a service.
+func (s *search) serviceClaim(r *Result, properties string) string {
+	process := r.Service
+	if s.cfg.ServiceClock != "" {
+		process += ", its clock at " + s.cfg.ServiceClock
+	} else if s.Setup.Ticks() {
+		process += ", whose own clock was not moved,"
 	}
-	what := strings.Join(clean, ", ")
-	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %s of up to %d steps%s%s%s; the search was not complete (%s)", what,
-			format.Number(r.Runs+r.LeftOut, "schedule"), r.Depth, s.fewText(r), unmet(r, "did not occur"), s.wholeCalls(""),
-			r.Capped)
+	whose := "each client has a process"
+	if r.Instances < r.Clients {
+		whose = "the clients share " + format.Number(r.Instances, "instance")
 	}
-	var names []string
-	for _, fault := range r.Faults {
-		n := r.Times
-		if fault == quota.FaultClock {
-			n++
-		}
-		if s.applied[fault] {
-			names = append(names, fmt.Sprintf("%d x %s", n, fault))
-		}
-	}
-	faults := "no fault"
-	if len(names) > 0 {
-		faults = "at most " + strings.Join(names, ", ")
-	}
-	faults += unmet(r, "could not occur")
-	if r.Passes {
-		faults += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
-	}
-	if r.FromNS != 0 {
-		faults += ", from " + engine.Start.Add(time.Duration(r.FromNS)).Format("15:04:05.999999") + " on"
-	}
-	if r.JobRounds > 0 {
-		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
-	}
-	if r.Asks > 0 {
-		faults += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no "+
-			"call was held up)", r.Asks)
-	}
-	if r.Service != "" {
-		process := r.Service
-		if s.cfg.ServiceClock != "" {
-			process += ", its clock at " + s.cfg.ServiceClock
-		} else if s.Setup.Ticks() {
-			process += ", whose own clock was not moved,"
-		}
-		whose := "each client has a process"
-		if r.Instances < r.Clients {
-			whose = "the clients share " + format.Number(r.Instances, "instance")
-		}
-		return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where %s of %s with %s; threads "+
-			"of a process within a step, and other times, were not tried", what, format.Number(r.Runs, "schedule"),
-			format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Limit, faults, whose, process, r.Store)
-	}
+	return fmt.Sprintf("%s: no violation in %s of %s (%s) for a limit of %d with %s, where %s of %s with %s; threads "+
+		"of a process within a step, and other times, were not tried", properties, format.Number(r.Runs, "schedule"),
+		format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), r.Limit, s.happened(r), whose, process, r.Store)
+}
+
+// wholeClaim is that of a search which tried all schedules.
+func (s *search) wholeClaim(r *Result, properties string) string {
 	steps := "command"
 	store := "this store"
 	if r.Store != "" {
@@ -167,10 +157,43 @@ func (s *search) claim(r *Result) string {
 		given += " and of the time in its bubble"
 	}
 	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s%s, given "+
-		"%s and %s",
-		what, format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "), format.Number(r.Instances, "instance"),
-		r.Limit, faults,
-		s.wholeCalls(", at "+steps+" granularity"), store, given)
+		"%s and %s", properties, format.Number(r.Clients, "client"), strings.Join(r.Scripts, "; "),
+		format.Number(r.Instances, "instance"), r.Limit, s.happened(r), s.wholeCalls(", at "+steps+" granularity"), store,
+		given)
+}
+
+// happened lists what a search let happen in addition to the clients' calls: faults, time that passes, background jobs
+// and one more client.
+func (s *search) happened(r *Result) string {
+	var names []string
+	for _, fault := range r.Faults {
+		times := r.Times
+		if fault == quota.FaultClock {
+			times++
+		}
+		if s.applied[fault] {
+			names = append(names, fmt.Sprintf("%d x %s", times, fault))
+		}
+	}
+	text := "no fault"
+	if len(names) > 0 {
+		text = "at most " + strings.Join(names, ", ")
+	}
+	text += unmet(r, "could not occur")
+	if r.Passes {
+		text += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
+	}
+	if r.FromNS != 0 {
+		text += ", from " + engine.Start.Add(time.Duration(r.FromNS)).Format("15:04:05.999999") + " on"
+	}
+	if r.JobRounds > 0 {
+		text += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
+	}
+	if r.Asks > 0 {
+		text += fmt.Sprintf(", then one more client that asks until it is rejected (if fewer than %d are left and no "+
+			"call was held up)", r.Asks)
+	}
+	return text
 }
 
 // wholeCalls says what schedules of a strategy without a store lack, and otherwise the text.

@@ -90,8 +90,8 @@ func (h *hourly) forget() {
 func (h *hourly) Allow(context.Context, string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := time.Now().Truncate(h.every); h.stop == nil &&
-		!now.Equal(h.window) { //nolint:forbidigo // what is tested is code that does this
+	now := time.Now().Truncate(h.every) //nolint:forbidigo // what is tested is code that does this
+	if h.stop == nil && !now.Equal(h.window) {
 		h.window = now
 		h.used = 0
 	}
