@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
 // The chunks of a worker hold 64, 128, 256 takes and so on, and 16, 32, 64
@@ -17,6 +19,7 @@ import (
 // more, counts every one that it loses, and calls itself full when three chunks of
 // each worker are left.
 func TestExactLimits(t *testing.T) {
+	testenv.Sequential(t)
 	take := Event{Units: 1}
 	refund := Event{Kind: Refund, Units: 1}
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
-	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -66,6 +66,7 @@ func written(t *testing.T, head oracle.Header, events []oracle.Event) *oracle.Fi
 
 // TestAgreesWithCounting: on histories that the count of units decides, the search says the same.
 func TestAgreesWithCounting(t *testing.T) {
+	testenv.Sequential(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[oracle.Linear]int{}
 	for range 1000 {
@@ -98,6 +99,7 @@ func TestAgreesWithCounting(t *testing.T) {
 // TestAgreesWithEveryOrder: with several units, units that come back, requests across boundaries and a limit that
 // changes, the search says the same as trying every order.
 func TestAgreesWithEveryOrder(t *testing.T) {
+	testenv.Sequential(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[answer]int{}
 	for range 700 {

@@ -16,6 +16,7 @@ import (
 // or each process counts for itself, or no request is admitted; and afterwards all is as
 // before.
 func TestOutage(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(200), 10*time.Second
 	cfg.Stream.Set("subjects", 50)
@@ -67,6 +68,7 @@ func TestOutage(t *testing.T) {
 
 // A model that is away answers nothing, and what was on its way is lost.
 func TestOutageOfTheModel(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "three-tier", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 10*time.Second
 	cfg.Stream.Set("subjects", 50)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -83,6 +84,7 @@ func TestPausedLease(t *testing.T) {
 // A limiter in memory forgets what it has admitted at each restart, and one with counters in
 // Redis does not.
 func TestRestartsForget(t *testing.T) {
+	testenv.Sequential(t)
 	for n := range 4 {
 		restarts := []string{"instances:restarted@0.25", "instance/0:restarted@0.5", "instances:restarted@0.75"}[:n]
 		for policy, list := range map[string]string{"login": "memory-deque", "agent-api": "incr-expire,incr-expire-atomic"} {

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // TestEmbedded runs the suite for every strategy on what is always there:
 // miniredis, and the model of PostgreSQL.
 func TestEmbedded(t *testing.T) {
+	testenv.Sequential(t)
 	if testenv.Race { // the checks before have one caller
 		all := checks
 		defer func() { checks = all }()

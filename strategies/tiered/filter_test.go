@@ -33,6 +33,7 @@ func wrong(f *filter) (n int) {
 // TestFilter: up to its capacity a fixed filter keeps the rate that it was made
 // for, and beyond that loses it; a scalable one adds a layer and keeps it.
 func TestFilter(t *testing.T) {
+	testenv.Sequential(t)
 	type size struct {
 		grows    bool
 		members  int

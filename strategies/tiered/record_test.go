@@ -187,6 +187,7 @@ func TestReplica(t *testing.T) {
 // fixed filter, which finds strangers then, and checks the count against the errors
 // that a stranger who gets past the filter meets.
 func TestFalsePositivesAreCounted(t *testing.T) {
+	testenv.Sequential(t)
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		if s.pool != nil {
 			testenv.Long(t) // the filter is the instance's own

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/app/shortlist"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -179,6 +180,7 @@ func TestPlanted(t *testing.T) {
 // TestReasonsHaveFigures: who left by a schedule or by a run has a figure, and a command that shows it under the same
 // policy.
 func TestReasonsHaveFigures(t *testing.T) {
+	testenv.Sequential(t)
 	t.Parallel()
 	s := finished(t, shortlist.Question{Policy: policyOf(quota.Rolling), Strategies: []strategies.Selection{
 		planted("racy", quota.Rolling, racy), planted("at-the-end", quota.Rolling, failing),
@@ -215,6 +217,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestMost: of those that are left, as many are measured as were asked for.
 func TestMost(t *testing.T) {
+	testenv.Sequential(t)
 	t.Parallel()
 	loose := planted("a-loose", quota.Fixed, failing)
 	loose.Guarantee = []quota.Clause{{
