@@ -20,7 +20,7 @@ type Reason struct {
 	// Code is its short name, e.g. "history-overflow".
 	Code string `json:"code"`
 	// Discards is what the finding takes back or marks.
-	Discards string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=disturbed,enum=timings,enum=response,enum=note"`
+	Discards string `json:"discards" jsonschema:"enum=correctness,enum=round,enum=disturbed,enum=timings,enum=response,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did

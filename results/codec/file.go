@@ -89,13 +89,6 @@ func read[T any](path string, decode func([]byte) (T, error)) (record T, err err
 func Decode(data []byte) (results.File, error) { return shapedAs(data, decodeFile) }
 
 func decodeFile(d document) (file results.File, err error) {
-	earlier := d.top["schema"] == json.Number(strconv.Itoa(earlierSchema))
-	if earlier {
-		d, err = renewed(d)
-		if err != nil {
-			return results.File{}, err
-		}
-	}
 	if err := d.decode(&file, results.SchemaVersion, "measure again, or use the quotabench that wrote it",
 		compiled.results); err != nil {
 		return results.File{}, err
@@ -104,9 +97,6 @@ func decodeFile(d document) (file results.File, err error) {
 		if err := checkHistograms(&file.Runs[i]); err != nil {
 			return results.File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(format.Plain(file.Runs[i].Params.Label)), err)
 		}
-	}
-	if earlier {
-		file.Summaries = results.Summarise(file.Runs)
 	}
 	return file, checkSummaries(&file)
 }

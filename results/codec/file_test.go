@@ -135,7 +135,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"not a finite number":        func(f *results.File) { f.Runs[0].Leak.PctOfLimit = math.Inf(1) },
 		"kind":                       func(f *results.File) { f.Kind = "guessed" },
 		"runs.0.guarantee.0.verdict": func(f *results.File) { f.Runs[0].Guarantee = []results.Clause{{Verdict: "fine"}} },
-		"runs.0.audit.reasons.0.strikes": func(f *results.File) {
+		"runs.0.audit.reasons.0.discards": func(f *results.File) {
 			f.Runs[0].Audit.Reasons = []results.Reason{{Discards: "x"}}
 		},
 		"cannot write schema 7": func(f *results.File) { f.Schema = 7 },

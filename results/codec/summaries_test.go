@@ -31,7 +31,7 @@ func TestSummariesFollowFromRuns(t *testing.T) {
 		},
 		"there are 1, and 2 follow from the runs": func(s []any) []any { return s[:1] },
 		"summaries[0].audit.reasons does not follow": func(s []any) []any {
-			s[0].(map[string]any)["audit"].(map[string]any)["reasons"] = []any{map[string]any{"code": "x", "strikes": "note",
+			s[0].(map[string]any)["audit"].(map[string]any)["reasons"] = []any{map[string]any{"code": "x", "discards": "note",
 				"detail": "y"}}
 			return s
 		},
