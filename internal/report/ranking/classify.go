@@ -115,7 +115,8 @@ func classify(summary *results.Summary) Strategy {
 	if timedOut(summary) {
 		return set(Undecided, busyText(summary))
 	}
-	out.Conditions = append(conditions(summary, leak), knownOf(summary)...)
+	out.Known = knownOf(summary)
+	out.Conditions = append(conditions(summary, leak), knownText(out.Known)...)
 	if parts != nil {
 		return set(Bounded, strings.Join(parts, "; "))
 	}

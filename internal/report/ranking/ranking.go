@@ -66,6 +66,8 @@ type Strategy struct {
 	// enforce the policy, with a bound or without, with what searches found of their default
 	// options: "known: without a fault a leak (12 steps)".
 	Conditions []string
+	// Known are findings of searches, of strategies that have conditions.
+	Known []Known
 	// Broken is the first promise of the design record that the run broke, if any.
 	Broken string
 	// Place within the group, from 1, by speed. Strategies that cannot be told apart share

@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,15 +76,15 @@ func (s *Setting) untested() []Untested {
 		what = "crashes at other steps, retries and other faults"
 	}
 	explore := "quotabench explore " + label
-	if policy := first.Summary.Policy; policy != defaultPolicy && known(policy) {
+	if policy := first.Summary.Policy; policy != defaultPolicy && knownPolicy(policy) {
 		explore += " --policy " + format.Quoted(policy)
 	}
 	return append(out, Untested{What: what, Command: explore + " --faults all"})
 }
 
-// known reports whether the command line takes the policy of a record: one from a file has a name that means nothing
+// knownPolicy reports whether the command line takes the policy of a record: one from a file has a name that means nothing
 // elsewhere.
-func known(policy string) bool {
+func knownPolicy(policy string) bool {
 	_, err := quota.LookupPolicy(policy)
 	return err == nil
 }
@@ -178,35 +177,3 @@ const (
 
 	defaultInstances = 2
 )
-
-// knownFaults has a line for each strategy that a committed search broke: its name, a tab,
-// and the worst that was found, in words. TestKnownFaults writes it.
-//
-//go:embed known.txt
-var knownFaults string
-
-// adapted is the form of limiters that others wrote. One of them may have a name of ours.
-const adapted = "library"
-
-// knownOf is what searches found of a strategy with its default options, which alone have
-// been searched and whose label is its name, e.g. "known: without a fault a leak (12 steps)".
-func knownOf(summary *results.Summary) []string {
-	_, found, ok := strings.Cut("\n"+knownFaults, "\n"+summary.Label+"\t")
-	if !ok || summary.Form == adapted {
-		return nil
-	}
-	words, _, _ := strings.Cut(found, "\n")
-	return []string{"known: " + words}
-}
-
-// WithoutFault is what searches found of the strategy with its default options and without any
-// fault, e.g. "a leak (12 steps)"; empty for nothing.
-func (s *Strategy) WithoutFault() string {
-	for _, text := range s.Conditions {
-		if found, ok := strings.CutPrefix(text, "known: without a fault "); ok {
-			found, _, _ = strings.Cut(found, "; under ")
-			return found
-		}
-	}
-	return ""
-}

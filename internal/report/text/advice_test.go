@@ -45,8 +45,8 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 		"holds the limit only within a bound": with(&sends, func(x *ranking.Strategy) {
 			x.Group = ranking.Bounded
 		}),
-		"a search found a race without any fault": with(&sends, func(x *ranking.Strategy) {
-			x.Conditions = []string{"known: without a fault a race"}
+		"a search found a leak (12 steps) without any fault": with(&sends, func(x *ranking.Strategy) {
+			x.Known = []ranking.Known{{Broken: "a leak", Steps: 12}}
 		}),
 		"counts per process": with(&sends, func(x *ranking.Strategy) { x.PerProcess = true }),
 		"sends no command":   with(&silent, nil),
