@@ -196,19 +196,23 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 // portTaken is in what programs say then, before or after a trace of calls.
 var portTaken = regexp.MustCompile(`(?i)EADDRINUSE|address already in use`)
 
+// mostCuts is how many first requests may lose their connection: another program may have the port for a moment.
+const mostCuts = 20
+
 // answers waits until an instance has answered its first request. What listened on its port before, and is gone after
-// the request, was another program; it may also be what ended the connection of one request without an answer.
+// the request, was another program; it may also be what ended the connections of requests without an answer.
 func (w *Engine) answers(ctx context.Context, in *instance) error {
 	taken := func(string) bool { return portTaken.MatchString(in.child.Output()) }
 	var answer error
-	cut := false
+	cuts := 0
 	err := server.Await(ctx, in.child, taken, func(timed context.Context) error {
 		if err := httpstore.Reach(timed, in.addr); err != nil {
 			return err
 		}
-		before := cut
+		var cut bool
 		answer, cut = w.greet(ctx, in)
-		if cut && !before {
+		if cut && cuts < mostCuts {
+			cuts++
 			return answer
 		}
 		return httpstore.Reach(ctx, in.addr)
