@@ -58,69 +58,87 @@ func leftOut(runs []*Run) map[int]bool {
 	return out
 }
 
+// observed are the timings of the rounds behind a summary.
+type observed struct {
+	// throughput, ratio to a bare client, p99 of background jobs, and share of the processor that other programs used, by
+	// round.
+	throughput, ratio, jobs, others []float64
+	service, response, reference    []*Latency
+	lateness                        []*Lateness
+	// late rounds have response times that the generator disturbed.
+	late int
+}
+
 // timings condenses all rounds except those that are left out.
 func (s *Summary) timings(runs []*Run, out map[int]bool) {
 	use := slices.DeleteFunc(slices.Clone(runs), func(run *Run) bool { return out[run.Repetition] })
 	s.Timed = len(use)
 	s.each = map[int]Timing{}
-	late := 0
-	var throughput, ratio, jobs, others []float64
-	var service, response, reference []*Latency
-	var lateness []*Lateness
+	var all observed
 	for _, run := range use {
 		if run.Audit.Disturbed() {
 			s.Disturbed++
 		}
-		if run.Audit.discards(DisturbsResponse) {
-			late++
-		}
-		others = append(others, run.OthersShare)
 		if run.Latency().WaitedForCore(0.99) {
 			s.CoreWaitNS = max(s.CoreWaitNS, run.Waiting.longest())
 		}
-		throughput = append(throughput, run.ThroughputPerS)
-		if run.ReferencePerS > 0 {
-			ratio = append(ratio, run.ThroughputPerS/run.ReferencePerS)
-		}
-		if value, ok := run.JobP99(); ok {
-			jobs = append(jobs, value)
-		}
-		service = append(service, &run.Service)
-		if run.Response != nil {
-			response = append(response, run.Response)
-		}
-		if run.Reference != nil {
-			reference = append(reference, &Latency{Distribution: *run.Reference})
-		}
-		if run.Lateness != nil {
-			lateness = append(lateness, run.Lateness)
-		}
 		s.each[run.Repetition] = timingOf(run)
+		all.add(run)
 	}
-	s.lateness(lateness)
+	s.lateness(all.lateness)
 	s.costs(runs, use)
-	if len(others) > 0 {
-		s.OthersShare = stat.Mean(others)
+	if len(all.others) > 0 {
+		s.OthersShare = stat.Mean(all.others)
 	}
-	s.Throughput = meanOf(throughput)
-	s.Ratio = meanOf(ratio)
+	s.Throughput = meanOf(all.throughput)
+	s.Ratio = meanOf(all.ratio)
 	s.impossible()
+	s.mark(&all)
+}
+
+// add takes the timings of a round.
+func (o *observed) add(run *Run) {
+	if run.Audit.discards(DisturbsResponse) {
+		o.late++
+	}
+	o.others = append(o.others, run.OthersShare)
+	o.throughput = append(o.throughput, run.ThroughputPerS)
+	if run.ReferencePerS > 0 {
+		o.ratio = append(o.ratio, run.ThroughputPerS/run.ReferencePerS)
+	}
+	if p99, ok := run.JobP99(); ok {
+		o.jobs = append(o.jobs, p99)
+	}
+	o.service = append(o.service, &run.Service)
+	if run.Response != nil {
+		o.response = append(o.response, run.Response)
+	}
+	if run.Reference != nil {
+		o.reference = append(o.reference, &Latency{Distribution: *run.Reference})
+	}
+	if run.Lateness != nil {
+		o.lateness = append(o.lateness, run.Lateness)
+	}
+}
+
+// mark sets the latencies, and marks all timings if too many rounds were disturbed.
+func (s *Summary) mark(all *observed) {
 	disturbed := Marked(s.Disturbed, s.Timed)
 	s.Throughput.Disturbed = disturbed
 	s.Ratio.Disturbed = disturbed
-	if jobs != nil {
-		figure := OverRounds(jobs)
-		figure.Disturbed = disturbed
-		s.JobP99 = &figure
+	if all.jobs != nil {
+		jobs := OverRounds(all.jobs)
+		jobs.Disturbed = disturbed
+		s.JobP99 = &jobs
 	}
-	s.Service = percentiles(service).marked(disturbed)
-	if len(response) > 0 {
-		p := percentiles(response).marked(disturbed || 2*late > len(use))
-		s.Response = &p
+	s.Service = percentiles(all.service).marked(disturbed)
+	if len(all.response) > 0 {
+		response := percentiles(all.response).marked(disturbed || 2*all.late > s.Timed)
+		s.Response = &response
 	}
-	if len(reference) > 0 {
-		p := percentiles(reference).marked(disturbed)
-		s.Reference = &p
+	if len(all.reference) > 0 {
+		reference := percentiles(all.reference).marked(disturbed)
+		s.Reference = &reference
 	}
 }
 
@@ -218,66 +236,91 @@ func (s *Summary) lateness(rounds []*Lateness) {
 	s.Lateness = lateness
 }
 
-// percentiles pools the histograms of rounds.
-func percentiles(rounds []*Latency) Percentiles {
-	var p Percentiles
-	var total int64
-	stalls99 := 0
-	stalls999 := 0
-	known := false
-	fewest := int64(math.MaxInt64)
+// latencies are those of several rounds, as far as percentiles of them together depend on it.
+type latencies struct {
+	rounds []*Latency
+	pool   *pool // nil if a round has no histogram
+	max    int64
+	// atLeast counts operations that had not ended, whose latency is at least what was recorded.
+	atLeast int64
+	samples int64
+	// fewest samples of any round.
+	fewest int64
+	// stallsKnown is set if some round has counted its stalls; stalls99 and stalls999 are those behind p99 and p99.9.
+	stallsKnown         bool
+	stalls99, stalls999 int
+}
+
+func latenciesOf(rounds []*Latency) *latencies {
+	l := &latencies{rounds: rounds, pool: newPool(rounds), fewest: math.MaxInt64}
 	for _, latency := range rounds {
-		p.Max = max(p.Max, latency.Max)
-		p.AtLeast += latency.AtLeast
-		total += latency.Samples
-		fewest = min(fewest, latency.Samples)
+		l.max = max(l.max, latency.Max)
+		l.atLeast += latency.AtLeast
+		l.samples += latency.Samples
+		l.fewest = min(l.fewest, latency.Samples)
 		// Events behind p99.9 are among those behind p99. They may be more if the samples
 		// between the two never pause for long enough to end an event.
 		if n := max(latency.StallsP99, latency.StallsP999); n >= 0 {
-			stalls99 = stalls99 + n
-			known = true
+			l.stalls99 += n
+			l.stallsKnown = true
 		}
-		stalls999 += max(latency.StallsP999, 0)
+		l.stalls999 += max(latency.StallsP999, 0)
 	}
-	all := newPool(rounds)
-	p.Curve = all.curve()
-	at := func(q float64, value func(*Latency) int64, stalls int) Percentile {
-		largest := float64(p.Max)
-		out := Percentile{Figure: Figure{Value: largest, Lo: largest, Hi: largest, Rounds: len(rounds)}}
-		for _, latency := range rounds {
-			if latency.Waited.at(q) > maxWaited {
-				out.Waited++
-			}
-		}
-		switch {
-		case total == 0:
-			return Percentile{Status: NoSamples}
-		case total < stat.MinSamples(q):
-			out.Status = TooFew
-		case all == nil && fewest < stat.MinSamples(q):
-			out.Status = TooFew
-		case all == nil:
-			values := make([]float64, len(rounds))
-			for i, latency := range rounds {
-				values[i] = float64(value(latency))
-			}
-			out.Figure = OverRounds(values)
-			out.Status = PerRound
-		default:
-			out.Figure = all.figure(q)
-			out.Status = Pooled
-		}
-		if known && stalls < minStalls && out.Coverage > 0 {
-			out.Hi = max(out.Hi, float64(p.Max)) // one stall more or less moves it anywhere up to the largest value
-		}
-		return out
+	return l
+}
+
+// percentile is the quantile q of all rounds together. ofRound is that of one round, and stalls are the events behind
+// it.
+func (l *latencies) percentile(q float64, ofRound func(*Latency) int64, stalls int) Percentile {
+	if l.samples == 0 {
+		return Percentile{Status: NoSamples}
 	}
-	p.P50 = at(0.5, func(latency *Latency) int64 { return latency.P50 }, minStalls)
-	p.P90 = at(0.9, func(latency *Latency) int64 { return latency.P90 }, minStalls)
-	p.P99 = at(0.99, func(latency *Latency) int64 { return latency.P99 }, stalls99)
-	p.P999 = at(0.999, func(latency *Latency) int64 { return latency.P999 }, stalls999)
-	// Stalls behind p99.99 are not recorded; those behind p99.9 are at least as
-	// many samples, and too few of them rule out the rarer ones too.
-	p.P9999 = at(0.9999, func(latency *Latency) int64 { return latency.P9999 }, stalls999)
-	return p
+	out := l.estimate(q, ofRound)
+	for _, latency := range l.rounds {
+		if latency.Waited.at(q) > maxWaited {
+			out.Waited++
+		}
+	}
+	if l.stallsKnown && stalls < minStalls && out.Coverage > 0 {
+		out.Hi = max(out.Hi, float64(l.max)) // one stall more or less moves it anywhere up to the largest value
+	}
+	return out
+}
+
+// estimate is the quantile with its interval: of the pool, or of the rounds' own quantiles if a round has no histogram.
+// With fewer samples than the quantile needs it is the largest latency.
+func (l *latencies) estimate(q float64, ofRound func(*Latency) int64) Percentile {
+	least := stat.MinSamples(q)
+	if l.samples < least || l.pool == nil && l.fewest < least {
+		largest := float64(l.max)
+		return Percentile{
+			Figure: Figure{Value: largest, Lo: largest, Hi: largest, Rounds: len(l.rounds)},
+			Status: TooFew,
+		}
+	}
+	if l.pool != nil {
+		return Percentile{Figure: l.pool.figure(q), Status: Pooled}
+	}
+	values := make([]float64, len(l.rounds))
+	for i, latency := range l.rounds {
+		values[i] = float64(ofRound(latency))
+	}
+	return Percentile{Figure: OverRounds(values), Status: PerRound}
+}
+
+// percentiles pools the histograms of rounds.
+func percentiles(rounds []*Latency) Percentiles {
+	all := latenciesOf(rounds)
+	return Percentiles{
+		Max:     all.max,
+		AtLeast: all.atLeast,
+		Curve:   all.pool.curve(),
+		P50:     all.percentile(0.5, func(latency *Latency) int64 { return latency.P50 }, minStalls),
+		P90:     all.percentile(0.9, func(latency *Latency) int64 { return latency.P90 }, minStalls),
+		P99:     all.percentile(0.99, func(latency *Latency) int64 { return latency.P99 }, all.stalls99),
+		P999:    all.percentile(0.999, func(latency *Latency) int64 { return latency.P999 }, all.stalls999),
+		// Stalls behind p99.99 are not recorded; those behind p99.9 are at least as
+		// many samples, and too few of them rule out the rarer ones too.
+		P9999: all.percentile(0.9999, func(latency *Latency) int64 { return latency.P9999 }, all.stalls999),
+	}
 }
