@@ -52,7 +52,7 @@ func (p *pass) discard(code, discards, format string, args ...any) {
 // auditRecording asks whether everything that happened was recorded.
 func (p *pass) auditRecording() {
 	run := p.run
-	drive := p.d
+	drive := p.drive
 	if drive.full.Load() {
 		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a "+

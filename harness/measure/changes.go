@@ -108,7 +108,7 @@ func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 // returned function waits for one that is being made, and gives up the rest.
 func (p *pass) overwrite(ctx context.Context) (stop func()) {
 	plan := p.measurement.cfg.Trouble.Of(trouble.Tamper)
-	return onTime(p.d.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error {
+	return onTime(p.drive.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error {
 		return p.overwriteOnce(ctx, event)
 	})
 }

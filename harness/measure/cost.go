@@ -25,7 +25,7 @@ import (
 func (p *pass) costs() {
 	p.run.Meter = harness.MeterSince(p.meter, p.site.Meter()) // before the probe adds to it
 	cost := &p.run.Cost
-	counts := &p.d.counts
+	counts := &p.drive.counts
 	if n := float64(counts.Admitted + counts.Rejected + counts.Errors.Total()); n > 0 {
 		cost.ProbeCost = p.traffic.cost(n)
 		cost.ClientCPU = float64(p.own.used) / n
@@ -53,7 +53,7 @@ func (p *pass) leftovers(ctx context.Context) error {
 	}
 	// A store that has failed over has no replica any more. After a fault connections may be dead, and scripts forgotten.
 	whole := !slices.ContainsFunc(p.site.outages, func(o *outage) bool { return o.failsOver() || o.Breaks() })
-	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.measurement.latencyOnly {
+	if whole && p.run.Repetition == 1 && !p.drive.stop.Load() && !p.measurement.latencyOnly {
 		probe, err := guard.Within(ctx, p.site.aside(), guard.Grace(p.site.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err
@@ -129,9 +129,9 @@ func (p *pass) keep(ctx context.Context) error {
 // that were set up.
 func (p *pass) subjects() (n int64) {
 	if _, setUp := p.site.Instances[0].(strategies.Provisioner); setUp {
-		return warmSubjects + int64(p.d.subjects.n)
+		return warmSubjects + int64(p.drive.subjects.n)
 	}
-	for _, subject := range p.d.subjects.all() {
+	for _, subject := range p.drive.subjects.all() {
 		if subject.initial != 0 || subject.touched() {
 			n++
 		}

@@ -37,9 +37,9 @@ type agenda struct {
 
 func (a *agenda) Len() int { return len(a.list) }
 func (a *agenda) Less(i, j int) bool {
-	followUp := &a.list[i]
-	y := &a.list[j]
-	return followUp.due < y.due || followUp.due == y.due && followUp.seq < y.seq
+	one := &a.list[i]
+	other := &a.list[j]
+	return one.due < other.due || one.due == other.due && one.seq < other.seq
 }
 func (a *agenda) Swap(i, j int)  { a.list[i], a.list[j] = a.list[j], a.list[i] }
 func (a *agenda) Push(value any) { a.list = append(a.list, value.(followUp)) }
@@ -67,24 +67,28 @@ func (a *agenda) next() (due int64, ok bool) {
 // settlement counts what became of admitted requests.
 type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing atomic.Int64 }
 
-// plan notes what the caller will do about a request that was granted so many units. f says how
-// it was answered. Who was granted fewer than it asked for uses no more than those.
-func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
-	f.due = k.last + int64(op.Settle)
-	f.subject = op.Subject
-	f.fate = op.Fate
-	f.hold = int64(op.Hold)
-	f.units = granted
-	f.actual = op.Actual
-	if granted < op.Units {
-		f.actual = min(op.Actual, granted)
+// planSettlement notes what the caller will do about the operation if it was admitted. Who was granted fewer units than
+// it asked for uses no more than those.
+func (k *worker) planSettlement(a *asking) {
+	op := &k.op
+	if a.outcome != oracle.Admitted || op.Fate == workloads.FateNone {
+		return
+	}
+	epoch := k.drive.epoch
+	follow := followUp{
+		reservation: a.decision.Reservation, cell: a.cell, takeCall: a.call - epoch, takeReply: a.reply - epoch,
+		due: k.last + int64(op.Settle), subject: op.Subject, fate: op.Fate, hold: int64(op.Hold),
+		units: a.granted, actual: op.Actual,
+	}
+	if a.granted < op.Units {
+		follow.actual = min(op.Actual, a.granted)
 	}
 	if op.Fate == workloads.FateAbandon {
 		k.drive.settled.abandoned.Add(1)
-		k.abandon(f)
+		k.abandon(follow)
 		return
 	}
-	k.agenda.add(f)
+	k.agenda.add(follow)
 }
 
 // leave gives up what is not settled when the pass ends.
@@ -121,34 +125,35 @@ func (k *worker) ended(f *followUp, now int64) bool {
 	return !f.committed && now-k.drive.epoch >= f.takeCall+int64(k.drive.life)
 }
 
-// settleDue does what is due at the moment of the worker's last clock reading.
-func (k *worker) settleDue() {
+// settlementsDue does what is due at the moment of the worker's last clock reading.
+func (k *worker) settlementsDue() {
 	for {
 		if due, ok := k.agenda.next(); !ok || due > k.last || k.drive.stop.Load() {
 			return
 		}
-		k.settle(heap.Pop(&k.agenda).(followUp))
+		k.settlement(heap.Pop(&k.agenda).(followUp))
 	}
 }
 
-// settle commits or gives back.
-func (k *worker) settle(f followUp) {
+// settlement commits or gives back.
+func (k *worker) settlement(f followUp) {
+	drive := k.drive
 	committing := f.fate == workloads.FateCommit
 	refunder, canRefund := k.strategy.(strategies.Refunder)
 	committer, canCommit := k.strategy.(strategies.Committer)
-	if over := f.actual - f.units; k.drive.online && committing && canCommit && over > 0 {
+	if over := f.actual - f.units; drive.online && committing && canCommit && over > 0 {
 		f.cell.Overrun(over)
 	}
-	f.call = k.drive.timebase.nano()
+	f.call = drive.timebase.nano()
 	switch {
 	case k.ended(&f, f.call):
 		if !f.doubtful {
-			k.drive.settled.abandoned.Add(1) // its life is over before it was settled
+			drive.settled.abandoned.Add(1) // its life is over before it was settled
 		}
 		k.abandon(f)
 		return
 	case !committing && !canRefund:
-		k.drive.settled.chargedForNothing.Add(f.units)
+		drive.settled.chargedForNothing.Add(f.units)
 		return
 	}
 	k.follow = f
@@ -163,7 +168,7 @@ func (k *worker) settle(f followUp) {
 	case canCommit:
 		err = committer.Commit(k.Context(), f.reservation, f.actual)
 	}
-	reply := k.drive.timebase.nano()
+	reply := drive.timebase.nano()
 	if reply-f.call > monitor.LongCall {
 		err = k.Returned(err)
 	}
@@ -174,52 +179,62 @@ func (k *worker) settle(f followUp) {
 // settled records a settlement. Truth is what callers do: a give-back counts from its
 // call even if the strategy answers with an error.
 func (k *worker) settled(f followUp, reply int64, err error) {
-	committing := f.fate == workloads.FateCommit
-	_, canCommit := k.strategy.(strategies.Committer)
 	event := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance,
 		TakeCall: f.takeCall, TakeReply: f.takeReply}
-	if committing && canCommit {
-		event.Kind = oracle.Commit
-		event.Units = f.units - f.actual
-	}
 	k.last = reply
-	if committing {
-		k.drive.settled.commits.Add(1)
-		f.doubtful = canCommit && (err != nil || k.ended(&f, reply))
-		f.committed = !f.doubtful
-		if canCommit {
-			if err == nil || f.actual < f.units {
-				f.units = f.actual
-			}
-			f.reservation.Request.Units = f.actual
-			f.reservation.Committed = true
-		}
-		switch {
-		case f.hold > 0:
-			f.fate = workloads.FateFail
-			f.due = reply + f.hold
-			k.agenda.add(f)
-		case f.doubtful:
-			k.abandon(f)
-		}
+	if f.fate == workloads.FateCommit {
+		_, canCommit := k.strategy.(strategies.Committer)
+		k.committed(f, reply, err, canCommit)
 		if !canCommit {
 			return // no strategy was told, so nothing happened
 		}
+		event.Kind = oracle.Commit
+		event.Units = f.units - f.actual
 	} else {
 		k.drive.settled.refunds.Add(1)
 	}
+	k.recordSettlement(&f, event, reply, err)
+}
+
+// committed counts a commit, and notes when its units are given back again, if they ever are. canCommit is
+// whether the strategy was told.
+func (k *worker) committed(f followUp, reply int64, err error, canCommit bool) {
+	k.drive.settled.commits.Add(1)
+	f.doubtful = canCommit && (err != nil || k.ended(&f, reply))
+	f.committed = !f.doubtful
+	if canCommit {
+		if err == nil || f.actual < f.units {
+			f.units = f.actual
+		}
+		f.reservation.Request.Units = f.actual
+		f.reservation.Committed = true
+	}
+	switch {
+	case f.hold > 0:
+		f.fate = workloads.FateFail
+		f.due = reply + f.hold
+		k.agenda.add(f)
+	case f.doubtful:
+		k.abandon(f)
+	}
+}
+
+// recordSettlement records an answer to a settlement: its latency, and what it gave back in the online counters and
+// in the history.
+func (k *worker) recordSettlement(f *followUp, event oracle.Event, reply int64, err error) {
+	drive := k.drive
 	if err != nil {
 		event.Outcome = oracle.Failed
-		k.drive.settled.failed.Add(1)
-		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
+		drive.settled.failed.Add(1)
+		drive.errOnce.Do(func() { drive.counts.FirstError = err })
 	}
-	k.drive.rec.recordSettle(k.stripe, reply-f.call)
-	if k.drive.online && event.Units > 0 && err == nil {
+	drive.rec.recordSettle(k.stripe, reply-f.call)
+	if drive.online && event.Units > 0 && err == nil {
 		f.cell.GiveBack(event.Units)
 	}
-	if k.drive.history != nil {
-		event.Call = f.call - k.drive.epoch
-		event.Reply = reply - k.drive.epoch
-		k.drive.history.Append(k.id, event)
+	if drive.history != nil {
+		event.Call = f.call - drive.epoch
+		event.Reply = reply - drive.epoch
+		drive.history.Append(k.id, event)
 	}
 }

@@ -80,11 +80,11 @@ func (l *Live) begin(p *pass) {
 	if l == nil {
 		return
 	}
-	p.d.rec.watch()
-	p.d.shown = true
+	p.drive.rec.watch()
+	p.drive.shown = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.d.timebase.nano()
+	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.drive.timebase.nano()
 	l.underWay.Round = p.run.Repetition
 	l.underWay.Running = true
 }
@@ -94,15 +94,15 @@ func (l *Live) end(returned bool) {
 	if l == nil {
 		return
 	}
-	for i := range l.pass.d.rec.stripes {
+	for i := range l.pass.drive.rec.stripes {
 		if returned {
-			l.pass.d.rec.stripes[i].flush()
+			l.pass.drive.rec.stripes[i].flush()
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	figures := l.underWay
-	now := l.pass.d.rec.live()
+	now := l.pass.drive.rec.live()
 	figures.PerS, figures.over, figures.Running = l.rate(now), added(figures.over, now), false
 	if returned {
 		figures.soFar(l.pass)
@@ -143,7 +143,7 @@ func (l *Live) rate(now []harness.LiveLatency) float64 {
 			n += now[i].Count
 		}
 	}
-	return float64(n) / (float64(max(l.pass.d.timebase.nano()-l.began, 1)) / 1e9)
+	return float64(n) / (float64(max(l.pass.drive.timebase.nano()-l.began, 1)) / 1e9)
 }
 
 // judged is told of a run that is over.
@@ -173,7 +173,7 @@ func (l *Live) Figures() []LiveFigures {
 		liveFigures.Latencies = slices.Clone(figures.over)
 		liveFigures.Judged = slices.Clone(figures.Judged)
 		if figures == l.underWay {
-			now := l.pass.d.rec.live()
+			now := l.pass.drive.rec.live()
 			liveFigures.PerS, liveFigures.Latencies = l.rate(now), added(liveFigures.Latencies, now)
 			liveFigures.soFar(l.pass)
 		}

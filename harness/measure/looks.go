@@ -82,7 +82,7 @@ func newJobLatency(name string, times *roundTimes, epoch, length int64) *jobLate
 func (p *pass) jobLatencies() (out []*jobLatency) {
 	times := p.site.jobs.times
 	for _, name := range slices.Sorted(maps.Keys(times)) {
-		if j := newJobLatency(name, times[name], p.d.epoch, p.run.ElapsedNS); j != nil {
+		if j := newJobLatency(name, times[name], p.drive.epoch, p.run.ElapsedNS); j != nil {
 			out = append(out, j)
 		}
 	}
@@ -151,14 +151,14 @@ func (p *pass) tails(service *slowest) {
 	run := p.run
 	p.look(&run.Service, service, "service")
 	if run.Response != nil {
-		p.look(run.Response, p.d.slow, "response")
+		p.look(run.Response, p.drive.slow, "response")
 	}
 	run.Waiting = p.cores.Record(p.machine.Share())
 }
 
 func (p *pass) look(latency *results.Latency, s *slowest, name string) {
 	latency.StallsP99, latency.StallsP999 = s.stalls(latency.P99), s.stalls(latency.P999)
-	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, latency.P50) }
+	share := func(ns int64) float64 { return s.explained(p.cores, p.drive.epoch, ns, latency.P50) }
 	latency.Waited = &results.Waited{P90: share(latency.P90), P99: share(latency.P99), P999: share(latency.P999),
 		P9999: share(latency.P9999)}
 	var waited []string

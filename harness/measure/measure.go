@@ -55,7 +55,7 @@ type measurement struct {
 	timebase *timebase
 	obs      Observer
 	id       string // of this measurement, in key prefixes and schema names
-	n        int    // runs begun
+	begun    int    // runs
 	// across remembers what the audit compares between runs.
 	across *crossRunAudit
 	// open measures latency at the common rate; nil until that is known.
@@ -76,36 +76,7 @@ type measurement struct {
 // loop before and after each.
 func (m *measurement) round(ctx context.Context, round int, selected []strategies.Selection, stream workloads.Stream,
 	info workloads.Info) []results.Run {
-	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.RoundOrder, uint64(round)))
-	before, refErr := m.reference(ctx)
-	var runs []results.Run
-	for _, i := range rng.Perm(len(selected)) {
-		if ctx.Err() != nil {
-			break
-		}
-		sel := selected[i]
-		if why := m.leftOut.needs(sel); why != "" {
-			m.lose(errors.New(why))
-			m.leftOut.skip(sel, round, m.cfg.last(), why)
-			continue
-		}
-		m.n++
-		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.last())
-		run, begun := m.attempt(ctx, sel, round, stream, info)
-		if !begun {
-			break
-		}
-		after, err := m.reference(ctx)
-		if ctx.Err() != nil {
-			after = loop{}
-			err = nil // it was cut short
-		}
-		between(&run, before, after, errors.Join(refErr, err))
-		runs = append(runs, run)
-		m.obs.SoFar(runs)
-		before = after
-		refErr = err
-	}
+	runs := m.eachOnce(ctx, round, selected, stream, info)
 	m.checkRacyControl(runs, selected)
 	m.atRate(ctx, round, selected, runs, stream, info)
 	if m.cfg.Open(info) {
@@ -118,6 +89,41 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		m.obs.Done(run)
 	}
 	m.obs.EndRound()
+	return runs
+}
+
+// eachOnce runs every strategy that is not left out.
+func (m *measurement) eachOnce(ctx context.Context, round int, selected []strategies.Selection,
+	stream workloads.Stream, info workloads.Info) (runs []results.Run) {
+	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.RoundOrder, uint64(round)))
+	before, errBefore := m.reference(ctx)
+	for _, i := range rng.Perm(len(selected)) {
+		if ctx.Err() != nil {
+			break
+		}
+		sel := selected[i]
+		if why := m.leftOut.needs(sel); why != "" {
+			m.lose(errors.New(why))
+			m.leftOut.skip(sel, round, m.cfg.last(), why)
+			continue
+		}
+		m.begun++
+		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.last())
+		run, begun := m.attempt(ctx, sel, round, stream, info)
+		if !begun {
+			break
+		}
+		after, err := m.reference(ctx)
+		if ctx.Err() != nil { // it was cut short
+			after = loop{}
+			err = nil
+		}
+		between(&run, before, after, errors.Join(errBefore, err))
+		runs = append(runs, run)
+		m.obs.SoFar(runs)
+		before = after
+		errBefore = err
+	}
 	return runs
 }
 

@@ -19,7 +19,7 @@ import (
 // watchCores begins to read how long threads of this program and of the servers that were started for it wait for a
 // core.
 func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
-	if p.d.timebase != wallTime {
+	if p.drive.timebase != wallTime {
 		return monitor.NoCores()
 	}
 	var servers []int
@@ -30,7 +30,7 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 			}
 		}
 	}
-	return monitor.WatchCores(p.d.timebase.nano, servers...)
+	return monitor.WatchCores(p.drive.timebase.nano, servers...)
 }
 
 // mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes
@@ -68,7 +68,7 @@ func (p *pass) noticed() []harness.Notice {
 				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", store.name, a.Evicted-stats.Evicted)})
 		}
 	}
-	if n := p.d.counts.Degraded; n > 0 && len(p.site.outages) == 0 && !p.site.loses("") {
+	if n := p.drive.counts.Degraded; n > 0 && len(p.site.outages) == 0 && !p.site.loses("") {
 		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
 			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}

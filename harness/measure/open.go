@@ -40,9 +40,9 @@ const (
 	maxBacklogCap = 1 << 20
 )
 
-// runOpen releases requests at their intended moments, whatever becomes of the
+// openLoop releases requests at their intended moments, whatever becomes of the
 // earlier ones, and counts their latency from there.
-func (d *drive) runOpen(ctx context.Context) {
+func (d *drive) openLoop(ctx context.Context) {
 	queue := make(chan release, min(d.requests, maxBacklogCap))
 	d.lateness = lateness{open: true, pacer: results.NewHistogram()}
 	d.slow = newSlowest(scheduleLength(d.duration, d.requests, d.perSecond))
@@ -74,12 +74,9 @@ func (d *drive) runOpen(ctx context.Context) {
 				continue
 			}
 			started.Add(1)
-			d.stream.At(release.index, &k.op)
-			k.intended = release.intended
+			k.release = release
 			k.Beat()
-			call, reply, out, tier := k.do(release.index, &k.op)
-			d.rec.recordOpen(k.stripe, out, tier, openTimes{reply - release.intended, reply - call, call - release.released})
-			d.slow.record(release.intended-d.epoch, reply-release.intended)
+			k.request(release.index)
 		}
 	})
 	close(over)
@@ -90,7 +87,7 @@ func (d *drive) runOpen(ctx context.Context) {
 // due meanwhile.
 func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 	for {
-		k.settleDue()
+		k.settlementsDue()
 		k.Rest()
 		due, some := k.agenda.next()
 		if !some {

@@ -64,7 +64,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		if !ok || m.leftOut.needs(sel) != "" {
 			continue
 		}
-		m.open.n++
+		m.open.begun++
 		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Load.PerSecond, m.cfg.at()), round, m.cfg.last())
 		paced, begun := m.open.attempt(ctx, sel, round, stream, info)
 		if !begun {
@@ -128,7 +128,7 @@ func (m *measurement) openReference(ctx context.Context, round int, stream workl
 		m.leftOut.needs(bareClient) != "" || ctx.Err() != nil {
 		return nil
 	}
-	m.n++
+	m.begun++
 	run, begun := m.attempt(ctx, bareClient, round, stream, info)
 	if !begun || !run.Audit.Valid || run.Response == nil {
 		return nil
