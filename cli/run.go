@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/shortlist"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
@@ -168,79 +169,146 @@ func (j *job) notes() []string {
 	return notes
 }
 
-// carryOut measures, reports, and turns the outcome into an exit code. Nothing is
-// written before all that can be wrong with the command line has been found.
+// carryOut opens the stores of a job, and takes its steps one after the other. The error of the first that fails is
+// the outcome of the command, with its exit code.
 func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
-	x, err := session.Open(cmd, s, j.needed())
+	opened, err := session.Open(cmd, s, j.needed())
 	if err != nil {
 		return err
 	}
-	defer func() { err = x.Close(err) }()
-	var skipped map[string]string
-	if j.short != nil {
-		err = j.narrow(x)
-	} else {
-		skipped, err = j.check(x)
+	defer func() { err = opened.Close(err) }()
+	run := &measuredRun{Session: opened, job: j, live: new(measure.Live)}
+	steps := []func() error{
+		run.check, // before anything is written
+		run.serve,
+		run.begin,
+		run.shortlist,
+		run.measure,
+		run.record,
+		run.report,
+		run.gate,
 	}
-	if err != nil {
-		return err
-	}
-	live := new(measure.Live)
-	if s.Metrics != "" {
-		if err := x.Serve(prometheus.Measured(live)); err != nil {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// measuredRun is a job under way, with its stores open.
+type measuredRun struct {
+	*session.Session
+	job  *job
+	live *measure.Live
+	// skipped are the strategies that cannot be measured here, with the reasons.
+	skipped map[string]string
+	file    results.File
+	// budget is the time of the whole run.
+	budget   time.Duration
+	measured *measure.Report
+	// rows are the gates, as they were decided.
+	rows []compare.Row
+}
+
+// first is the configuration of the first point, or of the only one.
+func (r *measuredRun) first() *measure.Config { return &r.job.points[0] }
+
+// check refuses what cannot be measured here. A shortlist leaves it out.
+func (r *measuredRun) check() (err error) {
+	if r.job.short != nil {
+		return r.job.narrow(r.Session)
+	}
+	r.skipped, err = r.job.check(r.Session)
+	return err
+}
+
+// serve serves figures to Prometheus while the run lasts, if they were asked for.
+func (r *measuredRun) serve() error {
+	if r.Metrics == "" {
+		return nil
+	}
+	return r.Serve(prometheus.Measured(r.live))
+}
+
+// begin makes the directory, and starts the record.
+func (r *measuredRun) begin() error {
 	quick := ""
-	if s.Quick {
-		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Number(s.Rounds, "round"), s.Duration, s.Loop)
+	if r.Quick {
+		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Number(r.Rounds, "round"), r.Duration, r.Loop)
 	}
-	if err := x.Begin(s.Chose, quick); err != nil {
+	if err := r.Begin(r.Chose, quick); err != nil {
 		return err
 	}
-	first := &j.points[0]
-	file := x.Measured(first.Workload.Name, skipped)
-	file.Sweep = j.sweep
-	budget := first.Budget
-	if j.short != nil {
-		if err := j.finish(x); err != nil {
-			return err
+	r.file = r.Measured(r.first().Workload.Name, r.skipped)
+	r.file.Sweep = r.job.sweep
+	r.budget = r.first().Budget
+	return nil
+}
+
+// shortlist takes the strategies through the stages before the measurement, if the command names none.
+func (r *measuredRun) shortlist() error {
+	if r.job.short == nil {
+		return nil
+	}
+	if err := r.job.finish(r.Session); err != nil {
+		return err
+	}
+	r.file.Considered = r.job.short.Considered()
+	if len(r.first().Strategies) == 0 || r.Ctx.Err() != nil {
+		return r.job.nothingLeft(r.Session, &r.file)
+	}
+	return nil
+}
+
+// measure measures all points. The record is kept up to date meanwhile.
+func (r *measuredRun) measure() error {
+	for i := range r.job.points {
+		point := &r.job.points[i]
+		point.Live = r.live
+		point.Observer = &session.Keeper{Dir: r.Dir, File: &r.file, Progress: r.Progress}
+	}
+	r.Progress.Within(r.first().Budget)
+	if r.Looking { // the measurement ends after the first look if all is decided then
+		r.first().Enough = func(round int, runs []results.Run) bool {
+			return round == ranking.FirstLook && decided(r.file, runs)
 		}
-		file.Considered = j.short.Considered()
-		if len(first.Strategies) == 0 || x.Ctx.Err() != nil {
-			return j.nothingLeft(x, &file)
-		}
 	}
-	for i := range j.points {
-		j.points[i].Live = live
-		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress}
-	}
-	x.Progress.Within(first.Budget)
-	if s.Looking { // the measurement ends after the first look if all is decided then
-		first.Enough = func(round int, runs []results.Run) bool { return round == ranking.FirstLook && decided(file, runs) }
-	}
-	report, err := j.measure(x.Ctx, j.points)
-	x.Progress.End()
+	measured, err := r.job.measure(r.Ctx, r.job.points)
+	r.Progress.End()
 	if err != nil {
-		return session.InterruptedOr(x.Ctx, err, ExitFailed)
+		return session.InterruptedOr(r.Ctx, err, ExitFailed)
 	}
-	if report.Interrupted && len(report.Runs) == 0 {
+	if measured.Interrupted && len(measured.Runs) == 0 {
 		return fail(ExitInterrupted, session.ErrNothing)
 	}
-	file.Runs = report.Runs
-	file.Interrupted = report.Interrupted
-	file.Workload = session.WorkloadRecord(first.Workload.Name, report.Info, j.notes())
-	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, budget, report, &file)
-	rows := required(&file, s.Gates)
-	if err := x.WriteBundle(&render.Bundle{File: &file}); err != nil {
+	r.measured = measured
+	return nil
+}
+
+// record completes the record, with the conditions that the strategies had to meet.
+func (r *measuredRun) record() error {
+	r.file.Runs = r.measured.Runs
+	r.file.Interrupted = r.measured.Interrupted
+	r.file.Workload = session.WorkloadRecord(r.first().Workload.Name, r.measured.Info, r.job.notes())
+	r.file.Ended = ended(r.Settings, r.first(), r.budget, r.measured, &r.file)
+	r.file.Skipped = append(r.file.Skipped, r.measured.Skipped...)
+	r.rows = required(&r.file, r.Gates)
+	return nil
+}
+
+// report writes the record and everything that is made of it.
+func (r *measuredRun) report() error { return r.WriteBundle(&render.Bundle{File: &r.file}) }
+
+// gate turns what was measured into the outcome of the command.
+func (r *measuredRun) gate() error {
+	err := session.Gated(r.Stderr, session.Verdict(&r.file), r.rows)
+	err = answered(&r.file, err)
+	if err != nil || len(r.measured.Skipped) == 0 {
 		return err
 	}
-	err = session.Gated(x.Stderr, session.Verdict(&file), rows)
-	err = answered(&file, err)
-	if err != nil || len(report.Skipped) == 0 {
-		return err
-	}
-	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
+	skipped := r.measured.Skipped[0]
+	return fail(ExitFailed, fmt.Errorf("%s: %s", skipped.Strategy, skipped.Reason))
 }
 
 func decided(file results.File, runs []results.Run) bool {
