@@ -182,23 +182,23 @@ func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, facts *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
-	j := newJudgement(run, facts)
-	j.callers()
-	if err := j.judgeHistory(goOn, visitors); err != nil {
-		return *j.verdict, err
+	judgement := newJudgement(run, facts)
+	judgement.callers()
+	if err := judgement.judgeHistory(goOn, visitors); err != nil {
+		return *judgement.verdict, err
 	}
-	j.figures()
-	if err := j.clauses(); err != nil {
-		return *j.verdict, err
+	judgement.figures()
+	if err := judgement.clauses(); err != nil {
+		return *judgement.verdict, err
 	}
-	if err := j.findings(); err != nil {
-		return *j.verdict, err
+	if err := judgement.findings(); err != nil {
+		return *judgement.verdict, err
 	}
 	if err := goOn(); err != nil {
-		return *j.verdict, err
+		return *judgement.verdict, err
 	}
-	j.keep(j.initial)
-	return *j.verdict, nil
+	judgement.keep(judgement.initial)
+	return *judgement.verdict, nil
 }
 
 // judgement is what is worked out about one run.
@@ -212,7 +212,8 @@ type judgement struct {
 	initial map[uint32]int64
 	planned int64 // errors of takes that an outage explains
 	asked   int64 // the most units that one subject was asked for, decided or not
-	// recovered is, for each outage, the time from its end to the first answer that the store decided; 0 if there was none.
+	// recovered is, for each outage, the time from its end to the first answer that the store decided; 0 if there was
+	// none.
 	recovered []int64
 }
 
@@ -303,50 +304,50 @@ func (j *judgement) findings() error {
 }
 
 // correctness sets the run's leak and false rejects.
-func correctness(run *results.Run, v *oracle.Verdict, policy *quota.Policy) {
+func correctness(run *results.Run, judged *oracle.Verdict, policy *quota.Policy) {
 	leak := &run.Leak
 	rejects := &run.FalseRejects
-	leak.Units = v.LeakUnits
-	leak.Possible = v.LeakPossible
-	leak.WorstUnits = v.LeakWorst
-	leak.Subjects = v.LeakSubjects
-	leak.LeakedTrials = v.LeakWindows
-	leak.Excursions = v.Standing.Excursions
-	leak.UnitSeconds = v.Standing.UnitSeconds
-	leak.Trials = v.Crossings
-	leak.OverQuotaUnits = v.OverOffered
-	leak.Requests = v.LeakedRequests
-	if v.Crossings > 0 {
-		leak.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(policy.Limit) * float64(v.Crossings))
-		leak.MedianUnits = stat.Median(v.CrossingLeaks)
+	leak.Units = judged.LeakUnits
+	leak.Possible = judged.LeakPossible
+	leak.WorstUnits = judged.LeakWorst
+	leak.Subjects = judged.LeakSubjects
+	leak.LeakedTrials = judged.LeakWindows
+	leak.Excursions = judged.Standing.Excursions
+	leak.UnitSeconds = judged.Standing.UnitSeconds
+	leak.Trials = judged.Crossings
+	leak.OverQuotaUnits = judged.OverOffered
+	leak.Requests = judged.LeakedRequests
+	if judged.Crossings > 0 {
+		leak.PctOfLimit = 100 * float64(judged.LeakUnits) / (float64(policy.Limit) * float64(judged.Crossings))
+		leak.MedianUnits = stat.Median(judged.CrossingLeaks)
 	}
-	if v.OverOffered > 0 {
-		leak.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
+	if judged.OverOffered > 0 {
+		leak.PctOfOverQuota = 100 * float64(judged.LeakUnits) / float64(judged.OverOffered)
 	}
-	rejects.Count = v.FalseRejects
-	rejects.Possible = v.FalseRejectsPossible
-	rejects.Units = v.FalseRejectUnits
-	rejects.LongestNS = v.LongestWrong
-	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		rejects.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
+	rejects.Count = judged.FalseRejects
+	rejects.Possible = judged.FalseRejectsPossible
+	rejects.Units = judged.FalseRejectUnits
+	rejects.LongestNS = judged.LongestWrong
+	if n := judged.FalseRejects + judged.Admitted.Requests - judged.LeakedRequests; n > 0 {
+		rejects.PctOfValid = 100 * float64(judged.FalseRejects) / float64(n)
 	}
-	rejects.Explained = v.Explained()
+	rejects.Explained = judged.Explained()
 	if policy.Window.Kind.Tumbling() || policy.Window.Kind == quota.Rolling {
-		rejects.NeverGiven = new(v.NeverGiven)
+		rejects.NeverGiven = new(judged.NeverGiven)
 	}
 	if settlement := run.Settlement; settlement != nil {
-		settlement.OverrunUnits = v.Overrun
+		settlement.OverrunUnits = judged.Overrun
 	}
 }
 
 // byTier sets what tiers did, by their names. One that let nothing through leaks 0.
-func byTier(run *results.Run, v *oracle.Verdict, names []string) {
+func byTier(run *results.Run, judged *oracle.Verdict, names []string) {
 	run.LeakTiers = map[string]int64{}
 	for i, name := range names {
 		if name != "" {
-			run.LeakTiers[name] = v.LeakTiers[uint8(i)]
+			run.LeakTiers[name] = judged.LeakTiers[uint8(i)]
 		}
-		if i == int(v.LongestTier) && v.LongestWrong > 0 {
+		if i == int(judged.LongestTier) && judged.LongestWrong > 0 {
 			run.FalseRejects.LongestTier = name
 		}
 	}
@@ -393,18 +394,19 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 	}
 	cfg := j.cfg
 	cfg.Window = verdict.RollingWindow(j.cfg.Window, j.Epoch)
-	v, err := j.History.Judge(cfg)
+	rolled, err := j.History.Judge(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("judge the history with rolling windows: %w", err)
 	}
-	worst := min(j.cfg.Limit, v.Admitted.Units)
-	if v.LeakWorst > 0 {
-		worst = j.cfg.Limit + v.LeakWorst
+	worst := min(j.cfg.Limit, rolled.Admitted.Units)
+	if rolled.LeakWorst > 0 {
+		worst = j.cfg.Limit + rolled.LeakWorst
 	}
 	j.run.Rolling = &results.Rolling{
-		WorstUnits: worst, Multiple: float64(worst) / float64(j.cfg.Limit), Units: v.LeakUnits, Possible: v.LeakPossible,
+		WorstUnits: worst, Multiple: float64(worst) / float64(j.cfg.Limit),
+		Units: rolled.LeakUnits, Possible: rolled.LeakPossible,
 	}
-	return &v, nil
+	return &rolled, nil
 }
 
 // ownClocks judges the run with every request at the moment that its instance's

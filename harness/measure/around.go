@@ -102,33 +102,33 @@ func (a *around) evenAlone(meeting string, next step) step {
 // end gives back what the steps took, whichever was the last. The last taken comes first.
 func (a *around) end(err *error) {
 	defer a.cancel()
-	p := a.pass
-	if p.site == nil {
+	pass := a.pass
+	if pass.site == nil {
 		return
 	}
 	defer func() { *err = a.leave(*err) }()
-	if p.lift != nil {
-		defer p.lift()
+	if pass.lift != nil {
+		defer pass.lift()
 	}
-	if p.drive == nil {
+	if pass.drive == nil {
 		return
 	}
-	defer func() { *err = errors.Join(*err, p.drive.close()) }()
-	defer func() { *err = errors.Join(*err, p.site.jobs.stop(p.site.aside())) }()
+	defer func() { *err = errors.Join(*err, pass.drive.close()) }()
+	defer func() { *err = errors.Join(*err, pass.site.jobs.stop(pass.site.aside())) }()
 }
 
 // leave closes the site when all generators have come to the end: what all have asked for may go then.
 func (a *around) leave(err error) error {
-	p := a.pass
-	_, lost := p.measurement.meet(a.ctx, "end")
-	p.site.apart = lost != nil
+	pass := a.pass
+	_, lost := pass.measurement.meet(a.ctx, "end")
+	pass.site.apart = lost != nil
 	if err == nil {
 		err = lost
 	}
-	p.site.hung(err)
-	err = errors.Join(err, p.site.close(context.WithoutCancel(a.ctx)))
-	if p.measurement.cfg.Trouble.Has(trouble.Failover) {
-		p.measurement.places.forget()
+	pass.site.hung(err)
+	err = errors.Join(err, pass.site.close(context.WithoutCancel(a.ctx)))
+	if pass.measurement.cfg.Trouble.Has(trouble.Failover) {
+		pass.measurement.places.forget()
 	}
 	return err
 }

@@ -60,13 +60,13 @@ func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.
 // onTime makes each change of a plan when its time has come in a pass that starts now and
 // lasts for length, and leaves in err what ends that. The returned function waits for a
 // change that is being made, and gives up the rest.
-func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error,
+func onTime(timebase *timebase, plan trouble.List, length time.Duration, err *error,
 	change func(*trouble.Event) error) (stop func()) {
-	begun := tb.nano()
+	begun := timebase.nano()
 	return clock.Aside(func(wait func(time.Duration) bool) {
 		for _, event := range plan.InTime() {
 			at, _ := event.When.Within(length)
-			if !wait(at - time.Duration(tb.nano()-begun)) {
+			if !wait(at - time.Duration(timebase.nano()-begun)) {
 				return
 			}
 			*err = change(&event)
@@ -82,7 +82,7 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	next := *drive.limit.Load().policy
 	least := min(next.Limit, limit)
 	next.Limit = limit
-	subjects := o.session.LimitedSubjects(drive.stream, drive.subjects.n)
+	subjects := o.session.LimitedSubjects(drive.stream, drive.subjects.count)
 	from := drive.timebase.nano()
 	drive.limit.Store(&inForce{&next, least})
 	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit",

@@ -35,45 +35,51 @@ const (
 	counterEvery = 2
 )
 
-// open prepares to read. Nothing is read if counters change by other things than
-// decisions, or if nobody else has access.
-func (c *counters) open(ctx context.Context, p *pass) {
-	s := p.site
-	kind := p.policy.Window.Kind
-	shared := false
-	for _, store := range s.stores {
-		shared = shared || !store.Owned()
-	}
-	if !shared || p.measurement.cfg.Peers != nil || p.measurement.latencyOnly || !s.Counts() || len(s.Jobs) > 0 ||
-		len(s.outages) > 0 || s.loses("") ||
-		len(p.measurement.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
-		p.measurement.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
+// open prepares to read. If that is not possible, nothing is read.
+func (c *counters) open(ctx context.Context, pass *pass) {
+	if !pass.watchesCounters() {
 		return
 	}
-	cfg := *p.measurement.cfg
+	cfg := *pass.measurement.cfg
 	cfg.Pool = 1
-	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
-	c.site = &site{Session: session, cfg: &cfg, timebase: s.timebase, scope: s.scope, model: s.model,
-		jobs:   newJobRunner(s.timebase),
-		stores: map[string]*siteStore{}}
-	for name, store := range s.stores {
+	measured := pass.site
+	session := &harness.Session{Plan: &cfg.Plan, Selection: measured.Selection, Deadline: monitor.Timeout}
+	c.site = &site{
+		Session: session, cfg: &cfg, timebase: measured.timebase, scope: measured.scope, model: measured.model,
+		jobs: newJobRunner(measured.timebase), stores: map[string]*siteStore{},
+	}
+	for name, store := range measured.stores {
 		c.site.stores[name] = &siteStore{Store: store.Store, name: name}
 	}
-	if c.site.Open(ctx, 1, p.run.Repetition, c.site) != nil {
+	if c.site.Open(ctx, 1, pass.run.Repetition, c.site) != nil {
 		c.close(ctx)
 	}
 }
 
+// watchesCounters reports whether others have access to the counters, and nothing but decisions is to change them.
+func (p *pass) watchesCounters() bool {
+	config := p.measurement.cfg
+	shared := false
+	for _, store := range p.site.stores {
+		shared = shared || !store.Owned()
+	}
+	kind := p.policy.Window.Kind
+	onlyRise := kind == quota.Standing || kind.Tumbling()
+	changes := len(p.site.Jobs) > 0 || len(p.site.outages) > 0 || p.site.loses("") || config.Workload.GivesBack ||
+		len(config.Trouble.Of(trouble.Change, trouble.Tamper)) > 0
+	return shared && config.Peers == nil && !p.measurement.latencyOnly && p.site.Counts() && onlyRise && !changes
+}
+
 // begin reads until end is called.
-func (c *counters) begin(ctx context.Context, d *drive) {
+func (c *counters) begin(ctx context.Context, drive *drive) {
 	c.stop = clock.Aside(func(wait func(time.Duration) bool) {
 		if c.site == nil {
 			return
 		}
 		for wait(counterEvery * monitor.Every) {
-			if force := d.limit.Load(); force != nil {
-				c.watch(d)
-				c.read(ctx, d.timebase, force.policy)
+			if force := drive.limit.Load(); force != nil {
+				c.watch(drive)
+				c.read(ctx, drive.timebase, force.policy)
 			}
 		}
 	})
@@ -95,13 +101,13 @@ func (c *counters) close(ctx context.Context) {
 }
 
 // watch adds the subjects that are asked about now.
-func (c *counters) watch(d *drive) {
-	at := max(d.next.Load(), int64(d.perSecond*time.Duration(d.timebase.nano()-d.epoch).Seconds()))
+func (c *counters) watch(drive *drive) {
+	at := max(drive.next.Load(), int64(drive.perSecond*time.Duration(drive.timebase.nano()-drive.epoch).Seconds()))
 	var op workloads.Op
-	for i := at; i < min(at+2*maxWatched, d.requests); i++ {
-		d.stream.At(i, &op)
+	for i := at; i < min(at+2*maxWatched, drive.requests); i++ {
+		drive.stream.At(i, &op)
 		if !slices.ContainsFunc(c.watched, func(subject harness.Subject) bool { return subject.Number == op.Subject }) {
-			c.watched = append(c.watched, harness.Subject{Number: op.Subject, Name: d.subjects.at(op.Subject).name})
+			c.watched = append(c.watched, harness.Subject{Number: op.Subject, Name: drive.subjects.at(op.Subject).name})
 		}
 	}
 	c.watched = c.watched[max(0, len(c.watched)-maxWatched):]
@@ -121,11 +127,11 @@ type jump struct {
 }
 
 // jumps are the changes that no decision of the run explains, as one finding about the store.
-func (c *counters) jumps(p *pass, facts *harness.Facts) ([]harness.Notice, error) {
+func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, error) {
 	if len(c.list) == 0 {
 		return nil, nil
 	}
-	records := recordsOf(c.sinceEpoch(p.drive.epoch, facts))
+	records := recordsOf(c.sinceEpoch(pass.drive.epoch, facts))
 	limit := facts.Policy.Limit
 	if !records.suspect(limit) {
 		return nil, nil // the history need not be read
@@ -136,13 +142,13 @@ func (c *counters) jumps(p *pass, facts *harness.Facts) ([]harness.Notice, error
 			return nil, err
 		}
 		for _, readings := range records[events[0].Subject] {
-			all = append(all, unexplained(p.drive, events, readings, limit)...)
+			all = append(all, unexplained(pass.drive, events, readings, limit)...)
 		}
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return []harness.Notice{{Code: "store-changed", Detail: p.describe(all)}}, nil
+	return []harness.Notice{{Code: "store-changed", Detail: pass.describe(all)}}, nil
 }
 
 // sinceEpoch are the readings in mid-run and then those at rest, with times since the epoch.

@@ -100,35 +100,22 @@ func (k *worker) lost(err error) {
 // lostTake records a take that has no answer as one that failed.
 func (k *worker) lostTake(now int64) {
 	drive := k.drive
-	op := &k.op
+	operation := &k.op
 	if drive.online {
-		subject := drive.subjects.at(op.Subject)
+		subject := drive.subjects.at(operation.Subject)
 		window := drive.window(k.call)
 		cell := subject.cell(window.index)
 		if now >= window.end {
 			drive.crossed(subject, window, now)
 		}
-		cell.Fail(op.Units)
+		cell.Fail(operation.Units)
 	}
 	if drive.history != nil {
 		drive.history.Append(k.id, oracle.Event{
-			Call: k.call - drive.epoch, Reply: now - drive.epoch, Units: op.Units, Subject: op.Subject,
+			Call: k.call - drive.epoch, Reply: now - drive.epoch, Units: operation.Units, Subject: operation.Subject,
 			Kind: oracle.Take, Outcome: oracle.Failed, Instance: k.instance,
 		})
 	}
 	drive.rec.recordLost(k.stripe, now-k.call, now-k.release.intended, drive.lateness.open)
 	k.last = now
-}
-
-// recordLost adds a decision that has no answer: it took at least that long.
-func (r *recorder) recordLost(s *stripe, service, response int64, open bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slot(oracle.Failed, 0)
-	if open {
-		into(&s.latency[i]).RecordAtLeast(response)
-		into(&s.service[i]).RecordAtLeast(service)
-		return
-	}
-	into(&s.latency[i]).RecordAtLeast(service)
 }

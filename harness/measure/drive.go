@@ -132,19 +132,19 @@ func (d *drive) closedLoop(ctx context.Context) {
 	if d.duration > 0 {
 		deadline = d.epoch + d.duration
 	}
-	d.work(ctx, func(k *worker) {
+	d.work(ctx, func(worker *worker) {
 		took := int64(0)
-		for k.last < deadline && !d.ended() {
-			k.Beat()
-			end := d.next.Add(k.share)
-			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
-				k.settlementsDue()
-				took = k.request(d.number(i))
+		for worker.last < deadline && !d.ended() {
+			worker.Beat()
+			end := d.next.Add(worker.share)
+			for i := end - worker.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
+				worker.settlementsDue()
+				took = worker.request(d.number(i))
 			}
 			if end >= d.requests {
 				return
 			}
-			k.share = d.nextShare(took)
+			worker.share = d.nextShare(took)
 		}
 	})
 }
@@ -185,14 +185,14 @@ func (d *drive) window(t int64) *window {
 	if window := d.win.Load(); window != nil && t >= window.start && t < window.end {
 		return window
 	}
-	w := &window{start: math.MinInt64, end: math.MaxInt64}
+	fresh := &window{start: math.MinInt64, end: math.MaxInt64}
 	if d.policy.Window.Kind.Tumbling() {
 		at := d.timebase.time(t)
 		span := d.policy.Window.At(at)
-		*w = window{index: span.Index, start: t - int64(at.Sub(span.Start)), end: t + int64(span.End.Sub(at))}
+		*fresh = window{index: span.Index, start: t - int64(at.Sub(span.Start)), end: t + int64(span.End.Sub(at))}
 	}
-	d.win.Store(w)
-	return w
+	d.win.Store(fresh)
+	return fresh
 }
 
 // rate is the answers per second that a finished pass reached, prescribed errors

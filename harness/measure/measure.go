@@ -175,7 +175,8 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		own := *m
 		cfg := *m.cfg
 		cfg.Plan = cfg.For(sel)
-		own.cfg, m = &cfg, &own
+		own.cfg = &cfg
+		m = &own
 	}
 	run = m.cfg.Blank(sel, round, stream, info)
 	run.Params.Pool = m.cfg.Pool

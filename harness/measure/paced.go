@@ -31,7 +31,8 @@ const pacedSamples = 500
 // a rate that all share. Nothing is probed and no counter is read.
 func (m *measurement) paced(load harness.Load) *measurement {
 	cfg := *m.cfg
-	cfg.Load, cfg.Load.Loop = load, workloads.Open
+	cfg.Load = load
+	cfg.Load.Loop = workloads.Open
 	perRound := pacedSamples / float64(min(cfg.Rounds, results.LeastRounds))
 	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
 	cfg.Timer = nil

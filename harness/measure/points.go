@@ -184,15 +184,15 @@ func newPoint(cfg Config) *point {
 	if cfg.Peers != nil {
 		id = cfg.Peers.Run()
 	}
-	m := &measurement{cfg: &cfg, timebase: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
+	measurement := &measurement{cfg: &cfg, timebase: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
 		leftOut: &leftOut{why: map[string]string{}, hung: map[string]bool{}}}
-	if m.timebase == nil {
-		m.timebase = wallTime
+	if measurement.timebase == nil {
+		measurement.timebase = wallTime
 	}
-	if m.obs == nil {
-		m.obs = Silent
+	if measurement.obs == nil {
+		measurement.obs = Silent
 	}
-	p := &point{measurement: m, report: &Report{}}
+	p := &point{measurement: measurement, report: &Report{}}
 	p.selected, _ = cfg.Split()
 	return p
 }

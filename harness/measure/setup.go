@@ -82,8 +82,8 @@ func (p *pass) warmUp(ctx context.Context) error {
 // newWarmUp prepares the warm-up, whose requests have IDs of their own, and subjects that differ from those of other
 // generators.
 func (p *pass) newWarmUp() *drive {
-	m := p.measurement
-	config := m.cfg
+	measurement := p.measurement
+	config := measurement.cfg
 	stream := warmStream{units: harness.LeastCost(p.policy)}
 	firstID := uint64(harness.WarmUpID)
 	if config.Peers != nil {
@@ -92,7 +92,7 @@ func (p *pass) newWarmUp() *drive {
 		firstID += uint64(place+1) << 40
 	}
 	return &drive{
-		timebase: m.timebase, instances: p.site.Instances, deadline: m.deadline(),
+		timebase: measurement.timebase, instances: p.site.Instances, deadline: measurement.deadline(),
 
 		stream: stream, requests: math.MaxInt64, duration: int64(warmUpTime(config.Duration)), firstID: firstID,
 		subjects: newSubjects(stream, warmSubjects, warmSubjects), workers: config.Workers,
@@ -128,11 +128,11 @@ func (w warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%s%d", w
 // operations prepares the operations of the pass: how many the stream gives, who is asked about, when they arrive in
 // an open loop, and where they are recorded.
 func (p *pass) operations(context.Context) error {
-	m := p.measurement
-	config := m.cfg
+	measurement := p.measurement
+	config := measurement.cfg
 	open := config.Open(p.info)
 	rate := p.expectedRate()
-	drive := m.newDrive(p.site, p.stream, p.policy, rate)
+	drive := measurement.newDrive(p.site, p.stream, p.policy, rate)
 	p.drive = drive
 	drive.rec = p.warm.rec.warmed(open)
 	p.warm = nil // its memory is freed before the pass begins
@@ -140,9 +140,9 @@ func (p *pass) operations(context.Context) error {
 		if !p.began.IsZero() {
 			now = p.began
 		}
-		m.realign(p.policy, p.info, now, m.expected(rate, drive.requests))
+		measurement.realign(p.policy, p.info, now, measurement.expected(rate, drive.requests))
 	}
-	p.run.Params.Subjects = drive.subjects.n
+	p.run.Params.Subjects = drive.subjects.count
 	if !open {
 		return nil
 	}
@@ -223,11 +223,11 @@ func setsUp(s *site, stream workloads.Stream) bool {
 }
 
 // provision sets the subjects up.
-func (d *drive) provision(ctx context.Context, s *site) error {
-	if !setsUp(s, d.stream) {
+func (d *drive) provision(ctx context.Context, site *site) error {
+	if !setsUp(site, d.stream) {
 		return nil
 	}
-	grants := harness.Grants(d.stream, d.policy, d.subjects.n)
+	grants := harness.Grants(d.stream, d.policy, d.subjects.count)
 	if asked := d.willAsk(); asked != nil {
 		for i := range grants {
 			if !asked[uint32(i)] {
@@ -235,9 +235,9 @@ func (d *drive) provision(ctx context.Context, s *site) error {
 			}
 		}
 	}
-	s.Fillers = d.workers
+	site.Fillers = d.workers
 	if d.place == 0 { // of peers one fills for all, and all know what was there
-		if err := s.Provision(ctx, d.policy, grants, 0); err != nil {
+		if err := site.Provision(ctx, d.policy, grants, 0); err != nil {
 			return err
 		}
 	}
@@ -257,16 +257,16 @@ const askAhead = 1 << 20
 // known and not too large; nil otherwise. Filling a subject takes as many requests as
 // it has units, and many subjects of a large crowd are never asked about.
 func (d *drive) willAsk() map[uint32]bool {
-	n := d.requests
+	requests := d.requests
 	if d.perSecond > 0 && d.duration > 0 { // arrivals vary around their rate
-		n = min(n, int64(2*d.perSecond*time.Duration(d.duration).Seconds())+1000)
+		requests = min(requests, int64(2*d.perSecond*time.Duration(d.duration).Seconds())+1000)
 	}
-	if n > askAhead || d.peers > 1 {
+	if requests > askAhead || d.peers > 1 {
 		return nil
 	}
 	asked := map[uint32]bool{}
 	var op workloads.Op
-	for i := range n {
+	for i := range requests {
 		d.stream.At(i, &op)
 		asked[op.Subject] = true
 	}

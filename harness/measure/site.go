@@ -70,25 +70,25 @@ type siteStore struct {
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string,
 	round int) (*site, error) {
-	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg,
+	site := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg,
 		timebase: tb,
 		scope:    stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
-	s.round = uint64(round)
-	s.network = cfg.Trouble.Of(trouble.Network)
-	s.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
-	s.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
+	site.round = uint64(round)
+	site.network = cfg.Trouble.Of(trouble.Network)
+	site.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
+	site.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
 	for _, event := range cfg.Trouble.Of(trouble.Outage) {
-		s.outages = append(s.outages, &outage{Event: event, site: s, ctx: context.WithoutCancel(ctx)})
+		site.outages = append(site.outages, &outage{Event: event, site: site, ctx: context.WithoutCancel(ctx)})
 	}
-	err := s.prepare(ctx)
+	err := site.prepare(ctx)
 	if err == nil {
-		err = s.Open(ctx, cfg.Instances, round, s)
+		err = site.Open(ctx, cfg.Instances, round, site)
 	}
 	if err != nil {
-		s.hung(err)
-		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
+		site.hung(err)
+		return nil, errors.Join(err, site.close(context.WithoutCancel(ctx)))
 	}
-	return s, nil
+	return site, nil
 }
 
 // prepare makes room in every store that the strategy needs.
@@ -110,7 +110,7 @@ func (s *site) prepare(ctx context.Context) error {
 		case s.stores[name] != nil:
 			continue
 		}
-		st := &siteStore{Store: store, name: name}
+		added := &siteStore{Store: store, name: name}
 		err := error(nil)
 		if s.cfg.First() { // which has the lease
 			s.strays, err = s.prepared(ctx, store)
@@ -118,11 +118,11 @@ func (s *site) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		st.others, err = monitor.Count(ctx, store)
+		added.others, err = monitor.Count(ctx, store)
 		if err != nil {
 			return fmt.Errorf("open %s: %w", s.Selection, err)
 		}
-		s.stores[name] = st
+		s.stores[name] = added
 	}
 	return nil
 }

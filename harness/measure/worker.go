@@ -58,15 +58,15 @@ func (d *drive) newWorker(ctx context.Context, id int) *worker {
 // request takes one operation of the stream through its steps, and returns how long its decision took.
 func (k *worker) request(number int64) (took int64) {
 	k.operation(number)
-	a := asking{number: number}
-	k.decision(&a)
-	k.recording(&a)
-	k.planSettlement(&a)
-	return a.reply - a.call
+	asked := request{number: number}
+	k.decision(&asked)
+	k.recording(&asked)
+	k.planSettlement(&asked)
+	return asked.reply - asked.call
 }
 
-// asking is one operation on its way.
-type asking struct {
+// request is one operation on its way.
+type request struct {
 	number int64
 	// subject and window are whose quota the operation takes units of.
 	subject *subject
@@ -89,50 +89,50 @@ func (k *worker) operation(number int64) { k.drive.stream.At(number, &k.op) }
 
 // decision has the strategy decide the operation. The clock is read twice, around the call alone; the
 // window is chosen by the worker's last reading, and corrected if that one lay before a boundary.
-func (k *worker) decision(a *asking) {
+func (k *worker) decision(request *request) {
 	drive := k.drive
-	a.subject = drive.subjects.at(k.op.Subject)
-	req := quota.Request{ID: drive.firstID + uint64(a.number) + 1, Subject: a.subject.name, Units: k.op.Units}
+	request.subject = drive.subjects.at(k.op.Subject)
+	req := quota.Request{ID: drive.firstID + uint64(request.number) + 1, Subject: request.subject.name, Units: k.op.Units}
 	if k.op.Fate != workloads.FateNone {
 		req.Settles = true
 		req.Life = drive.life
 	}
-	drive.plan.ChargeSecond(&req, a.number)
-	k.enter(a)
-	a.limit = drive.limit.Load() // after the clock was read: what is in force now was so then, or later
-	req.Policy = a.limit.policy
-	k.call = a.call
+	drive.plan.ChargeSecond(&req, request.number)
+	k.enter(request)
+	request.limit = drive.limit.Load() // after the clock was read: what is in force now was so then, or later
+	req.Policy = request.limit.policy
+	k.call = request.call
 	if everyCall {
 		k.Beat()
 	}
-	a.decision, a.err = k.take(a.number, req)
-	a.reply = drive.timebase.nano()
-	if a.reply-a.call > monitor.LongCall {
-		a.err = k.Returned(a.err)
+	request.decision, request.err = k.take(request.number, req)
+	request.reply = drive.timebase.nano()
+	if request.reply-request.call > monitor.LongCall {
+		request.err = k.Returned(request.err)
 	}
 	k.call = 0
-	k.last = a.reply
+	k.last = request.reply
 }
 
 // enter chooses the window that the operation belongs to, announces its units there, and reads the clock.
-func (k *worker) enter(a *asking) {
+func (k *worker) enter(request *request) {
 	drive := k.drive
-	a.window = drive.window(k.last)
+	request.window = drive.window(k.last)
 	for {
 		if drive.online {
-			a.cell = a.subject.cell(a.window.index)
-			a.mark = k.announce(a.cell, k.op.Units)
+			request.cell = request.subject.cell(request.window.index)
+			request.mark = k.announce(request.cell, k.op.Units)
 		}
-		a.call = drive.timebase.nano()
-		if a.call < a.window.end {
+		request.call = drive.timebase.nano()
+		if request.call < request.window.end {
 			return
 		}
 		// A window ended since the worker last looked: the request belongs to the next.
 		if drive.online {
 			k.withdraw()
-			a.cell.Withdraw(k.op.Units)
+			request.cell.Withdraw(k.op.Units)
 		}
-		a.window = drive.window(a.call)
+		request.window = drive.window(request.call)
 	}
 }
 
@@ -171,42 +171,42 @@ func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
 
 // recording records the answer: in the worker's counts, in the oracle's online counters, in the history, and its
 // latency in a histogram.
-func (k *worker) recording(a *asking) {
+func (k *worker) recording(request *request) {
 	drive := k.drive
-	if a.err == nil {
-		a.granted, a.err = a.decision.Units(k.op.Units)
+	if request.err == nil {
+		request.granted, request.err = request.decision.Units(k.op.Units)
 	}
-	a.outcome, a.tier = k.told(&a.decision, a.err)
-	own := a.outcome // of the first quota
-	if a.decision.BySecond && !a.decision.Admitted {
+	request.outcome, request.tier = k.told(&request.decision, request.err)
+	own := request.outcome // of the first quota
+	if request.decision.BySecond && !request.decision.Admitted {
 		own = oracle.Elsewhere
 	}
 	if drive.online {
-		if a.reply >= a.window.end {
-			drive.crossed(a.subject, a.window, a.reply)
+		if request.reply >= request.window.end {
+			drive.crossed(request.subject, request.window, request.reply)
 		}
-		k.count(a, own)
+		k.count(request, own)
 	}
 	if drive.history != nil {
 		drive.plan.Record(drive.history, k.id, oracle.Event{
-			Call: a.call - drive.epoch, Reply: a.reply - drive.epoch, Units: k.op.Units, Subject: k.op.Subject,
-			Kind: oracle.Take, Outcome: own, Tier: a.tier, Instance: k.instance,
-		}, a.granted, a.number)
+			Call: request.call - drive.epoch, Reply: request.reply - drive.epoch, Units: k.op.Units, Subject: k.op.Subject,
+			Kind: oracle.Take, Outcome: own, Tier: request.tier, Instance: k.instance,
+		}, request.granted, request.number)
 	}
-	k.latency(a)
+	k.latency(request)
 }
 
 // latency records how long the decision took. In an open loop a response counts from the intended start.
-func (k *worker) latency(a *asking) {
+func (k *worker) latency(request *request) {
 	drive := k.drive
-	service := a.reply - a.call
+	service := request.reply - request.call
 	if drive.arrivals == nil {
-		drive.rec.record(k.stripe, a.outcome, a.tier, service)
+		drive.rec.record(k.stripe, request.outcome, request.tier, service)
 		return
 	}
-	response := a.reply - k.release.intended
-	wait := a.call - k.release.released
-	drive.rec.recordOpen(k.stripe, a.outcome, a.tier, openTimes{response, service, wait})
+	response := request.reply - k.release.intended
+	wait := request.call - k.release.released
+	drive.rec.recordOpen(k.stripe, request.outcome, request.tier, openTimes{response, service, wait})
 	drive.slow.record(k.release.intended-drive.epoch, response)
 }
 
@@ -218,24 +218,25 @@ func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier 
 		return out, 0
 	}
 	if dec.Tier != k.tier {
-		k.tier, k.tierIndex = dec.Tier, k.drive.rec.tiers.index(dec.Tier)
+		k.tier = dec.Tier
+		k.tierIndex = k.drive.rec.tiers.index(dec.Tier)
 	}
 	return out, k.tierIndex
 }
 
 // count has the online oracle count the outcome of the operation.
-func (k *worker) count(a *asking, outcome oracle.Outcome) {
+func (k *worker) count(request *request, outcome oracle.Outcome) {
 	units := k.op.Units
 	switch outcome {
 	case oracle.Admitted:
-		k.admit(a.cell, a.granted)
-		if a.granted < units {
-			a.cell.Reject(units-a.granted, a.mark, k.drive.heldAgainst(a.limit))
+		k.admit(request.cell, request.granted)
+		if request.granted < units {
+			request.cell.Reject(units-request.granted, request.mark, k.drive.heldAgainst(request.limit))
 		}
 	case oracle.Failed, oracle.Elsewhere:
-		a.cell.Fail(units)
+		request.cell.Fail(units)
 	default:
-		a.cell.Reject(units, a.mark, k.drive.heldAgainst(a.limit))
+		request.cell.Reject(units, request.mark, k.drive.heldAgainst(request.limit))
 	}
 }
 
