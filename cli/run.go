@@ -25,7 +25,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	s := group.New(group.Run)
+	flags := group.New(group.Run)
 	var several session.Measurer
 	var further []settings.Setting
 	if session.Several != nil {
@@ -33,151 +33,61 @@ func runCommand() *cobra.Command {
 		further = several.Settings()
 	}
 	cmd := described("run", &cobra.Command{
-		RunE:              func(cmd *cobra.Command, args []string) error { return measureOrCompare(cmd, s, several, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return measureOrCompare(cmd, flags, several, args)
+		},
 		ValidArgsFunction: group.CompleteStrategies,
 	})
-	registerRun(cmd, s, further)
+	registerRun(cmd, flags, further)
 	return cmd
 }
 
 // registerRun makes the flags of run, and further ones.
-func registerRun(cmd *cobra.Command, s *group.Settings, further []settings.Setting) {
-	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Repeated(), s.Budgeted(),
-		s.Seeded(), s.Shared(),
-		further, s.Trouble(), s.Connected(), s.Stores(), s.Conditions(), s.Survived(), s.IfUndecided(), s.Other(), s.Kept(),
-		s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
+func registerRun(cmd *cobra.Command, flags *group.Settings, further []settings.Setting) {
+	flags.Register(cmd,
+		flags.Subject(), flags.Stream(), flags.Load(), flags.Varied(completeParameters),
+		flags.Repeated(), flags.Budgeted(), flags.Seeded(), flags.Shared(), further,
+		flags.Trouble(), flags.Connected(), flags.Stores(), flags.Conditions(), flags.Survived(), flags.IfUndecided(),
+		flags.Other(), flags.Kept(), flags.Verbosity(), flags.Output(), flags.ConfigFile(), flags.PrintConfig("measure"))
 }
 
-func measureOrCompare(cmd *cobra.Command, s *group.Settings, several session.Measurer, args []string) error {
+func measureOrCompare(cmd *cobra.Command, flags *group.Settings, several session.Measurer, args []string) error {
 	together := false
-	j, err := workedOut(cmd, s, args, func() (*job, error) {
+	job, err := workedOut(cmd, flags, args, func() (*job, error) {
 		if several != nil {
 			var err error
-			together, err = several.Prepare(s)
+			together, err = several.Prepare(flags)
 			if err != nil {
 				return nil, err
 			}
 		}
-		return asked(s)
+		return asked(flags)
 	})
 	if err != nil {
 		return err
 	}
-	cfg := j.points[0]
+	cfg := job.points[0]
 	switch {
-	case s.PrintOnly:
-		return printConfig(cmd, s, cfg.Policy.Unit)
-	case s.Against != "":
-		return runAgainst(cmd, s, &cfg)
+	case flags.PrintOnly:
+		return printConfig(cmd, flags, cfg.Policy.Unit)
+	case flags.Against != "":
+		return runAgainst(cmd, flags, &cfg)
 	}
 	if together {
-		return several.Run(cmd, s, &cfg)
+		return several.Run(cmd, flags, &cfg)
 	}
-	return carryOut(cmd, s, j)
-}
-
-// asked turns the settings into what is measured: one setting, or those of a sweep.
-func asked(s *group.Settings) (*job, error) {
-	if err := mustName(s); err != nil {
-		return nil, err
-	}
-	if s.Sweeps() {
-		v := sweeping{s}
-		return v.job()
-	}
-	cfg, err := s.Measurement()
-	if err != nil {
-		return nil, err
-	}
-	j := &job{points: []measure.Config{cfg}, measure: alone}
-	if s.Considers() {
-		j.short, err = considered(s, &cfg)
-	}
-	return j, err
-}
-
-// alone measures a job of one point.
-func alone(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-	return measure.Measure(ctx, points[0])
-}
-
-// printConfig writes the settings in force; unit is that of the policy's limit.
-func printConfig(cmd *cobra.Command, s *group.Settings, unit string) error {
-	return s.Print(cmd.OutOrStdout(), cmd.Name(), map[string]string{"limit": unit})
-}
-
-// job is what a command measures.
-type job struct {
-	// points are the configurations, which differ in what sweep says; nil for one alone.
-	points []measure.Config
-	sweep  *results.Sweep
-	// measure measures them once they have their stores.
-	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
-	// short finds the strategies of the only point; nil if the command names them.
-	short *shortlist.Shortlist
-}
-
-// needed are the stores that some point needs.
-func (j *job) needed() (names []string) {
-	if j.short != nil {
-		cfg := j.points[0]
-		cfg.Strategies = j.short.Measure()
-		return cfg.StoresNeeded()
-	}
-	for i := range j.points {
-		names = append(names, j.points[i].StoresNeeded()...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// check refuses what cannot be measured here, and returns what is left out with the
-// reason.
-func (j *job) check(x *session.Session) (skipped map[string]string, err error) {
-	skipped = map[string]string{}
-	for i := range j.points {
-		cfg := &j.points[i]
-		cfg.Stores = x.Stores
-		_, without := cfg.Split()
-		err := session.LeaveOut(x.Settings, &cfg.Plan, without, func(sel strategies.Selection, plan *harness.Plan) error {
-			other := *cfg
-			other.Plan = *plan
-			return other.CannotRun(sel)
-		})
-		if err != nil {
-			return nil, err
-		}
-		err = cfg.Complete()
-		if err == nil { // the stores are known now
-			err = cfg.CheckRoom(x.Ctx)
-		}
-		if err != nil {
-			return nil, fail(ExitUsage, err)
-		}
-		maps.Copy(skipped, without)
-	}
-	return skipped, nil
-}
-
-// notes are those that hold for all points.
-func (j *job) notes() []string {
-	notes := j.points[0].Notes()
-	for i := range j.points {
-		own := j.points[i].Notes()
-		notes = slices.DeleteFunc(notes, func(n string) bool { return !slices.Contains(own, n) })
-	}
-	return notes
+	return carryOut(cmd, flags, job)
 }
 
 // carryOut opens the stores of a job, and takes its steps one after the other. The error of the first that fails is
 // the outcome of the command, with its exit code.
-func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
-	opened, err := session.Open(cmd, s, j.needed())
+func carryOut(cmd *cobra.Command, flags *group.Settings, job *job) (err error) {
+	opened, err := session.Open(cmd, flags, job.needed())
 	if err != nil {
 		return err
 	}
 	defer func() { err = opened.Close(err) }()
-	run := &measuredRun{Session: opened, job: j, live: new(measure.Live)}
+	run := &measuredRun{Session: opened, job: job, live: new(measure.Live)}
 	steps := []func() error{
 		run.check, // before anything is written
 		run.serve,
@@ -300,7 +210,7 @@ func (r *measuredRun) record() error {
 // report writes the record and everything that is made of it.
 func (r *measuredRun) report() error { return r.WriteBundle(&render.Bundle{File: &r.file}) }
 
-// gate turns what was measured into the outcome of the command.
+// gate turns the result into the outcome of the command.
 func (r *measuredRun) gate() error {
 	err := session.Gated(r.Stderr, session.Verdict(&r.file), r.rows)
 	err = answered(&r.file, err)
@@ -311,6 +221,109 @@ func (r *measuredRun) gate() error {
 	return fail(ExitFailed, fmt.Errorf("%s: %s", skipped.Strategy, skipped.Reason))
 }
 
+// asked turns the settings into what is measured: one setting, or those of a sweep.
+func asked(flags *group.Settings) (*job, error) {
+	if err := mustName(flags); err != nil {
+		return nil, err
+	}
+	if flags.Sweeps() {
+		v := sweeping{flags}
+		return v.job()
+	}
+	cfg, err := flags.Measurement()
+	if err != nil {
+		return nil, err
+	}
+	job := &job{points: []measure.Config{cfg}, measure: alone}
+	if flags.Considers() {
+		job.short, err = considered(flags, &cfg)
+	}
+	return job, err
+}
+
+// alone measures a job of one point.
+func alone(ctx context.Context, points []measure.Config) (*measure.Report, error) {
+	return measure.Measure(ctx, points[0])
+}
+
+// printConfig writes the settings in force; unit is that of the policy's limit.
+func printConfig(cmd *cobra.Command, flags *group.Settings, unit string) error {
+	return flags.Print(cmd.OutOrStdout(), cmd.Name(), map[string]string{"limit": unit})
+}
+
+// job is what a command measures.
+type job struct {
+	// points are the configurations, which differ in what sweep says; nil for one alone.
+	points []measure.Config
+	sweep  *results.Sweep
+	// measure measures them once they have their stores.
+	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
+	// short finds the strategies of the only point; nil if the command names them.
+	short *shortlist.Shortlist
+}
+
+// needed are the stores that some point needs.
+func (j *job) needed() (names []string) {
+	if j.short != nil {
+		cfg := j.points[0]
+		cfg.Strategies = j.short.Measure()
+		return cfg.StoresNeeded()
+	}
+	for i := range j.points {
+		names = append(names, j.points[i].StoresNeeded()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// check refuses what cannot be measured here, and returns what is left out with the
+// reason.
+func (j *job) check(opened *session.Session) (skipped map[string]string, err error) {
+	skipped = map[string]string{}
+	for i := range j.points {
+		without, err := checkPoint(opened, &j.points[i])
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(skipped, without)
+	}
+	return skipped, nil
+}
+
+func checkPoint(opened *session.Session, cfg *measure.Config) (skipped map[string]string, err error) {
+	cfg.Stores = opened.Stores
+	_, skipped = cfg.Split()
+	cannot := func(sel strategies.Selection, plan *harness.Plan) error {
+		other := *cfg
+		other.Plan = *plan
+		return other.CannotRun(sel)
+	}
+	if err := session.LeaveOut(opened.Settings, &cfg.Plan, skipped, cannot); err != nil {
+		return nil, err
+	}
+	return skipped, fits(opened, cfg)
+}
+
+// fits refuses a configuration, now that its stores are known, that does not fit.
+func fits(opened *session.Session, cfg *measure.Config) error {
+	err := cfg.Complete()
+	if err == nil {
+		err = cfg.CheckRoom(opened.Ctx)
+	}
+	return fail(ExitUsage, err)
+}
+
+// notes are the notes that all points have.
+func (j *job) notes() []string {
+	notes := j.points[0].Notes()
+	for i := range j.points {
+		own := j.points[i].Notes()
+		notes = slices.DeleteFunc(notes, func(n string) bool { return !slices.Contains(own, n) })
+	}
+	return notes
+}
+
+// decided reports whether order and verdicts of all strategies are decided by the runs.
 func decided(file results.File, runs []results.Run) bool {
 	file.Runs = runs
 	file.Summaries = nil
@@ -319,7 +332,7 @@ func decided(file results.File, runs []results.Run) bool {
 
 // ended says when the measurement ended and why, if no number of rounds was given or there
 // was no time for it. The budget is that of the whole run.
-func ended(s *group.Settings, config *measure.Config, budget time.Duration, report *measure.Report,
+func ended(flags *group.Settings, config *measure.Config, budget time.Duration, report *measure.Report,
 	file *results.File) string {
 	rounds := 0
 	for i := range report.Runs {
@@ -327,7 +340,7 @@ func ended(s *group.Settings, config *measure.Config, budget time.Duration, repo
 	}
 	text := "stopped after " + format.Number(rounds, "round") + ": "
 	switch {
-	case report.Interrupted || !s.Looking && !report.OutOfTime:
+	case report.Interrupted || !flags.Looking && !report.OutOfTime:
 		return ""
 	case report.OutOfTime && rounds < results.LeastRounds:
 		return fmt.Sprintf("%sthe budget of %g s is spent; intervals of timings need %d rounds, so give a longer --budget",

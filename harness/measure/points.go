@@ -206,28 +206,37 @@ func (p *point) runs() int {
 	return len(p.selected) * p.cfg.Rounds * loops
 }
 
-// measure runs one round. A trace is the same in every round; what is generated is not,
-// so rounds are not the same sample over and over.
-func (p *point) measure(ctx context.Context, round int) error {
-	stream := p.trace
-	info := p.report.Info
-	if stream == nil {
-		var err error
-		stream, info, err = p.cfg.NewStreamUnless(ctx, round)
-		if err != nil {
-			return err
-		}
-		_, err = p.cfg.CheckReplay(info, MaxDuration)
-		if err != nil {
-			return err
-		}
-		p.report.Info = info
-		if info.Trace != nil {
-			p.trace = stream
-		}
+// measure runs one round.
+func (p *point) measure(ctx context.Context, number int) error {
+	stream, err := p.streamOf(ctx, number)
+	if err != nil {
+		return err
 	}
-	p.report.Runs = append(p.report.Runs, p.round(ctx, round, p.selected, stream, info)...)
+	round := round{number: number, selected: p.selected, stream: stream, info: p.report.Info}
+	runs := p.round(ctx, &round)
+	p.report.Runs = append(p.report.Runs, runs...)
 	return nil
+}
+
+// streamOf is the request stream of a round. A trace is the same in every round; generated requests are not,
+// so that rounds are not the same sample over and over.
+func (p *point) streamOf(ctx context.Context, round int) (workloads.Stream, error) {
+	if p.trace != nil {
+		return p.trace, nil
+	}
+	stream, info, err := p.cfg.NewStreamUnless(ctx, round)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.cfg.CheckReplay(info, MaxDuration)
+	if err != nil {
+		return nil, err
+	}
+	p.report.Info = info
+	if info.Trace != nil {
+		p.trace = stream
+	}
+	return stream, nil
 }
 
 // audited are the runs so far, with what the audit finds by holding the rounds next to each

@@ -18,9 +18,9 @@ import (
 // runOne measures one strategy once. begun is false if it ended before the measured pass.
 //
 // The steps are in setup.go, pass.go, atrest.go and judge.go. What happens around them is in around.go alone.
-func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream,
-	info workloads.Info, run *results.Run) (begun bool, err error) {
-	pass := &pass{measurement: m, selection: sel, stream: stream, info: info, run: run}
+func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, round *round,
+	run *results.Run) (begun bool, err error) {
+	pass := &pass{measurement: m, selection: sel, stream: round.stream, info: round.info, run: run}
 	around := newAround(ctx, pass)
 	defer guard.Caught("being looked at", &err)
 	defer around.end(&err)
