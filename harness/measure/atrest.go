@@ -77,7 +77,7 @@ func (p *pass) addClocks(facts *harness.Facts) {
 	}
 }
 
-// addTrouble adds what went wrong with stores and with the network, as planned or not, and what was changed.
+// addTrouble adds failures of stores and of the network, planned or not, and changes of limits and of counters.
 func (p *pass) addTrouble(facts *harness.Facts) {
 	epoch := p.drive.epoch
 	for _, outage := range p.site.outages {
@@ -112,7 +112,7 @@ func (p *pass) ask(ctx context.Context) error {
 	for _, look := range []step{p.answers, p.read, p.leftovers} {
 		switch err := look(ctx); {
 		case err == nil || ctx.Err() != nil:
-		case guard.Stack(err) != "": // what was decided is judged all the same
+		case guard.Stack(err) != "": // decisions up to now are judged all the same
 			p.failed = err
 			p.site.lose()
 			p.discardFailed()
@@ -186,7 +186,7 @@ func (p *pass) addReadings(readings harness.Readings) {
 	p.facts.Readings = append(p.facts.Readings, readings)
 }
 
-// subjectsToRead are the subjects whose counters are read: those that were asked about, or a sample of them.
+// subjectsToRead are the subjects whose counters are read: all that requests asked for, or a sample of them.
 func (p *pass) subjectsToRead() (out []harness.Subject) {
 	var touched []uint32
 	for number, subject := range p.drive.subjects.all() {

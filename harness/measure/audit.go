@@ -214,7 +214,7 @@ func (a *crossRunAudit) sameRequests(run *results.Run, hash uint64) {
 	}
 }
 
-// askedHash is a hash of what was asked, in any order.
+// askedHash is a hash of all requests, in any order.
 type askedHash struct{ hash uint64 }
 
 func (a *askedHash) take(event *oracle.Event) {

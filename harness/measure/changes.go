@@ -94,7 +94,7 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	return err
 }
 
-// changes are those that were made, since the epoch: what came before the first request is in force from the start.
+// changes are the changes made, since the epoch. One before the first request is in force from the start.
 func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 	for _, change := range o.made {
 		change.From = max(0, change.From-epoch)

@@ -223,7 +223,7 @@ const margin = int64(time.Second)
 // unexplained are the jumps of one subject's counter in one tier. A decision writes what it
 // has read, or more: a counter that is not lowered by others never falls below what it was
 // when the last time no decision was in flight, whatever a race loses. It does not rise by
-// more than what was asked for either, with a wide margin. Decisions in flight may lower it
+// more than the units asked for either, with a wide margin. Decisions in flight may lower it
 // for a moment, each by what it asks for.
 func unexplained(drive *drive, events []oracle.Event, readings []harness.Reading, limit int64) (out []jump) {
 	if slices.ContainsFunc(events, func(event oracle.Event) bool { return event.Outcome == oracle.Failed }) {

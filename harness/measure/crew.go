@@ -49,7 +49,7 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 }
 
 // leaves ends a worker's goroutine. A panic of the strategy ends the pass: other
-// strategies go on, and what was decided up to then is judged.
+// strategies go on, and decisions up to then are judged.
 func (k *worker) leaves(value any, through bool, done func()) {
 	if !k.Ended() {
 		return

@@ -45,7 +45,7 @@ func (r *roundTimes) add(from, to int64) {
 
 // jobLatency tells the requests whose call overlaps a round of a job from the others.
 type jobLatency struct {
-	rounds         []roundTime // that overlap the pass, since its epoch; those that overlap each other are one
+	rounds         []roundTime // that overlap the pass, since its epoch; overlapping ones are joined
 	out            results.JobLatency
 	during, others *results.Histogram
 }

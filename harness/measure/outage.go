@@ -29,7 +29,7 @@ type outage struct {
 	gone, back atomic.Int64
 	// lags is set if the replica gets each write later, and need not be detached.
 	lags bool
-	// err is of what was done to the store, and may be read when the outage has ended.
+	// err is why the outage could not be brought about or ended. It may be read when the outage has ended.
 	err error
 }
 
@@ -167,8 +167,8 @@ func (s *site) evicts(store *siteStore) bool {
 	})
 }
 
-// replicate waits until the replicas that are to take a store's place have what was
-// written so far, and has them follow as late as planned from then on.
+// replicate waits until the replicas that are to take a store's place have all writes so far, and has them follow as
+// late as planned from then on.
 func (s *site) replicate(ctx context.Context) error {
 	for _, outage := range s.outages {
 		if !outage.failsOver() {

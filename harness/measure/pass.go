@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// replicate waits until the replicas that are to take a store's place have what was written so far.
+// replicate waits until the replicas that are to take a store's place have all writes so far.
 func (p *pass) replicate(ctx context.Context) error {
 	p.stores.Prepared(ctx)
 	return p.site.replicate(ctx)

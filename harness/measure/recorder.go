@@ -145,7 +145,7 @@ func (r *recorder) record(stripe *stripe, out oracle.Outcome, tier uint8, took i
 	stripe.batched++
 }
 
-// flush moves what was recorded into the histograms.
+// flush moves the batch into the histograms.
 func (s *stripe) flush() {
 	if s.live != nil {
 		s.live.add(s.batch[:s.batched])

@@ -236,7 +236,7 @@ func (d *drive) provision(ctx context.Context, site *site) error {
 		}
 	}
 	site.Fillers = d.workers
-	if d.place == 0 { // of peers one fills for all, and all know what was there
+	if d.place == 0 { // one generator fills for all, and all know the initial use
 		if err := site.Provision(ctx, d.policy, grants, 0); err != nil {
 			return err
 		}
@@ -279,16 +279,19 @@ func (p *pass) catchUp(ctx context.Context) error { return p.measurement.catchUp
 // catchUpLimit bounds how long jobs may have work from the warm-up.
 const catchUpLimit = 10 * settleLimit
 
-// catchUp has jobs do what the warm-up left to them. A round may take as long as those at rest together: what a queue
-// of counts holds is written one by one, and a busy machine takes its time for that.
+// catchUp has jobs do what the warm-up left to them. A round may take as long as all rounds at rest together: the
+// counts in a queue are written one by one, and a busy machine takes its time for that.
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	for began, again := m.timebase.nano(), true; again; {
+	began := m.timebase.nano()
+	again := true
+	for again {
 		var err error
 		again, err = guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", s.CatchUp)
 		if err != nil {
 			return err
 		}
-		if again && time.Duration(m.timebase.nano()-began) > catchUpLimit {
+		took := time.Duration(m.timebase.nano() - began)
+		if again && took > catchUpLimit {
 			return fmt.Errorf("its jobs still have work %v after the warm-up", catchUpLimit)
 		}
 	}

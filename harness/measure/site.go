@@ -171,7 +171,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	return nil
 }
 
-// Provision sets subjects up, and waits until replicas have what was written for that.
+// Provision sets subjects up, and waits until replicas have all that this has written.
 func (s *site) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant, instances ...int) error {
 	if err := s.Session.Provision(ctx, policy, grants, instances...); err != nil {
 		return err
@@ -389,7 +389,7 @@ func (s *site) poolUse() map[string]stores.PoolUse {
 	return out
 }
 
-// poolWaits is what was waited for connections between two such readings.
+// poolWaits is how long callers waited for connections between two such readings.
 func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		poolUse := after[name].Sub(before[name])

@@ -72,7 +72,7 @@ type request struct {
 	subject *subject
 	window  *window
 	cell    *windowCell
-	// mark is that of the cell as the units were announced, and limit what was in force then.
+	// mark is that of the cell as the units were announced, and limit the one in force at the call.
 	mark  int64
 	limit *inForce
 	// call and reply are the readings of the clock around the call of the strategy.
@@ -254,7 +254,7 @@ func (k *worker) announce(cell *windowCell, units int64) (mark int64) {
 	return k.mark
 }
 
-// withdraw takes back what was announced and not asked for.
+// withdraw takes back announced units that were not asked for.
 func (k *worker) withdraw() {
 	if k.announced > 0 {
 		k.announcedTo.Withdraw(k.announced)
