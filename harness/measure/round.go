@@ -17,7 +17,8 @@ import (
 
 // runOne measures one strategy once. begun is false if it ended before the measured pass.
 //
-// The steps are in setup.go, pass.go, atrest.go and judge.go. What happens around them is in around.go alone.
+// The steps are in setup.go, pass.go, atrest.go and judge.go. What has to happen around them is in around.go. crew.go
+// does the same for workers, whose calls may panic or hang.
 func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, round *round,
 	run *results.Run) (begun bool, err error) {
 	pass := &pass{measurement: m, selection: sel, stream: round.stream, info: round.info, run: run}

@@ -66,14 +66,14 @@ type siteStore struct {
 	absent        bool          // it did not answer when the pass was over
 }
 
-// openSite opens the instances of a strategy. What was opened is closed again if
-// it fails.
-func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string,
+// openSite opens the instances of a strategy. If it fails, all that is open already is closed again.
+func openSite(ctx context.Context, cfg *Config, timebase *timebase, sel strategies.Selection, name string,
 	round int) (*site, error) {
-	site := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg,
-		timebase: tb,
-		scope:    stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
-	site.round = uint64(round)
+	session := &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}
+	site := &site{
+		Session: session, cfg: cfg, timebase: timebase, scope: stores.Scope(name), round: uint64(round),
+		jobs: newJobRunner(timebase), stores: map[string]*siteStore{},
+	}
 	site.network = cfg.Trouble.Of(trouble.Network)
 	site.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
 	site.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
@@ -102,38 +102,33 @@ func (s *site) prepare(ctx context.Context) error {
 				s.modelStatements.Add(1)
 				return run()
 			})
-			continue
-		case !ok && need == strategies.NeedReplica && s.model != nil:
-			continue // a model has a model of a replica
+		case !ok && need == strategies.NeedReplica && s.model != nil: // a model has a model of a replica
 		case !ok:
 			return missing(name)
-		case s.stores[name] != nil:
-			continue
-		}
-		added := &siteStore{Store: store, name: name}
-		err := error(nil)
-		if s.cfg.First() { // which has the lease
-			s.strays, err = s.prepared(ctx, store)
-			if err != nil {
+		case s.stores[name] == nil:
+			if err := s.prepareStore(ctx, name, store); err != nil {
 				return err
 			}
 		}
-		added.others, err = monitor.Count(ctx, store)
-		if err != nil {
-			return fmt.Errorf("open %s: %w", s.Selection, err)
-		}
-		s.stores[name] = added
 	}
 	return nil
 }
 
-// prepared makes room in a store, and adds its stray keys.
-func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) {
-	strays, err := store.Prepare(ctx, s.scope)
-	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", s.Selection, err)
+// prepareStore makes room in a store, counts its stray keys, and counts the keys that are not the site's.
+func (s *site) prepareStore(ctx context.Context, name string, store stores.Store) error {
+	if s.cfg.First() { // which has the lease
+		strays, err := store.Prepare(ctx, s.scope)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", s.Selection, err)
+		}
+		s.strays += strays
 	}
-	return s.strays + strays, nil
+	others, err := monitor.Count(ctx, store)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", s.Selection, err)
+	}
+	s.stores[name] = &siteStore{Store: store, name: name, others: others}
+	return nil
 }
 
 // Furnish serves [harness.Session.Open].
