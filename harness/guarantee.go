@@ -39,67 +39,95 @@ func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Faul
 func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	j.run.Guarantee = []results.Clause{}
 	if j.StoresApart {
-		if len(j.Selection.Guarantee) > 0 {
-			j.note("guarantee-not-judged", "what it declares is about one store, and here each region counts in its own")
-		}
-		if slices.ContainsFunc(j.Selection.Guarantee, func(clause quota.Clause) bool {
-			return clause.Property == quota.PropertyLeak
-		}) {
-			j.run.NotPromised = []string{results.SeveralRegions}
-		}
+		j.notJudged()
 		return
 	}
 	if j.Selection.Control == strategies.ControlExact { // it goes by one clock, whatever its instances' clocks show
 		own = j.verdict
 	}
-	if tampered := j.Plan.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
-		n := j.Overwritten
-		j.run.Overwritten = n
-		j.note("overwritten", fmt.Sprintf("somebody else changed %s in Redis, as planned (%s): no clause holds then",
-			format.Number(n, "value"), strings.Join(tampered.Strings(), ", ")))
-		j.Noticed = append(j.Noticed, Notice{})
+	j.tampered()
+	verdicts := verdict.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling}
+	params := j.params()
+	happened := j.happened(&params)
+	kind := j.Policy.Window.Kind
+	judged := func(declared []quota.Clause) []results.Clause {
+		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
+			return verdict.Clauses(declared, kind, happened, params, verdicts)
+		})
 	}
-	var happened []quota.Fault
-	outages := j.Plan.Trouble.Of(trouble.Outage)
-	for _, event := range append(outages, j.Plan.Trouble.Of(trouble.Network)...) {
-		happened = append(happened, event.Faults()...)
+	j.run.Guarantee = judged(j.Selection.Guarantee)
+	j.run.Record = judged(j.Selection.Record)
+	j.run.NotPromised = notPromised(j.Selection.Guarantee, kind, happened)
+	for _, notice := range j.Noticed {
+		if notice.Code != "" {
+			j.discard(notice.Code, "%s", notice.Detail)
+		}
 	}
-	// The connections that an outage ends may have carried a command whose reply is then lost.
-	if j.run.Params.Retries > 0 && (len(outages) > 0 || slices.Contains(happened, quota.FaultLostReply)) {
-		happened = append(happened, quota.FaultRetry)
+}
+
+// notJudged says that nothing is judged if each region counts in a store of its own.
+func (j *judgement) notJudged() {
+	declared := j.Selection.Guarantee
+	if len(declared) > 0 {
+		j.note("guarantee-not-judged", "what it declares is about one store, and here each region counts in its own")
 	}
-	if j.Evicts {
-		happened = append(happened, quota.FaultEviction)
+	aboutLeak := func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak }
+	if slices.ContainsFunc(declared, aboutLeak) {
+		j.run.NotPromised = []string{results.SeveralRegions}
 	}
-	if len(j.LimitChanges) > 0 {
-		happened = append(happened, quota.FaultLimit)
+}
+
+// tampered tells of counters that were overwritten as planned, which no clause tolerates.
+func (j *judgement) tampered() {
+	planned := j.Plan.Trouble.Of(trouble.Tamper)
+	if len(planned) == 0 {
+		return
 	}
-	if len(j.Restarts) > 0 || j.Plan.Trouble.Has(trouble.Killed) {
-		happened = append(happened, quota.FaultCrash)
-	}
+	j.run.Overwritten = j.Overwritten
+	j.note("overwritten", fmt.Sprintf("somebody else changed %s in Redis, as planned (%s): no clause holds then",
+		format.Number(j.Overwritten, "value"), strings.Join(planned.Strings(), ", ")))
+	j.Noticed = append(j.Noticed, Notice{})
+}
+
+// params are what bounds of clauses are worked out from.
+func (j *judgement) params() quota.Params {
 	params := verdict.Params(j.Policy, j.verdict)
 	for _, change := range j.LimitChanges {
 		params.Limit = max(params.Limit, change.Limit)
 	}
-	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, max(j.skew(), j.Apart)
-	params.Options = j.Selection.Options
+	params.Instances = int64(j.Instances)
+	params.SyncPeriod = j.SyncPeriod
+	params.Skew = max(j.skew(), j.Apart)
 	params.Pause = j.Pause
+	params.Options = j.Selection.Options
+	return params
+}
+
+// happened are the faults of the run, as far as they were planned.
+func (j *judgement) happened(params *quota.Params) (faults []quota.Fault) {
+	planned := j.Plan.Trouble
+	outages := planned.Of(trouble.Outage)
+	for _, event := range append(outages, planned.Of(trouble.Network)...) {
+		faults = append(faults, event.Faults()...)
+	}
+	// The connections that an outage ends may have carried a command whose reply is then lost.
+	losesReplies := len(outages) > 0 || slices.Contains(faults, quota.FaultLostReply)
+	if losesReplies && j.run.Params.Retries > 0 {
+		faults = append(faults, quota.FaultRetry)
+	}
+	if j.Evicts {
+		faults = append(faults, quota.FaultEviction)
+	}
+	if len(j.LimitChanges) > 0 {
+		faults = append(faults, quota.FaultLimit)
+	}
+	if len(j.Restarts) > 0 || planned.Has(trouble.Killed) {
+		faults = append(faults, quota.FaultCrash)
+	}
 	if params.Skew > 0 || params.Pause > 0 {
-		happened = append(happened, quota.FaultClock)
+		faults = append(faults, quota.FaultClock)
 	}
-	judged := func(declared []quota.Clause) []results.Clause {
-		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
-			return verdict.Clauses(declared, j.Policy.Window.Kind, happened, params,
-				verdict.Verdicts{Own: own, Stores: j.verdict, Rolling: rolling})
-		})
-	}
-	j.run.Guarantee, j.run.Record = judged(j.Selection.Guarantee), judged(j.Selection.Record)
-	j.run.NotPromised = notPromised(j.Selection.Guarantee, j.Policy.Window.Kind, happened)
-	for _, n := range j.Noticed {
-		if n.Code != "" {
-			j.discard(n.Code, "%s", n.Detail)
-		}
-	}
+	return faults
 }
 
 // Notice is something that happened to a store and that no plan asked for.

@@ -127,38 +127,42 @@ var ErrNotJudged = errors.New("the run was not judged")
 // then partial, has an audit that says so, and is otherwise as it was. The judgement
 // goes on by itself, with what visitors look at, and closes the history in the end.
 func Judge(ctx context.Context, run *results.Run, facts *Facts, visitors ...visitor) (oracle.Verdict, error) {
+	own := *run
+	own.Audit.Reasons = slices.Clone(run.Audit.Reasons)
+	own.Guarantee = slices.Clone(run.Guarantee)
 	type judged struct {
 		verdict oracle.Verdict
 		run     results.Run
 	}
-	own := *run
-	own.Audit.Reasons = slices.Clone(run.Audit.Reasons)
-	own.Guarantee = slices.Clone(run.Guarantee)
-	given := make(chan bool, 1) // whether it was given up
-	j, err := cancel.Call(ctx, func() (judged, error) {
-		v, err := judge(&own, facts, ctx.Err, visitors)
+	abandoned := make(chan bool, 1)
+	result, err := cancel.Call(ctx, func() (judged, error) {
+		found, err := judge(&own, facts, ctx.Err, visitors)
 		go func() {
-			if closer, ok := facts.History.(io.Closer); ok && <-given {
+			if closer, ok := facts.History.(io.Closer); ok && <-abandoned {
 				_ = closer.Close() // its file is of no use to anyone
 			}
 		}()
-		return judged{v, own}, err
+		return judged{found, own}, err
 	})
-	up := ctx.Err() != nil && errors.Is(err, ctx.Err())
-	given <- up
-	if up {
-		facts.Counts.record(run)
-		run.Partial = true
-		run.Audit.Discard("not-judged", results.DiscardsCorrectness, fmt.Sprintf(
-			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
-			format.Count(run.Issued), judgeGrace))
+	givenUp := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	abandoned <- givenUp
+	if givenUp {
+		notJudged(run, facts)
 		return oracle.Verdict{}, ErrNotJudged
 	}
-	if err != nil {
-		return j.verdict, err
+	if err == nil {
+		*run = result.run
 	}
-	*run = j.run
-	return j.verdict, nil
+	return result.verdict, err
+}
+
+// notJudged says of a run that its judgement was given up.
+func notJudged(run *results.Run, facts *Facts) {
+	facts.Counts.record(run)
+	run.Partial = true
+	run.Audit.Discard("not-judged", results.DiscardsCorrectness, fmt.Sprintf(
+		"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
+		format.Count(run.Issued), judgeGrace))
 }
 
 // judgeGrace is how long the judgement of a run may go on after the context ended that
@@ -178,64 +182,23 @@ func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, facts *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial,
-		Epoch:   facts.Epoch,
-		Changes: facts.LimitChanges, Brief: facts.Cells == nil, Span: 2 * facts.SyncPeriod}
-	if facts.Plan.Second != nil {
-		cfg.Below = secondFrom
+	judgement := newJudgement(run, facts)
+	judgement.callers()
+	if err := judgement.judgeHistory(goOn, visitors); err != nil {
+		return *judgement.verdict, err
 	}
-	facts.Counts.record(run)
-	run.Partial = facts.Partial
-	if err := facts.Counts.FirstError; err != nil {
-		run.FirstError = format.OneLine(err.Error())
+	judgement.figures()
+	if err := judgement.clauses(); err != nil {
+		return *judgement.verdict, err
 	}
-	j := judgement{Facts: facts, run: run, cfg: cfg, recovered: make([]int64, len(facts.Outages))}
-	drift := newDrift(facts, cfg)
-	initial := map[uint32]int64{} // of subjects with events, for the archive
-	if facts.Plan.Archive != "" && facts.Initial != nil {
-		visitors = append(slices.Clip(visitors), func(events []oracle.Event) {
-			if s := events[0].Subject; facts.Initial(s) != 0 {
-				initial[s] = facts.Initial(s)
-			}
-		})
-	}
-	v, err := facts.History.Judge(cfg, func(events []oracle.Event) error {
-		if err := goOn(); err != nil {
-			return err
-		}
-		return j.see(events, drift, visitors)
-	})
-	if err != nil {
-		return v, fmt.Errorf("judge the history: %w", err)
-	}
-	j.verdict = &v
-	run.Outages = j.Outages
-	run.RecoveredNS = slices.Max(append(j.recovered, 0))
-	correctness(run, &v, facts.Policy)
-	byTier(run, &v, facts.Tiers)
-	run.Drift = drift.result()
-	rolling, err := j.rolling()
-	if err != nil {
-		return v, err
-	}
-	own, err := j.ownClocks()
-	if err != nil {
-		return v, err
-	}
-	j.guarantee(own, rolling)
-	if facts.Plan.Peers != nil {
-		j.leaveToPeers()
-	} else {
-		if err := j.second(); err != nil {
-			return v, err
-		}
-		j.audit()
+	if err := judgement.findings(); err != nil {
+		return *judgement.verdict, err
 	}
 	if err := goOn(); err != nil {
-		return v, err
+		return *judgement.verdict, err
 	}
-	j.keep(initial)
-	return v, nil
+	judgement.keep(judgement.initial)
+	return *judgement.verdict, nil
 }
 
 // judgement is what is worked out about one run.
@@ -244,64 +207,154 @@ type judgement struct {
 	run     *results.Run
 	cfg     oracle.Config
 	verdict *oracle.Verdict
+	drift   *driftFinder
+	// initial is what subjects with events had used at the epoch, for the archive.
+	initial map[uint32]int64
 	planned int64 // errors of takes that an outage explains
 	asked   int64 // the most units that one subject was asked for, decided or not
-	// recovered is, for each outage, the time from its end to the first answer that the store decided; 0 if there was none.
+	// recovered is, for each outage, the time from its end to the first answer that the store decided; 0 if there was
+	// none.
 	recovered []int64
 }
 
+func newJudgement(run *results.Run, facts *Facts) *judgement {
+	cfg := oracle.Config{
+		Window: facts.Policy.Window, Limit: facts.Policy.Limit, Changes: facts.LimitChanges,
+		Initial: facts.Initial, Epoch: facts.Epoch,
+		Brief: facts.Cells == nil, Span: 2 * facts.SyncPeriod,
+	}
+	if facts.Plan.Second != nil {
+		cfg.Below = secondFrom
+	}
+	return &judgement{
+		Facts: facts, run: run, cfg: cfg, verdict: &oracle.Verdict{}, drift: newDrift(facts, cfg),
+		initial: map[uint32]int64{}, recovered: make([]int64, len(facts.Outages)),
+	}
+}
+
+// callers sets what callers counted themselves.
+func (j *judgement) callers() {
+	j.Counts.record(j.run)
+	j.run.Partial = j.Partial
+	if err := j.Counts.FirstError; err != nil {
+		j.run.FirstError = format.OneLine(err.Error())
+	}
+}
+
+// judgeHistory works out the verdict, and shows each subject's events to all that need them.
+func (j *judgement) judgeHistory(goOn func() error, visitors []visitor) error {
+	if j.Plan.Archive != "" && j.Initial != nil {
+		visitors = append(slices.Clip(visitors), j.seeInitial)
+	}
+	judged, err := j.History.Judge(j.cfg, func(events []oracle.Event) error {
+		if err := goOn(); err != nil {
+			return err
+		}
+		return j.see(events, visitors)
+	})
+	j.verdict = &judged
+	if err != nil {
+		return fmt.Errorf("judge the history: %w", err)
+	}
+	return nil
+}
+
+func (j *judgement) seeInitial(events []oracle.Event) {
+	subject := events[0].Subject
+	if used := j.Initial(subject); used != 0 {
+		j.initial[subject] = used
+	}
+}
+
+// figures sets what follows from the verdict and from the counters at rest.
+func (j *judgement) figures() {
+	j.run.Outages = j.Outages
+	j.run.RecoveredNS = slices.Max(append(j.recovered, 0))
+	correctness(j.run, j.verdict, j.Policy)
+	byTier(j.run, j.verdict, j.Tiers)
+	j.run.Drift = j.drift.result()
+}
+
+// clauses judges what the strategy declares.
+func (j *judgement) clauses() error {
+	rolling, err := j.rolling()
+	if err != nil {
+		return err
+	}
+	own, err := j.ownClocks()
+	if err != nil {
+		return err
+	}
+	j.guarantee(own, rolling)
+	return nil
+}
+
+// findings judges the second quota, and audits the run. If several processes drive the load, who joins their runs
+// does that.
+func (j *judgement) findings() error {
+	if j.Plan.Peers != nil {
+		j.leaveToPeers()
+		return nil
+	}
+	if err := j.second(); err != nil {
+		return err
+	}
+	j.audit()
+	return nil
+}
+
 // correctness sets the run's leak and false rejects.
-func correctness(run *results.Run, v *oracle.Verdict, policy *quota.Policy) {
+func correctness(run *results.Run, judged *oracle.Verdict, policy *quota.Policy) {
 	leak := &run.Leak
 	rejects := &run.FalseRejects
-	leak.Units = v.LeakUnits
-	leak.Possible = v.LeakPossible
-	leak.WorstUnits = v.LeakWorst
-	leak.Subjects = v.LeakSubjects
-	leak.LeakedTrials = v.LeakWindows
-	leak.Excursions = v.Standing.Excursions
-	leak.UnitSeconds = v.Standing.UnitSeconds
-	leak.Trials = v.Crossings
-	leak.OverQuotaUnits = v.OverOffered
-	leak.Requests = v.LeakedRequests
-	if v.Crossings > 0 {
-		leak.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(policy.Limit) * float64(v.Crossings))
-		leak.MedianUnits = stat.Median(v.CrossingLeaks)
+	leak.Units = judged.LeakUnits
+	leak.Possible = judged.LeakPossible
+	leak.WorstUnits = judged.LeakWorst
+	leak.Subjects = judged.LeakSubjects
+	leak.LeakedTrials = judged.LeakWindows
+	leak.Excursions = judged.Standing.Excursions
+	leak.UnitSeconds = judged.Standing.UnitSeconds
+	leak.Trials = judged.Crossings
+	leak.OverQuotaUnits = judged.OverOffered
+	leak.Requests = judged.LeakedRequests
+	if judged.Crossings > 0 {
+		leak.PctOfLimit = 100 * float64(judged.LeakUnits) / (float64(policy.Limit) * float64(judged.Crossings))
+		leak.MedianUnits = stat.Median(judged.CrossingLeaks)
 	}
-	if v.OverOffered > 0 {
-		leak.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
+	if judged.OverOffered > 0 {
+		leak.PctOfOverQuota = 100 * float64(judged.LeakUnits) / float64(judged.OverOffered)
 	}
-	rejects.Count = v.FalseRejects
-	rejects.Possible = v.FalseRejectsPossible
-	rejects.Units = v.FalseRejectUnits
-	rejects.LongestNS = v.LongestWrong
-	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		rejects.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
+	rejects.Count = judged.FalseRejects
+	rejects.Possible = judged.FalseRejectsPossible
+	rejects.Units = judged.FalseRejectUnits
+	rejects.LongestNS = judged.LongestWrong
+	if n := judged.FalseRejects + judged.Admitted.Requests - judged.LeakedRequests; n > 0 {
+		rejects.PctOfValid = 100 * float64(judged.FalseRejects) / float64(n)
 	}
-	rejects.Explained = v.Explained()
+	rejects.Explained = judged.Explained()
 	if policy.Window.Kind.Tumbling() || policy.Window.Kind == quota.Rolling {
-		rejects.NeverGiven = new(v.NeverGiven)
+		rejects.NeverGiven = new(judged.NeverGiven)
 	}
 	if settlement := run.Settlement; settlement != nil {
-		settlement.OverrunUnits = v.Overrun
+		settlement.OverrunUnits = judged.Overrun
 	}
 }
 
 // byTier sets what tiers did, by their names. One that let nothing through leaks 0.
-func byTier(run *results.Run, v *oracle.Verdict, names []string) {
+func byTier(run *results.Run, judged *oracle.Verdict, names []string) {
 	run.LeakTiers = map[string]int64{}
 	for i, name := range names {
 		if name != "" {
-			run.LeakTiers[name] = v.LeakTiers[uint8(i)]
+			run.LeakTiers[name] = judged.LeakTiers[uint8(i)]
 		}
-		if i == int(v.LongestTier) && v.LongestWrong > 0 {
+		if i == int(judged.LongestTier) && judged.LongestWrong > 0 {
 			run.FalseRejects.LongestTier = name
 		}
 	}
 }
 
 // see passes one subject's events to all that need them.
-func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []visitor) error {
+func (j *judgement) see(events []oracle.Event, visitors []visitor) error {
 	asked := int64(0)
 	for i := range events {
 		event := &events[i]
@@ -317,7 +370,7 @@ func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []vi
 		}
 	}
 	j.asked = max(j.asked, asked)
-	if err := drift.subject(events); err != nil {
+	if err := j.drift.subject(events); err != nil {
 		return err
 	}
 	for _, visit := range visitors {
@@ -341,18 +394,19 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 	}
 	cfg := j.cfg
 	cfg.Window = verdict.RollingWindow(j.cfg.Window, j.Epoch)
-	v, err := j.History.Judge(cfg)
+	rolled, err := j.History.Judge(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("judge the history with rolling windows: %w", err)
 	}
-	worst := min(j.cfg.Limit, v.Admitted.Units)
-	if v.LeakWorst > 0 {
-		worst = j.cfg.Limit + v.LeakWorst
+	worst := min(j.cfg.Limit, rolled.Admitted.Units)
+	if rolled.LeakWorst > 0 {
+		worst = j.cfg.Limit + rolled.LeakWorst
 	}
 	j.run.Rolling = &results.Rolling{
-		WorstUnits: worst, Multiple: float64(worst) / float64(j.cfg.Limit), Units: v.LeakUnits, Possible: v.LeakPossible,
+		WorstUnits: worst, Multiple: float64(worst) / float64(j.cfg.Limit),
+		Units: rolled.LeakUnits, Possible: rolled.LeakPossible,
 	}
-	return &v, nil
+	return &rolled, nil
 }
 
 // ownClocks judges the run with every request at the moment that its instance's

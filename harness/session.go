@@ -48,38 +48,33 @@ type Session struct {
 // Open opens that many instances, numbered from 0, of a session that has its plan,
 // selection and deadline. round, counted from 1, tells their random sources apart from those of
 // other rounds. If it fails, instances that are open already are closed again.
-func (s *Session) Open(ctx context.Context, instances, round int, h host) error {
+func (s *Session) Open(ctx context.Context, instances, round int, host host) error {
 	s.round = round
 	s.env = strategies.Env{Shared: new(strategies.Shared), Instances: instances, Options: s.Selection.Options}
 	for i := range instances {
-		if err := s.Reopen(ctx, h, i); err != nil {
-			if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
-				s.Deadline = min(s.Deadline, guard.LeastOnce)
-			}
-			return errors.Join(fmt.Errorf("open %s: %w", s.Selection, err), s.Close(context.WithoutCancel(ctx)))
+		err := s.Reopen(ctx, host, i)
+		if err == nil {
+			continue
 		}
+		if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
+			s.Deadline = min(s.Deadline, guard.LeastOnce)
+		}
+		closed := s.Close(context.WithoutCancel(ctx))
+		return errors.Join(fmt.Errorf("open %s: %w", s.Selection, err), closed)
 	}
 	return nil
 }
 
 // Reopen opens an instance, anew if it is open: without what it knew, as after a crash. How the
 // rounds of its jobs went is known further on.
-func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
-	env := s.env
-	env.Instance, env.Rand = instance, seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened))
-	number, of := s.Plan.Place()
-	if s.Plan.Peers != nil {
-		env.Rand = seed.Rand(s.Plan.Seed, seed.Instance, uint64(s.round), uint64(s.opened), uint64(number+1))
-	}
-	s.opened++
-	if err := h.Furnish(ctx, &env); err != nil {
+func (s *Session) Reopen(ctx context.Context, host host, instance int) error {
+	env, err := s.furnish(ctx, host, instance)
+	if err != nil {
 		return err
 	}
-	env.Instance = instance + number*env.Instances // instances of all processes have numbers of their own
-	env.Instances *= of
 	strategy, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened",
 		func(ctx context.Context) (strategies.Strategy, error) {
-			return s.Selection.Open(ctx, env)
+			return s.Selection.Open(ctx, *env)
 		})
 	if err != nil {
 		return err
@@ -90,21 +85,48 @@ func (s *Session) Reopen(ctx context.Context, h host, instance int) error {
 	} else {
 		s.Instances = append(s.Instances, strategy)
 	}
-	jobs := slices.DeleteFunc(jobsOf(strategy, instance, cmp.Or(env.TrueClock, env.Clock)),
-		func(j *Job) bool { return j.Singleton && !s.Plan.First() })
-	if err := h.Adopt(instance, jobs); err != nil {
+	jobs := jobsOf(strategy, instance, cmp.Or(env.TrueClock, env.Clock))
+	elsewhere := func(job *Job) bool { return job.Singleton && !s.Plan.First() }
+	jobs = slices.DeleteFunc(jobs, elsewhere)
+	if err := host.Adopt(instance, jobs); err != nil {
 		return err
 	}
-	for _, j := range jobs {
-		if i := slices.IndexFunc(s.Jobs, func(job *Job) bool {
-			return job.Instance == instance && job.Name == j.Name
-		}); i >= 0 {
-			j.rounds, s.Jobs[i] = s.Jobs[i].rounds, j
-		} else {
-			s.Jobs = append(s.Jobs, j)
-		}
-	}
+	s.adopt(instance, jobs)
 	return nil
+}
+
+// furnish is what an instance lives in.
+func (s *Session) furnish(ctx context.Context, host host, instance int) (*strategies.Env, error) {
+	env := s.env
+	env.Instance = instance
+	number, processes := s.Plan.Place()
+	purposes := []uint64{uint64(s.round), uint64(s.opened)}
+	if s.Plan.Peers != nil {
+		purposes = append(purposes, uint64(number+1))
+	}
+	env.Rand = seed.Rand(s.Plan.Seed, seed.Instance, purposes...)
+	s.opened++
+	if err := host.Furnish(ctx, &env); err != nil {
+		return nil, err
+	}
+	env.Instance = instance + number*env.Instances // instances of all processes have numbers of their own
+	env.Instances *= processes
+	return &env, nil
+}
+
+// adopt adds an instance's jobs, or puts them in the place of its former ones.
+func (s *Session) adopt(instance int, jobs []*Job) {
+	for _, job := range jobs {
+		former := slices.IndexFunc(s.Jobs, func(other *Job) bool {
+			return other.Instance == instance && other.Name == job.Name
+		})
+		if former < 0 {
+			s.Jobs = append(s.Jobs, job)
+			continue
+		}
+		job.rounds = s.Jobs[former].rounds
+		s.Jobs[former] = job
+	}
 }
 
 // Close closes the instances. Clients and stores belong to the host.
@@ -125,28 +147,35 @@ func (s *Session) Close(ctx context.Context) error {
 // order in which the strategy gives them; nil if it has none.
 func (s *Session) Meter() []results.Measure {
 	var out []results.Measure
-	for n, strategy := range slices.Concat(s.Instances, s.former) {
+	for number, strategy := range slices.Concat(s.Instances, s.former) {
 		meter, ok := strategy.(strategies.Meter)
 		if !ok {
 			continue
 		}
+		former := number >= len(s.Instances)
 		for _, measure := range meter.Measures() {
-			if n >= len(s.Instances) && measure.Kind == strategies.MeasureLevel {
+			if former && measure.Kind == strategies.MeasureLevel {
 				continue // its memory is gone
 			}
-			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == measure.Name })
-			switch {
-			case i < 0:
-				out = append(out, results.Measure{Name: measure.Name, Unit: measure.Unit, Kind: string(measure.Kind),
-					Value: measure.Value, Metric: string(measure.Metric)})
-			case measure.Kind == strategies.MeasureMost:
-				out[i].Value = max(out[i].Value, measure.Value)
-			default:
-				out[i].Value += measure.Value
-			}
+			out = addMeasure(out, measure)
 		}
 	}
 	return out
+}
+
+// addMeasure adds an instance's figure to those of other instances.
+func addMeasure(all []results.Measure, measure strategies.Measure) []results.Measure {
+	i := slices.IndexFunc(all, func(other results.Measure) bool { return other.Name == measure.Name })
+	switch {
+	case i < 0:
+		return append(all, results.Measure{Name: measure.Name, Unit: measure.Unit, Kind: string(measure.Kind),
+			Value: measure.Value, Metric: string(measure.Metric)})
+	case measure.Kind == strategies.MeasureMost:
+		all[i].Value = max(all[i].Value, measure.Value)
+	default:
+		all[i].Value += measure.Value
+	}
+	return all
 }
 
 // MeterSince takes what totals were before a pass off what they are after it.

@@ -52,7 +52,7 @@ func (p *pass) discard(code, discards, format string, args ...any) {
 // auditRecording asks whether everything that happened was recorded.
 func (p *pass) auditRecording() {
 	run := p.run
-	drive := p.d
+	drive := p.drive
 	if drive.full.Load() {
 		p.discard("ended-early", results.DiscardsNothing,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a "+
@@ -88,22 +88,22 @@ func (p *pass) auditStore(store *siteStore) {
 		p.discard("meter-lost", results.DiscardsNothing, "the traffic of %d connections to %s could not be followed: "+
 			"commands and statements are too low", store.traffic.Unparsed, store.name)
 	}
-	stats := store.before
-	a := store.after
+	before := store.before
+	after := store.after
 	// it, or some of its servers, is another one or did not answer
-	if !p.canCompare(store) || a.Incarnation != stats.Incarnation {
+	if !p.canCompare(store) || after.Incarnation != before.Incarnation {
 		return
 	}
-	if n := a.Evicted - stats.Evicted; n > 0 && p.site.evicts(store) {
+	if n := after.Evicted - before.Evicted; n > 0 && p.site.evicts(store) {
 		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was to",
 			store.name, format.Number(n, "key"))
 	}
-	if a.Forks > stats.Forks || a.Forking {
+	if after.Forks > before.Forks || after.Forking {
 		p.discard("store-forked", results.Disturbs, "%s forked to save during the run", store.name)
 	}
-	if ours := store.traffic.Commands; a.Commands > 0 && a.Commands-stats.Commands < ours && !asksSQL(store) {
+	if ours := store.traffic.Commands; after.Commands > 0 && after.Commands-before.Commands < ours && !asksSQL(store) {
 		p.discard("store-counts-less", results.DiscardsNothing, "%s processed %d commands, fewer than the %d that were sent",
-			store.name, a.Commands-stats.Commands, ours)
+			store.name, after.Commands-before.Commands, ours)
 	}
 }
 
@@ -117,9 +117,9 @@ func (p *pass) auditTimings() {
 		p.discard("cpu-steal", results.Disturbs, "at least %.1f %% of the processor time went to other machines of the host",
 			100*s)
 	}
-	s, ok := p.others()
+	share, ok := p.others()
 	if ok {
-		run.OthersShare = max(0, s)
+		run.OthersShare = max(0, share)
 	}
 	switch {
 	case p.accompanied:
@@ -128,7 +128,7 @@ func (p *pass) auditTimings() {
 	case p.measurement.cfg.Peers != nil: // who joins the runs knows how much of it peers used
 	case run.OthersShare > maxOthers:
 		p.discard("machine-busy", results.Disturbs,
-			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
+			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*share)
 	}
 	if waiting := run.Waiting; waiting != nil && waiting.HiccupMax > int64(maxStill) {
 		p.discard("stood-still", results.DiscardsRound, "this process stood still for %v: it was suspended",
@@ -214,7 +214,7 @@ func (a *crossRunAudit) sameRequests(run *results.Run, hash uint64) {
 	}
 }
 
-// askedHash is a hash of what was asked, in any order.
+// askedHash is a hash of all requests, in any order.
 type askedHash struct{ hash uint64 }
 
 func (a *askedHash) take(event *oracle.Event) {
@@ -298,20 +298,20 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		if len(ratios) < minTrendRounds {
 			continue
 		}
-		lo := math.Inf(1)
-		hi := 0.0
+		lowest := math.Inf(1)
+		highest := 0.0
 		for _, value := range ratios {
-			lo = min(lo, value)
-			hi = max(hi, value)
+			lowest = min(lowest, value)
+			highest = max(highest, value)
 		}
-		if lo < 1+minTrend && hi > 1-minTrend {
+		if lowest < 1+minTrend && highest > 1-minTrend {
 			continue
 		}
 		for i := range runs {
 			if run := &runs[i]; run.Params.Label == label {
 				run.Audit.Discard("not-stationary", results.DisturbsTimings, fmt.Sprintf(
 					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not "+
-						"settled", lo, hi))
+						"settled", lowest, highest))
 			}
 		}
 	}

@@ -60,13 +60,13 @@ func (o *operator) schedule(ctx context.Context, plan trouble.List, length time.
 // onTime makes each change of a plan when its time has come in a pass that starts now and
 // lasts for length, and leaves in err what ends that. The returned function waits for a
 // change that is being made, and gives up the rest.
-func onTime(tb *timebase, plan trouble.List, length time.Duration, err *error,
+func onTime(timebase *timebase, plan trouble.List, length time.Duration, err *error,
 	change func(*trouble.Event) error) (stop func()) {
-	begun := tb.nano()
+	begun := timebase.nano()
 	return clock.Aside(func(wait func(time.Duration) bool) {
 		for _, event := range plan.InTime() {
 			at, _ := event.When.Within(length)
-			if !wait(at - time.Duration(tb.nano()-begun)) {
+			if !wait(at - time.Duration(timebase.nano()-begun)) {
 				return
 			}
 			*err = change(&event)
@@ -82,7 +82,7 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	next := *drive.limit.Load().policy
 	least := min(next.Limit, limit)
 	next.Limit = limit
-	subjects := o.session.LimitedSubjects(drive.stream, drive.subjects.n)
+	subjects := o.session.LimitedSubjects(drive.stream, drive.subjects.count)
 	from := drive.timebase.nano()
 	drive.limit.Store(&inForce{&next, least})
 	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit",
@@ -94,7 +94,7 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	return err
 }
 
-// changes are those that were made, since the epoch: what came before the first request is in force from the start.
+// changes are the changes made, since the epoch. One before the first request is in force from the start.
 func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 	for _, change := range o.made {
 		change.From = max(0, change.From-epoch)
@@ -108,7 +108,7 @@ func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
 // returned function waits for one that is being made, and gives up the rest.
 func (p *pass) overwrite(ctx context.Context) (stop func()) {
 	plan := p.measurement.cfg.Trouble.Of(trouble.Tamper)
-	return onTime(p.d.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error {
+	return onTime(p.drive.timebase, plan, p.measurement.cfg.Duration, &p.overwriting, func(event *trouble.Event) error {
 		return p.overwriteOnce(ctx, event)
 	})
 }

@@ -296,7 +296,8 @@ func (c *Config) CannotRun(selection strategies.Selection) error {
 		return err // its stores were not opened
 	}
 	if len(c.Trouble.Of(trouble.Skew)) > 0 && (selection.Foreign || selection.Outside) {
-		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: leave wrong clocks out", selection.Name)
+		return fmt.Errorf("%s goes by the clock of package time or of its own process, which is right: "+
+			"leave wrong clocks out", selection.Name)
 	}
 	if selection.Outside && c.Stream.Speed() > 0 && c.Stream.Speed() != 1 {
 		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+

@@ -36,7 +36,7 @@ func ParseCores(text string) (Cores, error) {
 	case CoresAuto, CoresShared, CoresApart:
 		return Cores{Mode: text}, nil
 	}
-	c := Cores{Mode: CoresGiven}
+	parsed := Cores{Mode: CoresGiven}
 	lists := map[string]string{}
 	last := ""
 	for part := range strings.SplitSeq(text, ",") {
@@ -56,7 +56,7 @@ func ParseCores(text string) (Cores, error) {
 	for _, side := range []struct {
 		name string
 		into *[]int
-	}{{"harness", &c.Harness}, {"stores", &c.Stores}} {
+	}{{"harness", &parsed.Harness}, {"stores", &parsed.Stores}} {
 		list, given := lists[side.name]
 		if !given {
 			continue
@@ -67,7 +67,7 @@ func ParseCores(text string) (Cores, error) {
 		}
 		*side.into = set
 	}
-	return c, nil
+	return parsed, nil
 }
 
 // String is the form that [ParseCores] reads.

@@ -25,7 +25,7 @@ import (
 func (p *pass) costs() {
 	p.run.Meter = harness.MeterSince(p.meter, p.site.Meter()) // before the probe adds to it
 	cost := &p.run.Cost
-	counts := &p.d.counts
+	counts := &p.drive.counts
 	if n := float64(counts.Admitted + counts.Rejected + counts.Errors.Total()); n > 0 {
 		cost.ProbeCost = p.traffic.cost(n)
 		cost.ClientCPU = float64(p.own.used) / n
@@ -53,7 +53,7 @@ func (p *pass) leftovers(ctx context.Context) error {
 	}
 	// A store that has failed over has no replica any more. After a fault connections may be dead, and scripts forgotten.
 	whole := !slices.ContainsFunc(p.site.outages, func(o *outage) bool { return o.failsOver() || o.Breaks() })
-	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.measurement.latencyOnly {
+	if whole && p.run.Repetition == 1 && !p.drive.stop.Load() && !p.measurement.latencyOnly {
 		probe, err := guard.Within(ctx, p.site.aside(), guard.Grace(p.site.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err
@@ -129,9 +129,9 @@ func (p *pass) keep(ctx context.Context) error {
 // that were set up.
 func (p *pass) subjects() (n int64) {
 	if _, setUp := p.site.Instances[0].(strategies.Provisioner); setUp {
-		return warmSubjects + int64(p.d.subjects.n)
+		return warmSubjects + int64(p.drive.subjects.count)
 	}
-	for _, subject := range p.d.subjects.all() {
+	for _, subject := range p.drive.subjects.all() {
 		if subject.initial != 0 || subject.touched() {
 			n++
 		}
@@ -199,14 +199,14 @@ func (p *pass) probeOnce(ctx context.Context, first uint64) (out *results.Probe,
 	cost := harness.LeastCost(&policy)
 	policy.Limit = probeRequests * cost
 	late := false
-	for n := first; n < first+probeSubjects; n++ {
-		subject := quota.Subject(fmt.Sprintf("cost-probe-%d", n))
+	for number := first; number < first+probeSubjects; number++ {
+		subject := quota.Subject(fmt.Sprintf("cost-probe-%d", number))
 		grants := []strategies.Grant{{Subject: subject, Limit: policy.Limit}}
 		if err := p.site.Provision(ctx, &policy, grants, 0); err != nil {
 			return nil, false, err
 		}
 		before := p.site.setUps()
-		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+n<<16)
+		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+number<<16)
 		if errors.Is(err, errProbeLate) {
 			late = true
 			break
@@ -237,14 +237,14 @@ var errProbeLate = errors.New("cost probe: no answer in time")
 // probeSubject asks for one subject until it has been rejected often enough.
 // admitted is set if its first request was. There is no probe if that one failed.
 func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64,
-	id uint64) (out *results.Probe, admitted bool, err error) {
+	firstID uint64) (out *results.Probe, admitted bool, err error) {
 	out = &results.Probe{}
 	var taken, rejected probeSum
 	var failures harness.Failures
 	for i := range uint64(4 * probeRequests) {
 		before := p.site.traffic(mallocs())
 		decision, err := p.site.Instances[0].Take(ctx,
-			quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
+			quota.Request{ID: firstID + i, Subject: subject, Policy: policy, Units: cost})
 		if err != nil && !strategies.IsPrescribed(err) {
 			failures.Count(err)
 			if err := p.probeFailed(&failures, err); err != nil {
@@ -260,16 +260,17 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 		case i == 0:
 			out.First = sent.cost(1)
 			admitted = decision.Admitted
-		case decision.Admitted && taken.n < probeRequests:
+		case decision.Admitted && taken.requests < probeRequests:
 			taken.add(sent)
-		case !decision.Admitted && rejected.n < probeRequests:
+		case !decision.Admitted && rejected.requests < probeRequests:
 			rejected.add(sent)
 		}
-		if rejected.n == probeRequests {
+		if rejected.requests == probeRequests {
 			break
 		}
 	}
-	out.Admitted, out.Rejected = taken.mean(), rejected.mean()
+	out.Admitted = taken.mean()
+	out.Rejected = rejected.mean()
 	return out, admitted, nil
 }
 
@@ -296,20 +297,20 @@ func mallocs() uint64 {
 
 // probeSum adds up requests of one outcome.
 type probeSum struct {
-	n    int
-	sent traffic
+	requests int
+	sent     traffic
 }
 
 func (s *probeSum) add(sent traffic) {
-	s.n++
+	s.requests++
 	s.sent = s.sent.add(sent)
 }
 
 // mean is nil if there was no request of the outcome.
 func (s *probeSum) mean() *results.ProbeCost {
-	if s.n == 0 {
+	if s.requests == 0 {
 		return nil
 	}
-	cost := s.sent.cost(float64(s.n))
+	cost := s.sent.cost(float64(s.requests))
 	return &cost
 }

@@ -35,45 +35,51 @@ const (
 	counterEvery = 2
 )
 
-// open prepares to read. Nothing is read if counters change by other things than
-// decisions, or if nobody else has access.
-func (c *counters) open(ctx context.Context, p *pass) {
-	s := p.site
-	kind := p.policy.Window.Kind
-	shared := false
-	for _, store := range s.stores {
-		shared = shared || !store.Owned()
-	}
-	if !shared || p.measurement.cfg.Peers != nil || p.measurement.latencyOnly || !s.Counts() || len(s.Jobs) > 0 ||
-		len(s.outages) > 0 || s.loses("") ||
-		len(p.measurement.cfg.Trouble.Of(trouble.Change, trouble.Tamper)) > 0 ||
-		p.measurement.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
+// open prepares to read. If that is not possible, nothing is read.
+func (c *counters) open(ctx context.Context, pass *pass) {
+	if !pass.watchesCounters() {
 		return
 	}
-	cfg := *p.measurement.cfg
+	cfg := *pass.measurement.cfg
 	cfg.Pool = 1
-	session := &harness.Session{Plan: &cfg.Plan, Selection: s.Selection, Deadline: monitor.Timeout}
-	c.site = &site{Session: session, cfg: &cfg, timebase: s.timebase, scope: s.scope, model: s.model,
-		jobs:   newJobRunner(s.timebase),
-		stores: map[string]*siteStore{}}
-	for name, store := range s.stores {
+	measured := pass.site
+	session := &harness.Session{Plan: &cfg.Plan, Selection: measured.Selection, Deadline: monitor.Timeout}
+	c.site = &site{
+		Session: session, cfg: &cfg, timebase: measured.timebase, scope: measured.scope, model: measured.model,
+		jobs: newJobRunner(measured.timebase), stores: map[string]*siteStore{},
+	}
+	for name, store := range measured.stores {
 		c.site.stores[name] = &siteStore{Store: store.Store, name: name}
 	}
-	if c.site.Open(ctx, 1, p.run.Repetition, c.site) != nil {
+	if c.site.Open(ctx, 1, pass.run.Repetition, c.site) != nil {
 		c.close(ctx)
 	}
 }
 
+// watchesCounters reports whether others have access to the counters, and nothing but decisions is to change them.
+func (p *pass) watchesCounters() bool {
+	config := p.measurement.cfg
+	shared := false
+	for _, store := range p.site.stores {
+		shared = shared || !store.Owned()
+	}
+	kind := p.policy.Window.Kind
+	onlyRise := kind == quota.Standing || kind.Tumbling()
+	changes := len(p.site.Jobs) > 0 || len(p.site.outages) > 0 || p.site.loses("") || config.Workload.GivesBack ||
+		len(config.Trouble.Of(trouble.Change, trouble.Tamper)) > 0
+	return shared && config.Peers == nil && !p.measurement.latencyOnly && p.site.Counts() && onlyRise && !changes
+}
+
 // begin reads until end is called.
-func (c *counters) begin(ctx context.Context, d *drive) {
+func (c *counters) begin(ctx context.Context, drive *drive) {
 	c.stop = clock.Aside(func(wait func(time.Duration) bool) {
 		if c.site == nil {
 			return
 		}
 		for wait(counterEvery * monitor.Every) {
-			if force := d.limit.Load(); force != nil {
-				c.watch(d)
-				c.read(ctx, d.timebase, force.policy)
+			if force := drive.limit.Load(); force != nil {
+				c.watch(drive)
+				c.read(ctx, drive.timebase, force.policy)
 			}
 		}
 	})
@@ -95,13 +101,13 @@ func (c *counters) close(ctx context.Context) {
 }
 
 // watch adds the subjects that are asked about now.
-func (c *counters) watch(d *drive) {
-	at := max(d.next.Load(), int64(d.perSecond*time.Duration(d.timebase.nano()-d.epoch).Seconds()))
+func (c *counters) watch(drive *drive) {
+	at := max(drive.next.Load(), int64(drive.perSecond*time.Duration(drive.timebase.nano()-drive.epoch).Seconds()))
 	var op workloads.Op
-	for i := at; i < min(at+2*maxWatched, d.requests); i++ {
-		d.stream.At(i, &op)
+	for i := at; i < min(at+2*maxWatched, drive.requests); i++ {
+		drive.stream.At(i, &op)
 		if !slices.ContainsFunc(c.watched, func(subject harness.Subject) bool { return subject.Number == op.Subject }) {
-			c.watched = append(c.watched, harness.Subject{Number: op.Subject, Name: d.subjects.at(op.Subject).name})
+			c.watched = append(c.watched, harness.Subject{Number: op.Subject, Name: drive.subjects.at(op.Subject).name})
 		}
 	}
 	c.watched = c.watched[max(0, len(c.watched)-maxWatched):]
@@ -116,65 +122,98 @@ func (c *counters) read(ctx context.Context, tb *timebase, policy *quota.Policy)
 
 // jump is a change of a counter that no decision explains.
 type jump struct {
-	reading, b harness.Reading
-	from, to   int64 // when it happened, in nanoseconds since the epoch
+	before, after harness.Reading
+	from, to      int64 // when it happened, in nanoseconds since the epoch
 }
 
-// jumps are the changes that no decision of the run explains, as one finding about the
-// store. at are the readings at rest.
-func (c *counters) jumps(p *pass, facts *harness.Facts) ([]harness.Notice, error) {
+// jumps are the changes that no decision of the run explains, as one finding about the store.
+func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, error) {
 	if len(c.list) == 0 {
 		return nil, nil
 	}
-	list := slices.Clone(c.list)
-	for i := range list {
-		list[i].Call, list[i].Reply = list[i].Call-p.d.epoch, list[i].Reply-p.d.epoch
-	}
-	for _, readings := range facts.Readings {
-		if readings.At == harness.AtRest {
-			list = append(list, readings.List...)
-		}
-	}
-	by := map[uint32]map[string][]harness.Reading{}
-	suspect := false
-	for _, reading := range list {
-		if reading.Tier == string(quota.TierProcess) { // which others cannot reach
-			continue
-		}
-		if by[reading.Subject] == nil {
-			by[reading.Subject] = map[string][]harness.Reading{}
-		}
-		earlier := by[reading.Subject][reading.Tier]
-		suspect = suspect || slices.ContainsFunc(earlier, func(o harness.Reading) bool {
-			return reading.Units < o.Units || reading.Units-o.Units > facts.Policy.Limit
-		})
-		by[reading.Subject][reading.Tier] = append(earlier, reading)
-	}
-	if !suspect {
-		return nil, nil
+	records := recordsOf(c.sinceEpoch(pass.drive.epoch, facts))
+	limit := facts.Policy.Limit
+	if !records.suspect(limit) {
+		return nil, nil // the history need not be read
 	}
 	var all []jump
 	for events, err := range facts.History.Subjects() {
 		if err != nil {
 			return nil, err
 		}
-		for _, readings := range by[events[0].Subject] {
-			all = append(all, unexplained(p.d, events, readings, facts.Policy.Limit)...)
+		for _, readings := range records[events[0].Subject] {
+			all = append(all, unexplained(pass.drive, events, readings, limit)...)
 		}
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
+	return []harness.Notice{{Code: "store-changed", Detail: pass.describe(all)}}, nil
+}
+
+// sinceEpoch are the readings in mid-run and then those at rest, with times since the epoch.
+func (c *counters) sinceEpoch(epoch int64, facts *harness.Facts) []harness.Reading {
+	list := slices.Clone(c.list)
+	for i := range list {
+		list[i].Call -= epoch
+		list[i].Reply -= epoch
+	}
+	for _, readings := range facts.Readings {
+		if readings.At == harness.AtRest {
+			list = append(list, readings.List...)
+		}
+	}
+	return list
+}
+
+// records are the readings of each counter, by subject and tier.
+type records map[uint32]map[string][]harness.Reading
+
+func recordsOf(list []harness.Reading) records {
+	records := records{}
+	for _, reading := range list {
+		if reading.Tier == string(quota.TierProcess) { // which others cannot reach
+			continue
+		}
+		tiers := records[reading.Subject]
+		if tiers == nil {
+			tiers = map[string][]harness.Reading{}
+			records[reading.Subject] = tiers
+		}
+		tiers[reading.Tier] = append(tiers[reading.Tier], reading)
+	}
+	return records
+}
+
+// suspect reports whether a counter fell, or rose by more than the limit.
+func (r records) suspect(limit int64) bool {
+	for _, tiers := range r {
+		for _, readings := range tiers {
+			least := int64(math.MaxInt64)
+			most := int64(math.MinInt64)
+			for i, reading := range readings {
+				if i > 0 && (reading.Units < most || reading.Units-least > limit) {
+					return true
+				}
+				least = min(least, reading.Units)
+				most = max(most, reading.Units)
+			}
+		}
+	}
+	return false
+}
+
+// describe tells of the first jump, and how many more there are.
+func (p *pass) describe(all []jump) string {
 	first := slices.MinFunc(all, func(x, y jump) int { return cmp.Compare(x.to, y.to) })
 	more := ""
 	if n := len(all) - 1; n > 0 {
 		more = fmt.Sprintf(", and %s more", format.Number(n, "counter"))
 	}
-	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
+	subject := p.drive.subjects.at(first.after.Subject)
+	return fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
 		"%d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
-		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.reading.Units, first.b.Units,
-		monitor.Span(first.from, first.to), more)
-	return []harness.Notice{{Code: "store-changed", Detail: detail}}, nil
+		first.after.Tier, subject.name, first.before.Units, first.after.Units, monitor.Span(first.from, first.to), more)
 }
 
 // margin is how far readings are from the end of a window, so that other clocks have them in
@@ -184,39 +223,56 @@ const margin = int64(time.Second)
 // unexplained are the jumps of one subject's counter in one tier. A decision writes what it
 // has read, or more: a counter that is not lowered by others never falls below what it was
 // when the last time no decision was in flight, whatever a race loses. It does not rise by
-// more than what was asked for either, with a wide margin. Decisions in flight may lower it
+// more than the units asked for either, with a wide margin. Decisions in flight may lower it
 // for a moment, each by what it asks for.
-func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, limit int64) (out []jump) {
+func unexplained(drive *drive, events []oracle.Event, readings []harness.Reading, limit int64) (out []jump) {
 	if slices.ContainsFunc(events, func(event oracle.Event) bool { return event.Outcome == oracle.Failed }) {
 		return nil // which may take effect at any time
 	}
 	least := int64(math.MinInt64)
-	var reading harness.Reading // the last one
-	for i, b := range readings {
-		window := d.window(b.Call + d.epoch)
-		begun := window.index == d.firstWindow || b.Call+d.epoch-window.start > margin
-		if !begun || window.end-b.Reply-d.epoch < margin || i > 0 && d.window(reading.Call+d.epoch).index != window.index {
+	var before harness.Reading // the last one
+	for i, reading := range readings {
+		if !inOneWindow(drive, reading) || i > 0 && !sameWindow(drive, before, reading) {
 			least = math.MinInt64
-			reading = b
+			before = reading
 			continue
 		}
-		before := inFlight(events, b)
+		lowered := inFlight(events, reading)
 		if i > 0 && least > math.MinInt64 {
-			asked := int64(0)
-			for _, event := range events {
-				if event.Reply >= reading.Call && event.Call <= b.Reply {
-					asked += event.Units
-				}
-			}
-			if b.Units+before < least || b.Units-reading.Units > limit+2*asked {
-				out = append(out, jump{reading, b, reading.Reply, b.Call})
+			asked := askedBetween(events, before, reading)
+			if reading.Units+lowered < least || reading.Units-before.Units > limit+2*asked {
+				out = append(out, jump{before, reading, before.Reply, reading.Call})
 				least = math.MinInt64
 			}
 		}
-		least = max(least, b.Units-before)
-		reading = b
+		least = max(least, reading.Units-lowered)
+		before = reading
 	}
 	return out
+}
+
+// inOneWindow reports whether a reading is far enough from the ends of its window.
+func inOneWindow(drive *drive, reading harness.Reading) bool {
+	call := reading.Call + drive.epoch
+	reply := reading.Reply + drive.epoch
+	window := drive.window(call)
+	begun := window.index == drive.firstWindow || call-window.start > margin
+	return begun && window.end-reply >= margin
+}
+
+// sameWindow reports whether two readings are in the same one.
+func sameWindow(drive *drive, one, other harness.Reading) bool {
+	return drive.window(one.Call+drive.epoch).index == drive.window(other.Call+drive.epoch).index
+}
+
+// askedBetween are the units of the decisions that may have come between two readings.
+func askedBetween(events []oracle.Event, before, after harness.Reading) (units int64) {
+	for _, event := range events {
+		if event.Reply >= before.Call && event.Call <= after.Reply {
+			units += event.Units
+		}
+	}
+	return units
 }
 
 // inFlight are the units of the decisions since the last moment before a reading at which

@@ -116,7 +116,7 @@ func auditPass() *pass {
 		measurement: &measurement{cfg: &Config{}, across: newCrossRunAudit()},
 		site: &site{Session: &harness.Session{Selection: strategies.Selection{Meta: &strategies.Meta{
 			Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}}},
-		d: &drive{subjects: newSubjects(nameless{}, 0, 0)},
+		drive: &drive{subjects: newSubjects(nameless{}, 0, 0)},
 		run: &results.Run{Audit: results.Audit{Valid: true},
 			Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
 	}
@@ -319,9 +319,9 @@ func TestReferenceDriftBeyondTheUsual(t *testing.T) {
 
 func TestAuditSubjectsCollapsed(t *testing.T) {
 	p := auditPass()
-	p.d.subjects = newSubjects(nameless{}, 2, 0)
+	p.drive.subjects = newSubjects(nameless{}, 2, 0)
 	for i := range uint32(2) {
-		p.d.subjects.at(i).cell(0).Begin(1)
+		p.drive.subjects.at(i).cell(0).Begin(1)
 	}
 	p.auditRecording()
 	requireDiscard(t, p.run, "subjects-collapsed", results.DiscardsCorrectness)

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -92,12 +91,62 @@ func (d *drive) fillCells() {
 	}
 }
 
-// close removes the history, unless its judgement was given up and does.
+// close removes the history, unless its judgement was given up and does that. It leaves the histograms to later
+// passes, unless a worker that was given up may still record.
 func (d *drive) close() error {
-	if d.abandoned {
-		return nil
+	var err error
+	if !d.abandoned {
+		err = d.history.Close()
 	}
-	return d.history.Close()
+	if len(d.hung) == 0 {
+		d.rec.release()
+	}
+	return err
+}
+
+// run has the workers take operations of the stream until it ends, time is up or stop is set. Operations in
+// flight when ctx ends fail with its error.
+func (d *drive) run(ctx context.Context) {
+	d.begin()
+	if d.arrivals != nil {
+		d.openLoop(ctx)
+	} else {
+		d.closedLoop(ctx)
+	}
+}
+
+// begin sets when the pass began, and what is in force then.
+func (d *drive) begin() {
+	d.epoch = d.timebase.nano()
+	if d.begins != nil {
+		d.begins(d.timebase.time(d.epoch))
+	}
+	d.putInForce()
+	d.firstWindow = d.window(d.epoch).index
+	d.fillCells()
+}
+
+// closedLoop has each worker ask again as soon as it has an answer.
+func (d *drive) closedLoop(ctx context.Context) {
+	deadline := int64(math.MaxInt64)
+	if d.duration > 0 {
+		deadline = d.epoch + d.duration
+	}
+	d.work(ctx, func(worker *worker) {
+		took := int64(0)
+		for worker.last < deadline && !d.ended() {
+			worker.Beat()
+			end := d.next.Add(worker.share)
+			for i := end - worker.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
+				worker.settlementsDue()
+				took = worker.request(d.number(i))
+			}
+			if end >= d.requests {
+				return
+			}
+			worker.share = d.nextShare(took)
+		}
+	})
 }
 
 // nextShare is how many requests a worker takes from the stream at once, after one that took ns nanoseconds: one, so
@@ -112,45 +161,6 @@ func (d *drive) nextShare(ns int64) int64 {
 		return 2
 	}
 	return 1
-}
-
-// run drives the stream until it ends, time is up or stop is set. Operations in
-// flight when ctx ends fail with its error.
-func (d *drive) run(ctx context.Context) {
-	d.epoch = d.timebase.nano()
-	if d.begins != nil {
-		d.begins(d.timebase.time(d.epoch))
-	}
-	d.putInForce()
-	d.firstWindow = d.window(d.epoch).index
-	d.fillCells()
-	if d.arrivals != nil {
-		d.runOpen(ctx)
-		return
-	}
-	deadline := int64(math.MaxInt64)
-	if d.duration > 0 {
-		deadline = d.epoch + d.duration
-	}
-	d.work(ctx, func(k *worker) {
-		took := int64(0)
-		for k.last < deadline && !d.ended() {
-			k.Beat()
-			end := d.next.Add(k.share)
-			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
-				k.settleDue()
-				n := d.number(i)
-				d.stream.At(n, &k.op)
-				call, reply, out, tier := k.do(n, &k.op)
-				d.rec.record(k.stripe, out, tier, reply-call)
-				took = reply - call
-			}
-			if end >= d.requests {
-				return
-			}
-			k.share = d.nextShare(took)
-		}
-	})
 }
 
 // ended reports whether no further request is to be issued. A history that is
@@ -175,45 +185,14 @@ func (d *drive) window(t int64) *window {
 	if window := d.win.Load(); window != nil && t >= window.start && t < window.end {
 		return window
 	}
-	w := &window{start: math.MinInt64, end: math.MaxInt64}
+	fresh := &window{start: math.MinInt64, end: math.MaxInt64}
 	if d.policy.Window.Kind.Tumbling() {
 		at := d.timebase.time(t)
 		span := d.policy.Window.At(at)
-		*w = window{index: span.Index, start: t - int64(at.Sub(span.Start)), end: t + int64(span.End.Sub(at))}
+		*fresh = window{index: span.Index, start: t - int64(at.Sub(span.Start)), end: t + int64(span.End.Sub(at))}
 	}
-	d.win.Store(w)
-	return w
-}
-
-// warmUp opens connections, loads scripts and prepares statements by requests of
-// other subjects.
-func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
-	config := m.cfg
-	stream := warmStream{units: harness.LeastCost(policy)}
-	number, _ := config.Place()
-	firstID := uint64(harness.WarmUpID)
-	if config.Peers != nil {
-		stream.whose = fmt.Sprintf("p%d-", number+1)
-		firstID += uint64(number+1) << 40
-	}
-	d := &drive{
-		timebase: m.timebase, instances: s.Instances, stream: stream, policy: policy, workers: config.Workers,
-		requests: math.MaxInt64, duration: int64(warmUpTime(config.Duration)), firstID: firstID,
-		rec: newRecorder(config.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
-	}
-	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
-		return nil, err
-	}
-	d.run(ctx)
-	if err := d.failure(); err != nil {
-		s.lose()
-		return nil, err
-	}
-	// Errors that the strategy's source asks for are its answers.
-	if d.rate() == 0 && d.counts.FirstError != nil && d.counts.Prescribed.Total() == 0 {
-		return nil, fmt.Errorf("every warm-up request failed: %w", d.counts.FirstError)
-	}
-	return d, nil
+	d.win.Store(fresh)
+	return fresh
 }
 
 // rate is the answers per second that a finished pass reached, prescribed errors
@@ -223,29 +202,5 @@ func (d *drive) rate() float64 {
 	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
 }
 
-func warmUpTime(duration time.Duration) time.Duration {
-	if duration == 0 {
-		duration = DefaultDuration
-	}
-	return min(max(duration/8, 20*time.Millisecond), 200*time.Millisecond)
-}
-
-// warmSubjects are enough that the warm-up does not become a contest for one row.
-const warmSubjects = 64
-
 // number is that of this process' i-th operation in the stream.
 func (d *drive) number(i int64) int64 { return i*max(d.peers, 1) + d.place }
-
-// warmStream asks for the smallest cost, of one subject after the other.
-type warmStream struct {
-	units int64
-	whose string // of several peers
-}
-
-func (w warmStream) At(i int64, op *workloads.Op) {
-	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: w.units}
-}
-func (warmStream) Len() int64 { return 0 }
-
-// Name begins as stores know subjects by that nobody asks about any more.
-func (w warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%s%d", w.whose, n) }

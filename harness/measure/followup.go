@@ -37,9 +37,9 @@ type agenda struct {
 
 func (a *agenda) Len() int { return len(a.list) }
 func (a *agenda) Less(i, j int) bool {
-	followUp := &a.list[i]
-	y := &a.list[j]
-	return followUp.due < y.due || followUp.due == y.due && followUp.seq < y.seq
+	one := &a.list[i]
+	other := &a.list[j]
+	return one.due < other.due || one.due == other.due && one.seq < other.seq
 }
 func (a *agenda) Swap(i, j int)  { a.list[i], a.list[j] = a.list[j], a.list[i] }
 func (a *agenda) Push(value any) { a.list = append(a.list, value.(followUp)) }
@@ -67,24 +67,30 @@ func (a *agenda) next() (due int64, ok bool) {
 // settlement counts what became of admitted requests.
 type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing atomic.Int64 }
 
-// plan notes what the caller will do about a request that was granted so many units. f says how
-// it was answered. Who was granted fewer than it asked for uses no more than those.
-func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
-	f.due = k.last + int64(op.Settle)
-	f.subject = op.Subject
-	f.fate = op.Fate
-	f.hold = int64(op.Hold)
-	f.units = granted
-	f.actual = op.Actual
-	if granted < op.Units {
-		f.actual = min(op.Actual, granted)
-	}
-	if op.Fate == workloads.FateAbandon {
-		k.drive.settled.abandoned.Add(1)
-		k.abandon(f)
+// planSettlement notes what the caller will do about the operation if it was admitted. Who was granted fewer units than
+// it asked for uses no more than those.
+func (k *worker) planSettlement(request *request) {
+	operation := &k.op
+	if request.outcome != oracle.Admitted || operation.Fate == workloads.FateNone {
 		return
 	}
-	k.agenda.add(f)
+	epoch := k.drive.epoch
+	follow := followUp{
+		reservation: request.decision.Reservation, cell: request.cell,
+		takeCall: request.call - epoch, takeReply: request.reply - epoch,
+		due: k.last + int64(operation.Settle), subject: operation.Subject,
+		fate: operation.Fate, hold: int64(operation.Hold),
+		units: request.granted, actual: operation.Actual,
+	}
+	if request.granted < operation.Units {
+		follow.actual = min(operation.Actual, request.granted)
+	}
+	if operation.Fate == workloads.FateAbandon {
+		k.drive.settled.abandoned.Add(1)
+		k.abandon(follow)
+		return
+	}
+	k.agenda.add(follow)
 }
 
 // leave gives up what is not settled when the pass ends.
@@ -100,17 +106,16 @@ func (k *worker) leave() {
 // known beforehand: its life begins at some moment of the take. Neither the
 // strategy nor the online counters are told; to those it makes a rejection look
 // less certainly wrong than it is. If it is doubtful, it is open from then on.
-func (k *worker) abandon(f followUp) {
+func (k *worker) abandon(follow followUp) {
 	if k.drive.history == nil {
 		return
 	}
 	life := int64(k.drive.life)
 	event := oracle.Event{
-		Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire,
-		Instance: k.instance,
-		TakeCall: f.takeCall, TakeReply: f.takeReply,
+		Call: follow.takeCall + life, Reply: follow.takeReply + life, TakeCall: follow.takeCall, TakeReply: follow.takeReply,
+		Units: follow.units, Subject: follow.subject, Kind: oracle.Expire, Instance: k.instance,
 	}
-	if f.doubtful {
+	if follow.doubtful {
 		event.Outcome = oracle.Failed
 	}
 	k.drive.history.Append(k.id, event)
@@ -121,37 +126,38 @@ func (k *worker) ended(f *followUp, now int64) bool {
 	return !f.committed && now-k.drive.epoch >= f.takeCall+int64(k.drive.life)
 }
 
-// settleDue does what is due at the moment of the worker's last clock reading.
-func (k *worker) settleDue() {
+// settlementsDue does what is due at the moment of the worker's last clock reading.
+func (k *worker) settlementsDue() {
 	for {
 		if due, ok := k.agenda.next(); !ok || due > k.last || k.drive.stop.Load() {
 			return
 		}
-		k.settle(heap.Pop(&k.agenda).(followUp))
+		k.settlement(heap.Pop(&k.agenda).(followUp))
 	}
 }
 
-// settle commits or gives back.
-func (k *worker) settle(f followUp) {
-	committing := f.fate == workloads.FateCommit
+// settlement commits or gives back.
+func (k *worker) settlement(follow followUp) {
+	drive := k.drive
+	committing := follow.fate == workloads.FateCommit
 	refunder, canRefund := k.strategy.(strategies.Refunder)
 	committer, canCommit := k.strategy.(strategies.Committer)
-	if over := f.actual - f.units; k.drive.online && committing && canCommit && over > 0 {
-		f.cell.Overrun(over)
+	if over := follow.actual - follow.units; drive.online && committing && canCommit && over > 0 {
+		follow.cell.Overrun(over)
 	}
-	f.call = k.drive.timebase.nano()
+	follow.call = drive.timebase.nano()
 	switch {
-	case k.ended(&f, f.call):
-		if !f.doubtful {
-			k.drive.settled.abandoned.Add(1) // its life is over before it was settled
+	case k.ended(&follow, follow.call):
+		if !follow.doubtful {
+			drive.settled.abandoned.Add(1) // its life is over before it was settled
 		}
-		k.abandon(f)
+		k.abandon(follow)
 		return
 	case !committing && !canRefund:
-		k.drive.settled.chargedForNothing.Add(f.units)
+		drive.settled.chargedForNothing.Add(follow.units)
 		return
 	}
-	k.follow = f
+	k.follow = follow
 	k.settling = &k.follow
 	if everyCall {
 		k.Beat()
@@ -159,67 +165,77 @@ func (k *worker) settle(f followUp) {
 	var err error
 	switch {
 	case !committing:
-		err = refunder.Refund(k.Context(), f.reservation)
+		err = refunder.Refund(k.Context(), follow.reservation)
 	case canCommit:
-		err = committer.Commit(k.Context(), f.reservation, f.actual)
+		err = committer.Commit(k.Context(), follow.reservation, follow.actual)
 	}
-	reply := k.drive.timebase.nano()
-	if reply-f.call > monitor.LongCall {
+	reply := drive.timebase.nano()
+	if reply-follow.call > monitor.LongCall {
 		err = k.Returned(err)
 	}
 	k.settling = nil
-	k.settled(f, reply, err)
+	k.settled(follow, reply, err)
 }
 
 // settled records a settlement. Truth is what callers do: a give-back counts from its
 // call even if the strategy answers with an error.
-func (k *worker) settled(f followUp, reply int64, err error) {
-	committing := f.fate == workloads.FateCommit
-	_, canCommit := k.strategy.(strategies.Committer)
-	event := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance,
-		TakeCall: f.takeCall, TakeReply: f.takeReply}
-	if committing && canCommit {
-		event.Kind = oracle.Commit
-		event.Units = f.units - f.actual
-	}
+func (k *worker) settled(follow followUp, reply int64, err error) {
+	event := oracle.Event{Units: follow.units, Subject: follow.subject, Kind: oracle.Refund, Instance: k.instance,
+		TakeCall: follow.takeCall, TakeReply: follow.takeReply}
 	k.last = reply
-	if committing {
-		k.drive.settled.commits.Add(1)
-		f.doubtful = canCommit && (err != nil || k.ended(&f, reply))
-		f.committed = !f.doubtful
-		if canCommit {
-			if err == nil || f.actual < f.units {
-				f.units = f.actual
-			}
-			f.reservation.Request.Units = f.actual
-			f.reservation.Committed = true
-		}
-		switch {
-		case f.hold > 0:
-			f.fate = workloads.FateFail
-			f.due = reply + f.hold
-			k.agenda.add(f)
-		case f.doubtful:
-			k.abandon(f)
-		}
+	if follow.fate == workloads.FateCommit {
+		_, canCommit := k.strategy.(strategies.Committer)
+		k.committed(follow, reply, err, canCommit)
 		if !canCommit {
 			return // no strategy was told, so nothing happened
 		}
+		event.Kind = oracle.Commit
+		event.Units = follow.units - follow.actual
 	} else {
 		k.drive.settled.refunds.Add(1)
 	}
+	k.recordSettlement(&follow, event, reply, err)
+}
+
+// committed counts a commit, and notes when its units are given back again, if they ever are. canCommit is
+// whether the strategy was told.
+func (k *worker) committed(follow followUp, reply int64, err error, canCommit bool) {
+	k.drive.settled.commits.Add(1)
+	follow.doubtful = canCommit && (err != nil || k.ended(&follow, reply))
+	follow.committed = !follow.doubtful
+	if canCommit {
+		if err == nil || follow.actual < follow.units {
+			follow.units = follow.actual
+		}
+		follow.reservation.Request.Units = follow.actual
+		follow.reservation.Committed = true
+	}
+	switch {
+	case follow.hold > 0:
+		follow.fate = workloads.FateFail
+		follow.due = reply + follow.hold
+		k.agenda.add(follow)
+	case follow.doubtful:
+		k.abandon(follow)
+	}
+}
+
+// recordSettlement records an answer to a settlement: its latency, and what it gave back in the online counters and
+// in the history.
+func (k *worker) recordSettlement(follow *followUp, event oracle.Event, reply int64, err error) {
+	drive := k.drive
 	if err != nil {
 		event.Outcome = oracle.Failed
-		k.drive.settled.failed.Add(1)
-		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
+		drive.settled.failed.Add(1)
+		drive.errOnce.Do(func() { drive.counts.FirstError = err })
 	}
-	k.drive.rec.recordSettle(k.stripe, reply-f.call)
-	if k.drive.online && event.Units > 0 && err == nil {
-		f.cell.GiveBack(event.Units)
+	drive.rec.recordSettle(k.stripe, reply-follow.call)
+	if drive.online && event.Units > 0 && err == nil {
+		follow.cell.GiveBack(event.Units)
 	}
-	if k.drive.history != nil {
-		event.Call = f.call - k.drive.epoch
-		event.Reply = reply - k.drive.epoch
-		k.drive.history.Append(k.id, event)
+	if drive.history != nil {
+		event.Call = follow.call - drive.epoch
+		event.Reply = reply - drive.epoch
+		drive.history.Append(k.id, event)
 	}
 }

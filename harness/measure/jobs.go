@@ -15,7 +15,7 @@ type jobRunner struct {
 	jobs     []*runningJob
 	timebase *timebase
 	times    map[string]*roundTimes // by the job's name
-	wg       sync.WaitGroup
+	running  sync.WaitGroup
 	cancel   context.CancelFunc
 	// cut ends the rounds under way.
 	cut context.CancelFunc
@@ -67,7 +67,7 @@ func (r *jobRunner) start(ctx context.Context) {
 	r.cut = cut
 	for _, j := range r.jobs {
 		j.Begin()
-		r.wg.Go(func() { j.loop(ctx, rounds) })
+		r.running.Go(func() { j.loop(ctx, rounds) })
 	}
 }
 
@@ -108,7 +108,7 @@ func (r *jobRunner) stop(limit time.Duration) error {
 	_, err := guard.Within(context.Background(), limit, guard.Grace(limit), "a job",
 		func(ctx context.Context) (any, error) {
 			defer context.AfterFunc(ctx, r.cut)()
-			r.wg.Wait()
+			r.running.Wait()
 			return nil, nil
 		})
 	return err

@@ -76,16 +76,19 @@ func (l *Live) of(strategy, loop string) *figures {
 }
 
 // begin is told that a pass begins.
-func (l *Live) begin(p *pass) {
+func (l *Live) begin(pass *pass) {
 	if l == nil {
 		return
 	}
-	p.d.rec.watch()
-	p.d.shown = true
+	pass.drive.rec.watch()
+	pass.drive.shown = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.d.timebase.nano()
-	l.underWay.Round = p.run.Repetition
+	params := &pass.run.Params
+	l.underWay = l.of(params.Label, params.Loop)
+	l.pass = pass
+	l.began = pass.drive.timebase.nano()
+	l.underWay.Round = pass.run.Repetition
 	l.underWay.Running = true
 }
 
@@ -94,16 +97,18 @@ func (l *Live) end(returned bool) {
 	if l == nil {
 		return
 	}
-	for i := range l.pass.d.rec.stripes {
+	for i := range l.pass.drive.rec.stripes {
 		if returned {
-			l.pass.d.rec.stripes[i].flush()
+			l.pass.drive.rec.stripes[i].flush()
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	figures := l.underWay
-	now := l.pass.d.rec.live()
-	figures.PerS, figures.over, figures.Running = l.rate(now), added(figures.over, now), false
+	now := l.pass.drive.rec.live()
+	figures.PerS = l.rate(now)
+	figures.over = added(figures.over, now)
+	figures.Running = false
 	if returned {
 		figures.soFar(l.pass)
 	}
@@ -113,7 +118,9 @@ func (l *Live) end(returned bool) {
 
 // soFar takes what is known of the pass at this moment, except latencies.
 func (f *LiveFigures) soFar(p *pass) {
-	f.Certain, f.Lag, f.Meter = p.certain(), p.site.AchievedPeriod(), harness.MeterSince(p.meter, p.site.Meter())
+	f.Certain = p.certain()
+	f.Lag = p.site.AchievedPeriod()
+	f.Meter = harness.MeterSince(p.meter, p.site.Meter())
 }
 
 // certain is what the online counters tell while requests are under way: what they have of
@@ -137,13 +144,13 @@ func (p *pass) certain() *liveCertain {
 
 // rate is decisions per second of the pass under way.
 func (l *Live) rate(now []harness.LiveLatency) float64 {
-	n := int64(0)
+	decided := int64(0)
 	for i := range now {
 		if now[i].Outcome != outcomes[2] {
-			n += now[i].Count
+			decided += now[i].Count
 		}
 	}
-	return float64(n) / (float64(max(l.pass.d.timebase.nano()-l.began, 1)) / 1e9)
+	return float64(decided) / (float64(max(l.pass.drive.timebase.nano()-l.began, 1)) / 1e9)
 }
 
 // judged is told of a run that is over.
@@ -173,8 +180,9 @@ func (l *Live) Figures() []LiveFigures {
 		liveFigures.Latencies = slices.Clone(figures.over)
 		liveFigures.Judged = slices.Clone(figures.Judged)
 		if figures == l.underWay {
-			now := l.pass.d.rec.live()
-			liveFigures.PerS, liveFigures.Latencies = l.rate(now), added(liveFigures.Latencies, now)
+			now := l.pass.drive.rec.live()
+			liveFigures.PerS = l.rate(now)
+			liveFigures.Latencies = added(liveFigures.Latencies, now)
 			liveFigures.soFar(l.pass)
 		}
 		out = append(out, liveFigures)
@@ -215,7 +223,7 @@ func (s *liveStripe) add(batch []sample) {
 		if s.cells[sample.slot] == nil {
 			s.cells[sample.slot] = new(harness.LiveLatency)
 		}
-		s.cells[sample.slot].Add(sample.ns)
+		s.cells[sample.slot].Add(sample.took)
 	}
 }
 

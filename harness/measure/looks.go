@@ -45,7 +45,7 @@ func (r *roundTimes) add(from, to int64) {
 
 // jobLatency tells the requests whose call overlaps a round of a job from the others.
 type jobLatency struct {
-	rounds         []roundTime // that overlap the pass, since its epoch; those that overlap each other are one
+	rounds         []roundTime // that overlap the pass, since its epoch; overlapping ones are joined
 	out            results.JobLatency
 	during, others *results.Histogram
 }
@@ -54,7 +54,7 @@ type jobLatency struct {
 func newJobLatency(name string, times *roundTimes, epoch, length int64) *jobLatency {
 	times.mu.Lock()
 	defer times.mu.Unlock()
-	j := &jobLatency{out: results.JobLatency{Job: name}}
+	latency := &jobLatency{out: results.JobLatency{Job: name}}
 	sorted := slices.Clone(times.list)
 	slices.SortFunc(sorted, func(a, b roundTime) int { return cmp.Compare(a.from, b.from) })
 	for _, t := range sorted {
@@ -63,26 +63,27 @@ func newJobLatency(name string, times *roundTimes, epoch, length int64) *jobLate
 		if to < 0 || from > length {
 			continue
 		}
-		j.out.Rounds++
-		j.out.LongestNS = max(j.out.LongestNS, to-from)
-		if n := len(j.rounds); n > 0 && from <= j.rounds[n-1].to {
-			j.rounds[n-1].to = max(to, j.rounds[n-1].to)
+		latency.out.Rounds++
+		latency.out.LongestNS = max(latency.out.LongestNS, to-from)
+		if n := len(latency.rounds); n > 0 && from <= latency.rounds[n-1].to {
+			latency.rounds[n-1].to = max(to, latency.rounds[n-1].to)
 			continue
 		}
-		j.rounds = append(j.rounds, roundTime{from, to})
+		latency.rounds = append(latency.rounds, roundTime{from, to})
 	}
-	if j.rounds == nil {
+	if latency.rounds == nil {
 		return nil
 	}
-	j.during, j.others = results.NewHistogram(), results.NewHistogram()
-	return j
+	latency.during = results.NewHistogram()
+	latency.others = results.NewHistogram()
+	return latency
 }
 
 // jobLatencies are those of all jobs that ran during the pass.
 func (p *pass) jobLatencies() (out []*jobLatency) {
 	times := p.site.jobs.times
 	for _, name := range slices.Sorted(maps.Keys(times)) {
-		if j := newJobLatency(name, times[name], p.d.epoch, p.run.ElapsedNS); j != nil {
+		if j := newJobLatency(name, times[name], p.drive.epoch, p.run.ElapsedNS); j != nil {
 			out = append(out, j)
 		}
 	}
@@ -90,7 +91,8 @@ func (p *pass) jobLatencies() (out []*jobLatency) {
 }
 
 func (j *jobLatency) finish() results.JobLatency {
-	j.out.During, j.out.Others = j.during.Distribution(), j.others.Distribution()
+	j.out.During = j.during.Distribution()
+	j.out.Others = j.others.Distribution()
 	return j.out
 }
 
@@ -130,14 +132,14 @@ func (o *overTime) take(event *oracle.Event) {
 		return
 	}
 	// An answer may come after the pass is over.
-	k := min(max(event.Reply/o.out.SliceNS, 0), overTimeSlices-1)
+	slice := min(max(event.Reply/o.out.SliceNS, 0), overTimeSlices-1)
 	switch event.Outcome {
 	case oracle.Admitted:
-		o.out.Admitted[k]++
+		o.out.Admitted[slice]++
 	case oracle.Rejected, oracle.RejectedDegraded, oracle.Elsewhere:
-		o.out.Rejected[k]++
+		o.out.Rejected[slice]++
 	case oracle.Failed:
-		o.out.Errors[k]++
+		o.out.Errors[slice]++
 	}
 }
 
@@ -151,14 +153,15 @@ func (p *pass) tails(service *slowest) {
 	run := p.run
 	p.look(&run.Service, service, "service")
 	if run.Response != nil {
-		p.look(run.Response, p.d.slow, "response")
+		p.look(run.Response, p.drive.slow, "response")
 	}
 	run.Waiting = p.cores.Record(p.machine.Share())
 }
 
 func (p *pass) look(latency *results.Latency, s *slowest, name string) {
-	latency.StallsP99, latency.StallsP999 = s.stalls(latency.P99), s.stalls(latency.P999)
-	share := func(ns int64) float64 { return s.explained(p.cores, p.d.epoch, ns, latency.P50) }
+	latency.StallsP99 = s.stalls(latency.P99)
+	latency.StallsP999 = s.stalls(latency.P999)
+	share := func(ns int64) float64 { return s.explained(p.cores, p.drive.epoch, ns, latency.P50) }
 	latency.Waited = &results.Waited{P90: share(latency.P90), P99: share(latency.P99), P999: share(latency.P999),
 		P9999: share(latency.P9999)}
 	var waited []string

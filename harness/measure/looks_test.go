@@ -118,7 +118,7 @@ func (oneWait) End()                            {}
 // and takes nothing back.
 func TestPercentilesAreMarked(t *testing.T) {
 	p := auditPass()
-	p.d.epoch = 0
+	p.drive.epoch = 0
 	p.cores = oneWait{from: ms(10), to: ms(12.5)}
 	l := results.Latency{Distribution: results.Distribution{P50: ms(1), P90: ms(1), P99: ms(4), P999: ms(5), P9999: ms(5)}}
 	s := newSlowest(ms(100))

@@ -55,7 +55,7 @@ type measurement struct {
 	timebase *timebase
 	obs      Observer
 	id       string // of this measurement, in key prefixes and schema names
-	n        int    // runs begun
+	begun    int    // runs
 	// across remembers what the audit compares between runs.
 	across *crossRunAudit
 	// open measures latency at the common rate; nil until that is known.
@@ -72,44 +72,21 @@ type measurement struct {
 	leftOut *leftOut
 }
 
-// round runs every strategy once, in an order of the round's own, with a reference
-// loop before and after each.
-func (m *measurement) round(ctx context.Context, round int, selected []strategies.Selection, stream workloads.Stream,
-	info workloads.Info) []results.Run {
-	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.RoundOrder, uint64(round)))
-	before, refErr := m.reference(ctx)
-	var runs []results.Run
-	for _, i := range rng.Perm(len(selected)) {
-		if ctx.Err() != nil {
-			break
-		}
-		sel := selected[i]
-		if why := m.leftOut.needs(sel); why != "" {
-			m.lose(errors.New(why))
-			m.leftOut.skip(sel, round, m.cfg.last(), why)
-			continue
-		}
-		m.n++
-		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.last())
-		run, begun := m.attempt(ctx, sel, round, stream, info)
-		if !begun {
-			break
-		}
-		after, err := m.reference(ctx)
-		if ctx.Err() != nil {
-			after = loop{}
-			err = nil // it was cut short
-		}
-		between(&run, before, after, errors.Join(refErr, err))
-		runs = append(runs, run)
-		m.obs.SoFar(runs)
-		before = after
-		refErr = err
-	}
-	m.checkRacyControl(runs, selected)
-	m.atRate(ctx, round, selected, runs, stream, info)
-	if m.cfg.Open(info) {
-		reference := m.openReference(ctx, round, stream, info)
+// round is one of a measurement: all strategies are given the same request stream.
+type round struct {
+	number   int // from 1
+	selected []strategies.Selection
+	stream   workloads.Stream
+	info     workloads.Info
+}
+
+// round runs every strategy once, and then once more at a common rate if latency is measured apart.
+func (m *measurement) round(ctx context.Context, round *round) []results.Run {
+	runs := m.eachOnce(ctx, round)
+	m.checkRacyControl(runs, round.selected)
+	m.atRate(ctx, round, runs)
+	if m.cfg.Open(round.info) {
+		reference := m.openReference(ctx, round)
 		for i := range runs {
 			runs[i].Reference = reference
 		}
@@ -118,6 +95,41 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		m.obs.Done(run)
 	}
 	m.obs.EndRound()
+	return runs
+}
+
+// eachOnce runs every strategy that is not left out, in an order of the round's own, with a reference loop before and
+// after each.
+func (m *measurement) eachOnce(ctx context.Context, round *round) (runs []results.Run) {
+	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.RoundOrder, uint64(round.number)))
+	before, errBefore := m.reference(ctx)
+	for _, i := range rng.Perm(len(round.selected)) {
+		if ctx.Err() != nil {
+			break
+		}
+		sel := round.selected[i]
+		if why := m.leftOut.needs(sel); why != "" {
+			m.lose(errors.New(why))
+			m.leftOut.skip(sel, round.number, m.cfg.last(), why)
+			continue
+		}
+		m.begun++
+		m.obs.Running(sel.String()+m.cfg.at(), round.number, m.cfg.last())
+		run, begun := m.attempt(ctx, sel, round)
+		if !begun {
+			break
+		}
+		after, err := m.reference(ctx)
+		if ctx.Err() != nil { // it was cut short
+			after = loop{}
+			err = nil
+		}
+		between(&run, before, after, errors.Join(errBefore, err))
+		runs = append(runs, run)
+		m.obs.SoFar(runs)
+		before = after
+		errBefore = err
+	}
 	return runs
 }
 
@@ -163,18 +175,19 @@ func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffi
 
 // attempt runs one strategy and turns a failure into a run that says so. begun is false
 // if ctx ended before the first request: there is nothing to report.
-func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream,
-	info workloads.Info) (run results.Run, begun bool) {
+func (m *measurement) attempt(ctx context.Context, sel strategies.Selection,
+	round *round) (run results.Run, begun bool) {
 	if _, other := m.cfg.Policies[sel.String()]; other {
 		own := *m
 		cfg := *m.cfg
 		cfg.Plan = cfg.For(sel)
-		own.cfg, m = &cfg, &own
+		own.cfg = &cfg
+		m = &own
 	}
-	run = m.cfg.Blank(sel, round, stream, info)
+	run = m.cfg.Blank(sel, round.number, round.stream, round.info)
 	run.Params.Pool = m.cfg.Pool
 	run.Params.Retries = m.cfg.ClientRetries
-	begun, err := m.runOne(ctx, sel, stream, info, &run)
+	begun, err := m.runOne(ctx, sel, round, &run)
 	if !begun && ctx.Err() != nil {
 		return run, false
 	}

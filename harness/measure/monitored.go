@@ -19,7 +19,7 @@ import (
 // watchCores begins to read how long threads of this program and of the servers that were started for it wait for a
 // core.
 func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
-	if p.d.timebase != wallTime {
+	if p.drive.timebase != wallTime {
 		return monitor.NoCores()
 	}
 	var servers []int
@@ -30,7 +30,7 @@ func (p *pass) watchCores(ctx context.Context) *monitor.Cores {
 			}
 		}
 	}
-	return monitor.WatchCores(p.d.timebase.nano, servers...)
+	return monitor.WatchCores(p.drive.timebase.nano, servers...)
 }
 
 // mark leaves marks in the stores, before the strategy is asked anything. Stores that a planned outage or loss takes
@@ -58,17 +58,18 @@ func (p *pass) canCompare(store *siteStore) bool {
 func (p *pass) noticed() []harness.Notice {
 	out := p.stores.Notices()
 	for _, store := range p.site.stores {
-		switch stats, a := store.before, store.after; {
+		switch before, after := store.before, store.after; {
 		case !p.canCompare(store):
-		case stores.Restarted(stats.Incarnation, a.Incarnation):
+		case stores.Restarted(before.Incarnation, after.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: results.StoreRestarted,
 				Detail: store.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
-		case a.Evicted > stats.Evicted && a.Incarnation == stats.Incarnation && !p.site.evicts(store):
+		case after.Evicted > before.Evicted && after.Incarnation == before.Incarnation && !p.site.evicts(store):
+			evicted := after.Evicted - before.Evicted
 			out = append(out, harness.Notice{Fault: quota.FaultEviction, Code: "store-evicted",
-				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", store.name, a.Evicted-stats.Evicted)})
+				Detail: fmt.Sprintf("%s evicted %d keys during the run: it is out of memory", store.name, evicted)})
 		}
 	}
-	if n := p.d.counts.Degraded; n > 0 && len(p.site.outages) == 0 && !p.site.loses("") {
+	if n := p.drive.counts.Degraded; n > 0 && len(p.site.outages) == 0 && !p.site.loses("") {
 		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
 			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}

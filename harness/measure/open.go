@@ -40,9 +40,9 @@ const (
 	maxBacklogCap = 1 << 20
 )
 
-// runOpen releases requests at their intended moments, whatever becomes of the
+// openLoop releases requests at their intended moments, whatever becomes of the
 // earlier ones, and counts their latency from there.
-func (d *drive) runOpen(ctx context.Context) {
+func (d *drive) openLoop(ctx context.Context) {
 	queue := make(chan release, min(d.requests, maxBacklogCap))
 	d.lateness = lateness{open: true, pacer: results.NewHistogram()}
 	d.slow = newSlowest(scheduleLength(d.duration, d.requests, d.perSecond))
@@ -63,23 +63,20 @@ func (d *drive) runOpen(ctx context.Context) {
 		<-over
 		timer.Stop()
 	})
-	d.work(ctx, func(k *worker) {
+	d.work(ctx, func(worker *worker) {
 		for {
-			release, ok := k.nextRelease(queue)
+			release, ok := worker.nextRelease(queue)
 			if !ok {
 				return
 			}
 			if giveUp.Load() || d.stop.Load() {
-				d.enterUnfinished(k.stripe, release)
+				d.enterUnfinished(worker.stripe, release)
 				continue
 			}
 			started.Add(1)
-			d.stream.At(release.index, &k.op)
-			k.intended = release.intended
-			k.Beat()
-			call, reply, out, tier := k.do(release.index, &k.op)
-			d.rec.recordOpen(k.stripe, out, tier, openTimes{reply - release.intended, reply - call, call - release.released})
-			d.slow.record(release.intended-d.epoch, reply-release.intended)
+			worker.release = release
+			worker.Beat()
+			worker.request(release.index)
 		}
 	})
 	close(over)
@@ -90,7 +87,7 @@ func (d *drive) runOpen(ctx context.Context) {
 // due meanwhile.
 func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 	for {
-		k.settleDue()
+		k.settlementsDue()
 		k.Rest()
 		due, some := k.agenda.next()
 		if !some {
@@ -125,14 +122,14 @@ func (d *drive) enterUnfinished(s *stripe, r release) {
 const glance = int64(100 * time.Millisecond)
 
 // waitFor waits for a moment of the schedule; false says that the pass ends before it.
-func (d *drive) waitFor(p *pacer, at int64) bool {
-	for at-d.timebase.nano() > 2*glance {
+func (d *drive) waitFor(pacer *pacer, due int64) bool {
+	for due-d.timebase.nano() > 2*glance {
 		if d.ended() {
 			return false
 		}
-		p.wait(d.timebase.nano() + glance)
+		pacer.wait(d.timebase.nano() + glance)
 	}
-	p.wait(at)
+	pacer.wait(due)
 	return true
 }
 
@@ -144,18 +141,18 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 	var i int64
 	for i = 0; i < d.requests && !d.ended(); i++ {
 		next, ok := d.arrivals.Next()
-		at := int64(next)
-		if !ok || d.duration > 0 && at >= d.duration {
+		due := int64(next)
+		if !ok || d.duration > 0 && due >= d.duration {
 			break
 		}
-		intended := d.epoch + at
+		intended := d.epoch + due
 		if !d.waitFor(pacer, intended) {
 			break
 		}
 		now := d.timebase.nano()
 		d.lateness.pacer.Record(now - intended)
 		queue <- release{index: d.number(i), intended: intended, released: now}
-		if d.duration > 0 && half == 0 && at >= d.duration/2 {
+		if d.duration > 0 && half == 0 && due >= d.duration/2 {
 			half = 1
 			d.lateness.backlogHalf = i + 1 - started.Load()
 		}

@@ -23,12 +23,13 @@ type outage struct {
 	network.Switch
 	site        *site
 	ctx         context.Context // of what is done to the store
-	from, int64 atomic.Int64    // when it was, on the run's clock; set by the timers
-	// gone and back are when it was away for certain: the switch is turned between from and gone, and between back and to.
+	from, until atomic.Int64    // when it was, on the run's clock; set by the timers
+	// gone and back are when it was away for certain: the switch is turned between from and gone, and between back
+	// and until.
 	gone, back atomic.Int64
 	// lags is set if the replica gets each write later, and need not be detached.
 	lags bool
-	// err is of what was done to the store, and may be read when the outage has ended.
+	// err is why the outage could not be brought about or ended. It may be read when the outage has ended.
 	err error
 }
 
@@ -55,7 +56,7 @@ func (o *outage) schedule(now func() int64, duration time.Duration) (stop func()
 		o.from.Store(began)
 		if o.Breaks() {
 			o.err = o.inflict(func() { wait(to - from - time.Duration(now()-began)) })
-			o.int64.Store(now())
+			o.until.Store(now())
 			return
 		}
 		o.Set(true)
@@ -69,7 +70,7 @@ func (o *outage) schedule(now func() int64, duration time.Duration) (stop func()
 		}
 		o.back.Store(now())
 		o.Set(false)
-		o.int64.Store(now())
+		o.until.Store(now())
 	})
 }
 
@@ -81,7 +82,7 @@ const reconnectGrace = int64(1100 * time.Millisecond)
 // span is when the outage was, since the epoch; ok is false if it never began.
 func (o *outage) span(epoch int64) (span results.Span, ok bool) {
 	from := o.from.Load()
-	to := o.int64.Load()
+	to := o.until.Load()
 	away := [2]int64{o.gone.Load() - epoch, o.back.Load() - epoch}
 	return results.Span{Store: o.Where.Name, FromNS: from - epoch, ToNS: to - epoch, Away: away}, from != 0
 }
@@ -166,8 +167,8 @@ func (s *site) evicts(store *siteStore) bool {
 	})
 }
 
-// replicate waits until the replicas that are to take a store's place have what was
-// written so far, and has them follow as late as planned from then on.
+// replicate waits until the replicas that are to take a store's place have all writes so far, and has them follow as
+// late as planned from then on.
 func (s *site) replicate(ctx context.Context) error {
 	for _, outage := range s.outages {
 		if !outage.failsOver() {

@@ -31,7 +31,8 @@ const pacedSamples = 500
 // a rate that all share. Nothing is probed and no counter is read.
 func (m *measurement) paced(load harness.Load) *measurement {
 	cfg := *m.cfg
-	cfg.Load, cfg.Load.Loop = load, workloads.Open
+	cfg.Load = load
+	cfg.Load.Loop = workloads.Open
 	perRound := pacedSamples / float64(min(cfg.Rounds, results.LeastRounds))
 	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
 	cfg.Timer = nil
@@ -41,32 +42,32 @@ func (m *measurement) paced(load harness.Load) *measurement {
 }
 
 // atRate gives every run of a round its open loop at the common rate.
-func (m *measurement) atRate(ctx context.Context, round int, selected []strategies.Selection, runs []results.Run,
-	stream workloads.Stream, info workloads.Info) {
-	if m.cfg.Load.Loop != harness.Both || m.cfg.Open(info) || ctx.Err() != nil {
+func (m *measurement) atRate(ctx context.Context, round *round, runs []results.Run) {
+	if m.cfg.Load.Loop != harness.Both || m.cfg.Open(round.info) || ctx.Err() != nil {
 		return
 	}
 	if m.open == nil {
 		load := m.cfg.Load
 		if load.PerSecond == 0 {
-			load.PerSecond, load.From = CommonRate(runs, selected)
+			load.PerSecond, load.From = CommonRate(runs, round.selected)
 		}
 		m.open = m.paced(load)
 	}
-	reference := m.open.openReference(ctx, round, stream, info)
-	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.PacedOrder, uint64(round)))
+	reference := m.open.openReference(ctx, round)
+	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.PacedOrder, uint64(round.number)))
 	for _, i := range rng.Perm(len(runs)) {
 		if ctx.Err() != nil {
 			break
 		}
 		run := &runs[i]
-		sel, ok := selectionOf(selected, run.Params.Label)
+		sel, ok := selectionOf(round.selected, run.Params.Label)
 		if !ok || m.leftOut.needs(sel) != "" {
 			continue
 		}
-		m.open.n++
-		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Load.PerSecond, m.cfg.at()), round, m.cfg.last())
-		paced, begun := m.open.attempt(ctx, sel, round, stream, info)
+		m.open.begun++
+		label := fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Load.PerSecond, m.cfg.at())
+		m.obs.Running(label, round.number, m.cfg.last())
+		paced, begun := m.open.attempt(ctx, sel, round)
 		if !begun {
 			break
 		}
@@ -122,14 +123,13 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 // openReference measures what a bare client's INCR takes in an open loop: from the
 // intended start, at the rate of the plan. It is nil if there is no Redis, or
 // if that failed.
-func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream,
-	info workloads.Info) *results.Distribution {
+func (m *measurement) openReference(ctx context.Context, round *round) *results.Distribution {
 	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference ||
 		m.leftOut.needs(bareClient) != "" || ctx.Err() != nil {
 		return nil
 	}
-	m.n++
-	run, begun := m.attempt(ctx, bareClient, round, stream, info)
+	m.begun++
+	run, begun := m.attempt(ctx, bareClient, round)
 	if !begun || !run.Audit.Valid || run.Response == nil {
 		return nil
 	}

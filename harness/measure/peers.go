@@ -22,7 +22,7 @@ func (m *measurement) meet(ctx context.Context, step string) (time.Time, error) 
 	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(meetGrace, cancel) })()
-	at, err := m.cfg.Peers.Meet(wait, fmt.Sprintf("%s of run %d", step, m.n))
+	at, err := m.cfg.Peers.Meet(wait, fmt.Sprintf("%s of run %d", step, m.begun))
 	if err != nil {
 		err = fmt.Errorf("wait for the other processes: %w", err)
 	}
@@ -55,7 +55,7 @@ func (p *pass) auditBegin() {
 	if p.began.IsZero() {
 		return
 	}
-	if late := p.measurement.timebase.time(p.d.epoch).Sub(p.began.Add(p.measurement.ahead)); late > lateAt {
+	if late := p.measurement.timebase.time(p.drive.epoch).Sub(p.began.Add(p.measurement.ahead)); late > lateAt {
 		p.discard("began-late", results.DiscardsRound, "it began %v later than the others", late.Round(time.Millisecond))
 	}
 }

@@ -35,7 +35,7 @@ func TestPeersBeginTogether(t *testing.T) {
 	for late, counts := range map[time.Duration]bool{0: true, 20 * time.Millisecond: true, 21 * time.Millisecond: false} {
 		tb := &timebase{time: func(ns int64) time.Time { return at.Add(time.Duration(ns)) }}
 		p := &pass{measurement: &measurement{timebase: tb, ahead: 5 * time.Second},
-			d: &drive{epoch: int64(5*time.Second + late)}, began: at, run: &results.Run{}}
+			drive: &drive{epoch: int64(5*time.Second + late)}, began: at, run: &results.Run{}}
 		p.auditBegin()
 		if p.run.Audit.Planned() != counts || p.run.Audit.Has("began-late") == counts {
 			t.Errorf("%v late: %+v", late, p.run.Audit)

@@ -23,75 +23,130 @@ import (
 // the rounds, what ends them early and the observer of the first one, and [Config.Point] tells their runs
 // apart. What [Measure] says of ctx and of errors holds here too.
 func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
-	points := make([]*point, len(cfgs))
-	outer := ctx
-	ctx, end := context.WithCancelCause(ctx)
+	if len(cfgs) == 0 {
+		return nil, nil
+	}
+	turns, err := newTurns(cfgs)
+	if err != nil {
+		return nil, err
+	}
+	measurements.begun.Add(1)
+	defer measurements.ended.Add(1)
+	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	places := newPlacer(turns.first.cfg)
+	defer places.close(running)
+	defer forgetSpare()
+	for _, point := range turns.points {
+		point.end = end
+		point.places = places
+	}
+	turns.first.obs.Begin(turns.runs())
+	if err := turns.rounds(running); err != nil {
+		return nil, err
+	}
+	return turns.reports(ctx), nil
+}
+
+// turns are points that are measured in turns, round by round.
+type turns struct {
+	points []*point
+	first  *point
+}
+
+func newTurns(cfgs []Config) (*turns, error) {
+	turns := &turns{}
 	for i, cfg := range cfgs {
 		if i > 0 {
 			cfg.Stores = cfgs[0].Stores
 			cfg.Cores = cfgs[0].Cores
 			cfg.Observer = cfgs[0].Observer
-			cfg.Rounds = points[0].cfg.Rounds
+			cfg.Rounds = turns.first.cfg.Rounds
 			cfg.Earlier = cfgs[0].Earlier
 		}
 		if err := cfg.Complete(); err != nil {
 			return nil, err
 		}
-		points[i] = newPoint(cfg)
-		points[i].end = end
+		turns.points = append(turns.points, newPoint(cfg))
+		turns.first = turns.points[0]
 	}
-	if len(points) == 0 {
-		return nil, nil
-	}
-	first := points[0]
-	measurements.begun.Add(1)
-	defer measurements.ended.Add(1)
-	places := newPlacer(first.cfg)
-	defer places.close(ctx)
-	defer forgetSpare()
-	runs := 0
-	for _, point := range points {
-		point.places = places
+	return turns, nil
+}
+
+// runs is how many there will be in all rounds.
+func (t *turns) runs() (runs int) {
+	for _, point := range t.points {
 		runs += point.runs()
 	}
-	first.obs.Begin(runs)
+	return runs
+}
+
+// rounds measures round by round, until all are made, ctx ends, the budget is spent or enough is known.
+func (t *turns) rounds(ctx context.Context) error {
+	first := t.first
+	last := first.cfg.last()
 	begun := first.timebase.nano()
 	longest := int64(0)
-	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
+	for round := first.cfg.Earlier + 1; round <= last && ctx.Err() == nil; round++ {
 		start := first.timebase.nano()
 		if first.cfg.outOfTime(round, start-begun+longest) {
 			first.report.OutOfTime = true
-			break
+			return nil
 		}
-		rng := rand.New(seed.NewSource(first.cfg.Seed, seed.PointOrder, uint64(round)))
-		for _, i := range rng.Perm(len(points)) {
-			if ctx.Err() != nil {
-				break
-			}
-			if err := points[i].measure(ctx, round); err != nil {
-				if ctx.Err() != nil && slices.ContainsFunc(points, func(p *point) bool { return len(p.report.Runs) > 0 }) {
-					break
-				}
-				return nil, err
-			}
+		if err := t.round(ctx, round); err != nil {
+			return err
 		}
 		longest = max(longest, first.timebase.nano()-start)
-		if enough := first.cfg.Enough; enough != nil && round < first.cfg.last() && ctx.Err() == nil {
-			var all []results.Run
-			for _, point := range points {
-				all = append(all, point.audited()...)
-			}
-			if enough(round, all) {
-				break
-			}
+		if round < last && ctx.Err() == nil && t.enough(round) {
+			return nil
 		}
 	}
-	reports := make([]*Report, len(points))
-	for i, point := range points {
-		reports[i] = point.finish(outer)
+	return nil
+}
+
+// round measures each point once, in random order. An error of a point counts unless ctx has ended and there is
+// something to report.
+func (t *turns) round(ctx context.Context, round int) error {
+	rng := rand.New(seed.NewSource(t.first.cfg.Seed, seed.PointOrder, uint64(round)))
+	for _, i := range rng.Perm(len(t.points)) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		err := t.points[i].measure(ctx, round)
+		if err != nil && ctx.Err() != nil && t.measured() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return reports, nil
+	return nil
+}
+
+// measured reports whether there is any run.
+func (t *turns) measured() bool {
+	return slices.ContainsFunc(t.points, func(p *point) bool { return len(p.report.Runs) > 0 })
+}
+
+// enough asks about all runs so far whether the measurement may end.
+func (t *turns) enough(round int) bool {
+	ask := t.first.cfg.Enough
+	if ask == nil {
+		return false
+	}
+	var all []results.Run
+	for _, point := range t.points {
+		all = append(all, point.audited()...)
+	}
+	return ask(round, all)
+}
+
+// reports are those of all points. ctx is the caller's, which says whether they were interrupted.
+func (t *turns) reports(ctx context.Context) (reports []*Report) {
+	for _, point := range t.points {
+		reports = append(reports, point.finish(ctx))
+	}
+	return reports
 }
 
 // measurements are those of this process.
@@ -129,15 +184,15 @@ func newPoint(cfg Config) *point {
 	if cfg.Peers != nil {
 		id = cfg.Peers.Run()
 	}
-	m := &measurement{cfg: &cfg, timebase: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
+	measurement := &measurement{cfg: &cfg, timebase: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
 		leftOut: &leftOut{why: map[string]string{}, hung: map[string]bool{}}}
-	if m.timebase == nil {
-		m.timebase = wallTime
+	if measurement.timebase == nil {
+		measurement.timebase = wallTime
 	}
-	if m.obs == nil {
-		m.obs = Silent
+	if measurement.obs == nil {
+		measurement.obs = Silent
 	}
-	p := &point{measurement: m, report: &Report{}}
+	p := &point{measurement: measurement, report: &Report{}}
 	p.selected, _ = cfg.Split()
 	return p
 }
@@ -151,28 +206,37 @@ func (p *point) runs() int {
 	return len(p.selected) * p.cfg.Rounds * loops
 }
 
-// measure runs one round. A trace is the same in every round; what is generated is not,
-// so rounds are not the same sample over and over.
-func (p *point) measure(ctx context.Context, round int) error {
-	stream := p.trace
-	info := p.report.Info
-	if stream == nil {
-		var err error
-		stream, info, err = p.cfg.NewStreamUnless(ctx, round)
-		if err != nil {
-			return err
-		}
-		_, err = p.cfg.CheckReplay(info, MaxDuration)
-		if err != nil {
-			return err
-		}
-		p.report.Info = info
-		if info.Trace != nil {
-			p.trace = stream
-		}
+// measure runs one round.
+func (p *point) measure(ctx context.Context, number int) error {
+	stream, err := p.streamOf(ctx, number)
+	if err != nil {
+		return err
 	}
-	p.report.Runs = append(p.report.Runs, p.round(ctx, round, p.selected, stream, info)...)
+	round := round{number: number, selected: p.selected, stream: stream, info: p.report.Info}
+	runs := p.round(ctx, &round)
+	p.report.Runs = append(p.report.Runs, runs...)
 	return nil
+}
+
+// streamOf is the request stream of a round. A trace is the same in every round; generated requests are not,
+// so that rounds are not the same sample over and over.
+func (p *point) streamOf(ctx context.Context, round int) (workloads.Stream, error) {
+	if p.trace != nil {
+		return p.trace, nil
+	}
+	stream, info, err := p.cfg.NewStreamUnless(ctx, round)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.cfg.CheckReplay(info, MaxDuration)
+	if err != nil {
+		return nil, err
+	}
+	p.report.Info = info
+	if info.Trace != nil {
+		p.trace = stream
+	}
+	return stream, nil
 }
 
 // audited are the runs so far, with what the audit finds by holding the rounds next to each

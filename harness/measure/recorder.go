@@ -44,7 +44,7 @@ type stripe struct {
 
 type sample struct {
 	slot uint8
-	ns   int64
+	took int64
 }
 
 func newRecorder(workers int) *recorder {
@@ -71,9 +71,11 @@ func (r *recorder) warmed(open bool) *recorder {
 			admitted := slot(oracle.Admitted, uint8(tier))
 			rejected := slot(oracle.Rejected, uint8(tier))
 			stripe := &out.stripes[i]
-			stripe.latency[admitted], stripe.latency[rejected] = histogram, touched()
+			stripe.latency[admitted] = histogram
+			stripe.latency[rejected] = touched()
 			if open {
-				stripe.service[admitted], stripe.service[rejected] = touched(), touched()
+				stripe.service[admitted] = touched()
+				stripe.service[rejected] = touched()
 			}
 		}
 		if open {
@@ -131,25 +133,25 @@ func forgetSpare() {
 func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
 
 // record adds one closed-loop decision.
-func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
+func (r *recorder) record(stripe *stripe, out oracle.Outcome, tier uint8, took int64) {
 	if r.shared {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		stripe.mu.Lock()
+		defer stripe.mu.Unlock()
 	}
-	if s.batched == len(s.batch) || s.live != nil && s.batched >= liveBatch {
-		s.flush()
+	if stripe.batched == len(stripe.batch) || stripe.live != nil && stripe.batched >= liveBatch {
+		stripe.flush()
 	}
-	s.batch[s.batched] = sample{slot(out, tier), ns}
-	s.batched++
+	stripe.batch[stripe.batched] = sample{slot(out, tier), took}
+	stripe.batched++
 }
 
-// flush moves what was recorded into the histograms.
+// flush moves the batch into the histograms.
 func (s *stripe) flush() {
 	if s.live != nil {
 		s.live.add(s.batch[:s.batched])
 	}
 	for _, sample := range s.batch[:s.batched] {
-		into(&s.latency[sample.slot]).Record(sample.ns)
+		into(&s.latency[sample.slot]).Record(sample.took)
 	}
 	s.batched = 0
 }
@@ -159,18 +161,31 @@ func (s *stripe) flush() {
 type openTimes struct{ response, service, wait int64 }
 
 // recordOpen adds one open-loop decision.
-func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, times openTimes) {
+func (r *recorder) recordOpen(stripe *stripe, out oracle.Outcome, tier uint8, times openTimes) {
 	if r.shared {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		stripe.mu.Lock()
+		defer stripe.mu.Unlock()
 	}
 	i := slot(out, tier)
-	if s.live != nil {
-		s.live.add([]sample{{i, times.service}})
+	if stripe.live != nil {
+		stripe.live.add([]sample{{i, times.service}})
 	}
-	into(&s.latency[i]).Record(times.response)
-	into(&s.service[i]).Record(times.service)
-	into(&s.wait).Record(times.wait)
+	into(&stripe.latency[i]).Record(times.response)
+	into(&stripe.service[i]).Record(times.service)
+	into(&stripe.wait).Record(times.wait)
+}
+
+// recordLost adds a decision that has no answer: it took at least that long.
+func (r *recorder) recordLost(stripe *stripe, service, response int64, open bool) {
+	stripe.mu.Lock()
+	defer stripe.mu.Unlock()
+	i := slot(oracle.Failed, 0)
+	if open {
+		into(&stripe.latency[i]).RecordAtLeast(response)
+		into(&stripe.service[i]).RecordAtLeast(service)
+		return
+	}
+	into(&stripe.latency[i]).RecordAtLeast(service)
 }
 
 // recordSettle adds one commit or refund.
@@ -210,14 +225,14 @@ func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (
 	for i := range r.stripes {
 		stripe := &r.stripes[i]
 		stripe.flush()
-		for k, histogram := range pick(stripe) {
+		for slot, histogram := range pick(stripe) {
 			if histogram == nil || histogram.Count() == 0 {
 				continue
 			}
-			if all[k] == nil {
-				all[k] = results.NewHistogram()
+			if all[slot] == nil {
+				all[slot] = results.NewHistogram()
 			}
-			all[k].Merge(histogram)
+			all[slot].Merge(histogram)
 		}
 	}
 	return all

@@ -66,29 +66,29 @@ type siteStore struct {
 	absent        bool          // it did not answer when the pass was over
 }
 
-// openSite opens the instances of a strategy. What was opened is closed again if
-// it fails.
-func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string,
+// openSite opens the instances of a strategy. If it fails, all that is open already is closed again.
+func openSite(ctx context.Context, cfg *Config, timebase *timebase, sel strategies.Selection, name string,
 	round int) (*site, error) {
-	s := &site{Session: &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}, cfg: cfg,
-		timebase: tb,
-		scope:    stores.Scope(name), jobs: newJobRunner(tb), stores: map[string]*siteStore{}}
-	s.round = uint64(round)
-	s.network = cfg.Trouble.Of(trouble.Network)
-	s.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
-	s.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
-	for _, event := range cfg.Trouble.Of(trouble.Outage) {
-		s.outages = append(s.outages, &outage{Event: event, site: s, ctx: context.WithoutCancel(ctx)})
+	session := &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}
+	site := &site{
+		Session: session, cfg: cfg, timebase: timebase, scope: stores.Scope(name), round: uint64(round),
+		jobs: newJobRunner(timebase), stores: map[string]*siteStore{},
 	}
-	err := s.prepare(ctx)
+	site.network = cfg.Trouble.Of(trouble.Network)
+	site.pauses = cfg.Trouble.Of(trouble.Pause).InTime()
+	site.clocks = cfg.Trouble.Clocks(cfg.Instances, cfg.Duration)
+	for _, event := range cfg.Trouble.Of(trouble.Outage) {
+		site.outages = append(site.outages, &outage{Event: event, site: site, ctx: context.WithoutCancel(ctx)})
+	}
+	err := site.prepare(ctx)
 	if err == nil {
-		err = s.Open(ctx, cfg.Instances, round, s)
+		err = site.Open(ctx, cfg.Instances, round, site)
 	}
 	if err != nil {
-		s.hung(err)
-		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
+		site.hung(err)
+		return nil, errors.Join(err, site.close(context.WithoutCancel(ctx)))
 	}
-	return s, nil
+	return site, nil
 }
 
 // prepare makes room in every store that the strategy needs.
@@ -102,38 +102,33 @@ func (s *site) prepare(ctx context.Context) error {
 				s.modelStatements.Add(1)
 				return run()
 			})
-			continue
-		case !ok && need == strategies.NeedReplica && s.model != nil:
-			continue // a model has a model of a replica
+		case !ok && need == strategies.NeedReplica && s.model != nil: // a model has a model of a replica
 		case !ok:
 			return missing(name)
-		case s.stores[name] != nil:
-			continue
-		}
-		st := &siteStore{Store: store, name: name}
-		err := error(nil)
-		if s.cfg.First() { // which has the lease
-			s.strays, err = s.prepared(ctx, store)
-			if err != nil {
+		case s.stores[name] == nil:
+			if err := s.prepareStore(ctx, name, store); err != nil {
 				return err
 			}
 		}
-		st.others, err = monitor.Count(ctx, store)
-		if err != nil {
-			return fmt.Errorf("open %s: %w", s.Selection, err)
-		}
-		s.stores[name] = st
 	}
 	return nil
 }
 
-// prepared makes room in a store, and adds its stray keys.
-func (s *site) prepared(ctx context.Context, store stores.Store) (int64, error) {
-	strays, err := store.Prepare(ctx, s.scope)
-	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", s.Selection, err)
+// prepareStore makes room in a store, counts its stray keys, and counts the keys that are not the site's.
+func (s *site) prepareStore(ctx context.Context, name string, store stores.Store) error {
+	if s.cfg.First() { // which has the lease
+		strays, err := store.Prepare(ctx, s.scope)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", s.Selection, err)
+		}
+		s.strays += strays
 	}
-	return s.strays + strays, nil
+	others, err := monitor.Count(ctx, store)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", s.Selection, err)
+	}
+	s.stores[name] = &siteStore{Store: store, name: name, others: others}
+	return nil
 }
 
 // Furnish serves [harness.Session.Open].
@@ -171,7 +166,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	return nil
 }
 
-// Provision sets subjects up, and waits until replicas have what was written for that.
+// Provision sets subjects up, and waits until replicas have all that this has written.
 func (s *site) Provision(ctx context.Context, policy *quota.Policy, grants []strategies.Grant, instances ...int) error {
 	if err := s.Session.Provision(ctx, policy, grants, instances...); err != nil {
 		return err
@@ -389,7 +384,7 @@ func (s *site) poolUse() map[string]stores.PoolUse {
 	return out
 }
 
-// poolWaits is what was waited for connections between two such readings.
+// poolWaits is how long callers waited for connections between two such readings.
 func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		poolUse := after[name].Sub(before[name])

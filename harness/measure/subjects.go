@@ -14,7 +14,7 @@ import (
 // long run will need is not known in advance.
 type subjects struct {
 	stream workloads.Stream
-	n      int
+	count  int
 	groups []atomic.Pointer[[groupLen]subject]
 }
 
@@ -26,7 +26,7 @@ const (
 // newSubjects makes a table of n subjects, and the first ready ones of them: the
 // others are made when a request first asks for one.
 func newSubjects(stream workloads.Stream, n, ready int) *subjects {
-	t := &subjects{stream: stream, n: n, groups: make([]atomic.Pointer[[groupLen]subject], (n+groupLen-1)/groupLen)}
+	t := &subjects{stream: stream, count: n, groups: make([]atomic.Pointer[[groupLen]subject], (n+groupLen-1)/groupLen)}
 	for i := 0; i < min(n, ready); i += groupLen {
 		t.at(uint32(i))
 	}
@@ -43,16 +43,16 @@ func (t *subjects) at(number uint32) *subject {
 }
 
 func (t *subjects) open(group uint32) *[groupLen]subject {
-	g := new([groupLen]subject)
-	for i := range g {
-		if number := int(group)<<groupBits + i; number < t.n {
-			g[i].name = quota.Subject(t.stream.Name(uint32(number)))
+	made := new([groupLen]subject)
+	for i := range made {
+		if number := int(group)<<groupBits + i; number < t.count {
+			made[i].name = quota.Subject(t.stream.Name(uint32(number)))
 		}
 	}
-	if !t.groups[group].CompareAndSwap(nil, g) {
+	if !t.groups[group].CompareAndSwap(nil, made) {
 		return t.groups[group].Load() // another worker was first
 	}
-	return g
+	return made
 }
 
 // all yields the subjects that memory was taken for, by number.
@@ -60,7 +60,7 @@ func (t *subjects) all() iter.Seq2[uint32, *subject] {
 	return func(yield func(uint32, *subject) bool) {
 		for k := range t.groups {
 			g := t.groups[k].Load()
-			for i := 0; g != nil && i < groupLen && k<<groupBits+i < t.n; i++ {
+			for i := 0; g != nil && i < groupLen && k<<groupBits+i < t.count; i++ {
 				if !yield(uint32(k<<groupBits+i), &g[i]) {
 					return
 				}

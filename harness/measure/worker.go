@@ -1,12 +1,9 @@
 package measure
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"runtime"
-	"runtime/debug"
-	"sync"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/contain/guard"
@@ -25,7 +22,7 @@ type worker struct {
 	drive    *drive
 	op       workloads.Op
 	call     int64            // when the take under way was called; 0 if none is
-	intended int64            // when that was due, in an open loop
+	release  release          // the request under way of an open loop
 	settling *followUp        // the commit or refund under way; nil if none is
 	hung     *guard.HungError // why the worker was given up; nil if it was not
 	follow   followUp
@@ -58,10 +55,195 @@ func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	return k
 }
 
-// begin announces units to the oracle, before the clock is read. A worker that
+// request takes one operation of the stream through its steps, and returns how long its decision took.
+func (k *worker) request(number int64) (took int64) {
+	k.operation(number)
+	asked := request{number: number}
+	k.decision(&asked)
+	k.recording(&asked)
+	k.planSettlement(&asked)
+	return asked.reply - asked.call
+}
+
+// request is one operation on its way.
+type request struct {
+	number int64
+	// subject and window are whose quota the operation takes units of.
+	subject *subject
+	window  *window
+	cell    *windowCell
+	// mark is that of the cell as the units were announced, and limit the one in force at the call.
+	mark  int64
+	limit *inForce
+	// call and reply are the readings of the clock around the call of the strategy.
+	call, reply int64
+	decision    quota.Decision
+	err         error
+	granted     int64 // units
+	outcome     oracle.Outcome
+	tier        uint8
+}
+
+// operation reads the operation with that number from the stream.
+func (k *worker) operation(number int64) { k.drive.stream.At(number, &k.op) }
+
+// decision has the strategy decide the operation. The clock is read twice, around the call alone; the
+// window is chosen by the worker's last reading, and corrected if that one lay before a boundary.
+func (k *worker) decision(request *request) {
+	drive := k.drive
+	request.subject = drive.subjects.at(k.op.Subject)
+	req := quota.Request{ID: drive.firstID + uint64(request.number) + 1, Subject: request.subject.name, Units: k.op.Units}
+	if k.op.Fate != workloads.FateNone {
+		req.Settles = true
+		req.Life = drive.life
+	}
+	drive.plan.ChargeSecond(&req, request.number)
+	k.enter(request)
+	request.limit = drive.limit.Load() // after the clock was read: what is in force now was so then, or later
+	req.Policy = request.limit.policy
+	k.call = request.call
+	if everyCall {
+		k.Beat()
+	}
+	request.decision, request.err = k.take(request.number, req)
+	request.reply = drive.timebase.nano()
+	if request.reply-request.call > monitor.LongCall {
+		request.err = k.Returned(request.err)
+	}
+	k.call = 0
+	k.last = request.reply
+}
+
+// enter chooses the window that the operation belongs to, announces its units there, and reads the clock.
+func (k *worker) enter(request *request) {
+	drive := k.drive
+	request.window = drive.window(k.last)
+	for {
+		if drive.online {
+			request.cell = request.subject.cell(request.window.index)
+			request.mark = k.announce(request.cell, k.op.Units)
+		}
+		request.call = drive.timebase.nano()
+		if request.call < request.window.end {
+			return
+		}
+		// A window ended since the worker last looked: the request belongs to the next.
+		if drive.online {
+			k.withdraw()
+			request.cell.Withdraw(k.op.Units)
+		}
+		request.window = drive.window(request.call)
+	}
+}
+
+// take calls the strategy. A caller that is to be killed has a goroutine of its own, which ends
+// with it: the deferred functions of the strategy still run, but what they send does not reach
+// the store. If its last command comes from another goroutine, the caller goes on without the
+// store, and its answer does not count.
+func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
+	if k.drive.stand != nil {
+		k.drive.stand(int(k.instance))
+	}
+	after := k.drive.plan.Kills(i)
+	if after == 0 {
+		return k.strategy.Take(k.Context(), req)
+	}
+	var own uint64
+	ctx, dead := kill.After(k.Context(), after, func(context.Context) {
+		if stacks.Current() == own {
+			runtime.Goexit()
+		}
+	})
+	dec, err := guard.Within(ctx, 0, guard.Grace(k.drive.deadline), "a decision",
+		func(ctx context.Context) (quota.Decision, error) {
+			own = stacks.Current()
+			return k.strategy.Take(ctx, req)
+		})
+	var panicError *guard.PanicError
+	switch {
+	case dead():
+		return quota.Decision{}, kill.Err
+	case errors.As(err, &panicError):
+		panic(panicError.Value)
+	}
+	return dec, err
+}
+
+// recording records the answer: in the worker's counts, in the oracle's online counters, in the history, and its
+// latency in a histogram.
+func (k *worker) recording(request *request) {
+	drive := k.drive
+	if request.err == nil {
+		request.granted, request.err = request.decision.Units(k.op.Units)
+	}
+	request.outcome, request.tier = k.told(&request.decision, request.err)
+	own := request.outcome // of the first quota
+	if request.decision.BySecond && !request.decision.Admitted {
+		own = oracle.Elsewhere
+	}
+	if drive.online {
+		if request.reply >= request.window.end {
+			drive.crossed(request.subject, request.window, request.reply)
+		}
+		k.count(request, own)
+	}
+	if drive.history != nil {
+		drive.plan.Record(drive.history, k.id, oracle.Event{
+			Call: request.call - drive.epoch, Reply: request.reply - drive.epoch, Units: k.op.Units, Subject: k.op.Subject,
+			Kind: oracle.Take, Outcome: own, Tier: request.tier, Instance: k.instance,
+		}, request.granted, request.number)
+	}
+	k.latency(request)
+}
+
+// latency records how long the decision took. In an open loop a response counts from the intended start.
+func (k *worker) latency(request *request) {
+	drive := k.drive
+	service := request.reply - request.call
+	if drive.arrivals == nil {
+		drive.rec.record(k.stripe, request.outcome, request.tier, service)
+		return
+	}
+	response := request.reply - k.release.intended
+	wait := request.call - k.release.released
+	drive.rec.recordOpen(k.stripe, request.outcome, request.tier, openTimes{response, service, wait})
+	drive.slow.record(k.release.intended-drive.epoch, response)
+}
+
+// told counts what a decision says, or the error in its place.
+func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
+	out = k.counts.Told(dec, err)
+	if err != nil {
+		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
+		return out, 0
+	}
+	if dec.Tier != k.tier {
+		k.tier = dec.Tier
+		k.tierIndex = k.drive.rec.tiers.index(dec.Tier)
+	}
+	return out, k.tierIndex
+}
+
+// count has the online oracle count the outcome of the operation.
+func (k *worker) count(request *request, outcome oracle.Outcome) {
+	units := k.op.Units
+	switch outcome {
+	case oracle.Admitted:
+		k.admit(request.cell, request.granted)
+		if request.granted < units {
+			request.cell.Reject(units-request.granted, request.mark, k.drive.heldAgainst(request.limit))
+		}
+	case oracle.Failed, oracle.Elsewhere:
+		request.cell.Fail(units)
+	default:
+		request.cell.Reject(units, request.mark, k.drive.heldAgainst(request.limit))
+	}
+}
+
+// announce announces units to the oracle, before the clock is read. A worker that
 // takes several requests at once announces them all: what is announced too early,
 // or never asked for, only makes the oracle's online count more careful.
-func (k *worker) begin(cell *windowCell, units int64) (mark int64) {
+func (k *worker) announce(cell *windowCell, units int64) (mark int64) {
 	if cell != k.announcedTo || k.announced < units {
 		k.withdraw()
 		k.announcedTo = cell
@@ -72,7 +254,7 @@ func (k *worker) begin(cell *windowCell, units int64) (mark int64) {
 	return k.mark
 }
 
-// withdraw takes back what was announced and not asked for.
+// withdraw takes back announced units that were not asked for.
 func (k *worker) withdraw() {
 	if k.announced > 0 {
 		k.announcedTo.Withdraw(k.announced)
@@ -111,270 +293,4 @@ func (k *worker) finish() {
 	k.drive.counting.Lock()
 	defer k.drive.counting.Unlock()
 	k.drive.counts.Add(k.counts)
-}
-
-// do issues one operation. The clock is read twice, around the call alone; the
-// window is chosen by the worker's last reading, and corrected if that one
-// lay before a boundary.
-func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
-	drive := k.drive
-	subject := drive.subjects.at(op.Subject)
-	req := quota.Request{ID: drive.firstID + uint64(i) + 1, Subject: subject.name, Units: op.Units}
-	if op.Fate != workloads.FateNone {
-		req.Settles = true
-		req.Life = drive.life
-	}
-	drive.plan.ChargeSecond(&req, i)
-	window, cell, mark, call := k.enter(subject, op.Units)
-	limit := drive.limit.Load() // after the clock was read: what is in force now was so then, or later
-	req.Policy = limit.policy
-	k.call = call
-	if everyCall {
-		k.Beat()
-	}
-	dec, err := k.take(i, req)
-	reply = drive.timebase.nano()
-	if reply-call > monitor.LongCall {
-		err = k.Returned(err)
-	}
-	k.call = 0
-	granted := int64(0)
-	if err == nil {
-		granted, err = dec.Units(op.Units)
-	}
-
-	k.last = reply
-	out, tier = k.told(&dec, err)
-	own := out // of the first quota
-	if dec.BySecond && !dec.Admitted {
-		own = oracle.Elsewhere
-	}
-	if drive.online {
-		if reply >= window.end {
-			drive.crossed(subject, window, reply)
-		}
-		k.count(cell, own, op.Units, granted, begun{mark, limit})
-	}
-	if drive.history != nil {
-		drive.plan.Record(drive.history, k.id, oracle.Event{
-			Call: call - drive.epoch, Reply: reply - drive.epoch, Units: op.Units, Subject: op.Subject,
-			Kind: oracle.Take, Outcome: own, Tier: tier, Instance: k.instance,
-		}, granted, i)
-	}
-	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: cell, takeCall: call - drive.epoch,
-			takeReply: reply - drive.epoch})
-	}
-	return call, reply, out, tier
-}
-
-// take calls the strategy. A caller that is to be killed has a goroutine of its own, which ends
-// with it: the deferred functions of the strategy still run, but what they send does not reach
-// the store. If its last command comes from another goroutine, the caller goes on without the
-// store, and its answer does not count.
-func (k *worker) take(i int64, req quota.Request) (quota.Decision, error) {
-	if k.drive.stand != nil {
-		k.drive.stand(int(k.instance))
-	}
-	after := k.drive.plan.Kills(i)
-	if after == 0 {
-		return k.strategy.Take(k.Context(), req)
-	}
-	var own uint64
-	ctx, dead := kill.After(k.Context(), after, func(context.Context) {
-		if stacks.Current() == own {
-			runtime.Goexit()
-		}
-	})
-	dec, err := guard.Within(ctx, 0, guard.Grace(k.drive.deadline), "a decision",
-		func(ctx context.Context) (quota.Decision, error) {
-			own = stacks.Current()
-			return k.strategy.Take(ctx, req)
-		})
-	var panicError *guard.PanicError
-	switch {
-	case dead():
-		return quota.Decision{}, kill.Err
-	case errors.As(err, &panicError):
-		panic(panicError.Value)
-	}
-	return dec, err
-}
-
-// enter chooses the window that a request belongs to, and announces its units there. call is
-// the reading of the clock that it is called at.
-func (k *worker) enter(s *subject, units int64) (w *window, cell *windowCell, mark, call int64) {
-	drive := k.drive
-	w = drive.window(k.last)
-	for {
-		if drive.online {
-			cell = s.cell(w.index)
-			mark = k.begin(cell, units)
-		}
-		call = drive.timebase.nano()
-		if call < w.end {
-			return w, cell, mark, call
-		}
-		// A window ended since the worker last looked: the request belongs to the next.
-		if drive.online {
-			k.withdraw()
-			cell.Withdraw(units)
-		}
-		w = drive.window(call)
-	}
-}
-
-// told counts what a decision says, or the error in its place.
-func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
-	out = k.counts.Told(dec, err)
-	if err != nil {
-		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
-		return out, 0
-	}
-	if dec.Tier != k.tier {
-		k.tier, k.tierIndex = dec.Tier, k.drive.rec.tiers.index(dec.Tier)
-	}
-	return out, k.tierIndex
-}
-
-// begun is what a rejection needs of the moment of its request: the mark of its cell, and the limit in force.
-type begun struct {
-	mark  int64
-	limit *inForce
-}
-
-// count has the online oracle count the outcome of a request, of which so many units were granted.
-func (k *worker) count(cell *windowCell, out oracle.Outcome, units, granted int64, b begun) {
-	switch out {
-	case oracle.Admitted:
-		k.admit(cell, granted)
-		if granted < units {
-			cell.Reject(units-granted, b.mark, k.drive.heldAgainst(b.limit))
-		}
-	case oracle.Failed, oracle.Elsewhere:
-		cell.Fail(units)
-	default:
-		cell.Reject(units, b.mark, k.drive.heldAgainst(b.limit))
-	}
-}
-
-// work runs a loop on every worker, and returns when each has ended or was given up.
-func (d *drive) work(ctx context.Context, loop func(k *worker)) {
-	crew := make([]*worker, d.workers)
-	callers := make([]*monitor.Caller, d.workers)
-	var group sync.WaitGroup
-	group.Add(len(crew))
-	for i := range crew {
-		crew[i] = d.newWorker(ctx, i)
-		callers[i] = &crew[i].Caller
-	}
-	end := monitor.WatchCalls(ctx, d.deadline, callers, func(i int, err *guard.HungError) {
-		d.stop.Store(true)
-		crew[i].hung = err
-		d.hung = append(d.hung, err)
-		group.Done()
-	})
-	for _, k := range crew {
-		go func() {
-			through := false
-			defer func() { k.leaves(recover(), through, group.Done) }()
-			k.Start()
-			loop(k)
-			through = true
-		}()
-	}
-	group.Wait()
-	end()
-	for _, k := range crew {
-		if k.hung != nil {
-			k.lost(k.hung)
-		}
-		k.Close()
-		d.end = max(d.end, k.last)
-	}
-}
-
-// leaves ends a worker's goroutine. A panic of the strategy ends the pass: other
-// strategies go on, and what was decided up to then is judged.
-func (k *worker) leaves(value any, through bool, done func()) {
-	if !k.Ended() {
-		return
-	}
-	if value == nil && !through {
-		value = "it ended its goroutine"
-	}
-	if value != nil {
-		err := &guard.PanicError{Where: cmp.Or(k.calling(), "a caller"), Value: value, Stack: debug.Stack()}
-		k.drive.crash.CompareAndSwap(nil, err)
-		k.drive.stop.Store(true)
-		k.lost(err)
-	} else {
-		k.finish()
-	}
-	done()
-}
-
-// calling names the call of the strategy that the worker is in; "" is none.
-func (k *worker) calling() string {
-	switch {
-	case k.settling != nil && k.settling.fate == workloads.FateCommit:
-		return "a commit"
-	case k.settling != nil:
-		return "a refund"
-	case k.call != 0:
-		return "a decision"
-	default:
-		return ""
-	}
-}
-
-// lost ends a worker whose last call has no answer: what became of it is not known.
-func (k *worker) lost(err error) {
-	drive := k.drive
-	now := drive.timebase.nano()
-	switch {
-	case k.settling != nil:
-		k.settled(*k.settling, now, err)
-	case k.call != 0:
-		k.counts.Count(err)
-		drive.errOnce.Do(func() { drive.counts.FirstError = err })
-		k.lostTake(now)
-	}
-	k.finish()
-}
-
-// lostTake records a take that has no answer as one that failed.
-func (k *worker) lostTake(now int64) {
-	drive := k.drive
-	op := &k.op
-	if drive.online {
-		subject := drive.subjects.at(op.Subject)
-		window := drive.window(k.call)
-		cell := subject.cell(window.index)
-		if now >= window.end {
-			drive.crossed(subject, window, now)
-		}
-		cell.Fail(op.Units)
-	}
-	if drive.history != nil {
-		drive.history.Append(k.id, oracle.Event{
-			Call: k.call - drive.epoch, Reply: now - drive.epoch, Units: op.Units, Subject: op.Subject,
-			Kind: oracle.Take, Outcome: oracle.Failed, Instance: k.instance,
-		})
-	}
-	drive.rec.recordLost(k.stripe, now-k.call, now-k.intended, drive.lateness.open)
-	k.last = now
-}
-
-// recordLost adds a decision that has no answer: it took at least that long.
-func (r *recorder) recordLost(s *stripe, service, response int64, open bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slot(oracle.Failed, 0)
-	if open {
-		into(&s.latency[i]).RecordAtLeast(response)
-		into(&s.service[i]).RecordAtLeast(service)
-		return
-	}
-	into(&s.latency[i]).RecordAtLeast(service)
 }
