@@ -50,77 +50,131 @@ func (s *Strategy) Also(other *Strategy, where string) {
 	}
 }
 
+// judgement is what a strategy declares, next to the summary that shows whether it holds.
+type judgement struct {
+	*results.Summary
+	leak, mayReject bound
+	// planned names the trouble of the run that explains wrong rejections; "" for none.
+	planned string
+}
+
+// classify groups by one load. The first of these that applies is the group.
 func classify(summary *results.Summary) Strategy {
-	leak := boundOn(summary, results.LeakProperty)
-	mayReject := boundOn(summary, results.FalseRejectProperty)
-	out := Strategy{Label: summary.Label, PerProcess: summary.PerProcess, Declares: leak.declared, Survives: leak.survives,
-		Summary: summary, Judged: summary}
-	unit := summary.Params.Unit
-	planned := troubled(summary)
-	set := func(group Group, reason string) Strategy {
-		if summary.PerProcess {
-			reason += "; counts per process"
+	j := judgement{
+		Summary:   summary,
+		leak:      boundOn(summary, results.LeakProperty),
+		mayReject: boundOn(summary, results.FalseRejectProperty),
+		planned:   troubled(summary),
+	}
+	out := Strategy{
+		Label: summary.Label, PerProcess: summary.PerProcess, Declares: j.leak.declared, Survives: j.leak.survives,
+		Summary: summary, Judged: summary,
+	}
+	for _, groupOf := range []func() (Group, string){j.unusable, j.fails, j.tooLoose, j.disturbed} {
+		group, reason := groupOf()
+		if group != "" {
+			out.setGroup(group, reason)
+			return out
 		}
-		if summary.Outside && group != Baseline {
-			reason += "; measured from outside"
-		}
-		out.Group, out.Reason = group, format.Plain(reason)
-		return out
-	}
-	switch {
-	case summary.Form == results.FormBaseline:
-		return set(Baseline, "marks the floor or the ceiling")
-	case !summary.Counts():
-		return set(Unusable, "its figures do not count: "+summary.Audit.Discarded())
-	case errorsPct(summary, false) > mostErrors:
-		return set(Unusable, failing(summary))
-	case notGivenPct(summary) >= mostRejected:
-		return set(Unusable, rejects(summary))
-	case summary.Leak.Trials == 0 && summary.Leak.Units == 0 && summary.FalseRejects.Count == 0 && timedOut(summary):
-		return set(Undecided, busyText(summary))
-	case summary.Leak.Trials == 0 && summary.Leak.Units == 0 && summary.FalseRejects.Count == 0:
-		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show")
-	case summary.Leak.Units > 0 && (!leak.bounds() || summary.Leak.WorstUnits > leak.units):
-		return set(Fails, leaks(summary)+", "+leak.passed(unit))
-	case summary.FalseRejects.Count > 0 && !mayReject.declared && planned == "":
-		return set(Fails, rejects(summary)+", and declares no bound")
-	}
-	if clause := violated(summary); clause != nil {
-		return set(Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(clause.Property),
-			clause.Formula,
-			format.Units(clause.Certain, unit)))
-	}
-	var parts []string
-	switch {
-	case summary.Leak.Units > 0:
-		parts = append(parts, leaks(summary)+", "+leak.text(unit))
-	case leak.declared && leak.units > 0:
-		parts = append(parts, "no leak found, "+leak.text(unit))
-	}
-	switch {
-	case summary.FalseRejects.Count > 0 && !mayReject.declared:
-		parts = append(parts, rejects(summary)+" "+planned)
-	case summary.FalseRejects.Count > 0:
-		parts = append(parts, rejects(summary)+", as it declares")
-	case mayReject.declared && mayReject.units > 0:
-		parts = append(parts, "may reject wrongly, as it declares")
-	}
-	if leak.bounds() && float64(leak.units) > MaxBound*float64(summary.Params.Limit) {
-		parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*MaxBound)
-		if summary.Leak.Units > 0 {
-			return set(Fails, strings.Join(parts, "; "))
-		}
-		return set(Loose, strings.Join(parts, "; "))
-	}
-	if timedOut(summary) {
-		return set(Undecided, busyText(summary))
 	}
 	out.Known = knownOf(summary)
-	out.Conditions = append(conditions(summary, leak), knownText(out.Known)...)
+	out.Conditions = append(conditions(summary, j.leak), knownText(out.Known)...)
+	parts := j.bounded()
 	if parts != nil {
-		return set(Bounded, strings.Join(parts, "; "))
+		out.setGroup(Bounded, strings.Join(parts, "; "))
+	} else {
+		out.setGroup(Enforces, clean(summary, j.leak))
 	}
-	return set(Enforces, clean(summary, leak))
+	return out
+}
+
+// setGroup sets the group and its reason, with what else has to be known of the figures.
+func (s *Strategy) setGroup(group Group, reason string) {
+	if s.Summary.PerProcess {
+		reason += "; counts per process"
+	}
+	if s.Summary.Outside && group != Baseline {
+		reason += "; measured from outside"
+	}
+	s.Group = group
+	s.Reason = format.Plain(reason)
+}
+
+// unusable is the group of a strategy whose figures do not show whether it enforces the policy.
+func (j *judgement) unusable() (Group, string) {
+	untried := j.Leak.Trials == 0 && j.Leak.Units == 0 && j.FalseRejects.Count == 0
+	switch {
+	case j.Form == results.FormBaseline:
+		return Baseline, "marks the floor or the ceiling"
+	case !j.Counts():
+		return Unusable, "its figures do not count: " + j.Audit.Discarded()
+	case errorsPct(j.Summary, false) > mostErrors:
+		return Unusable, failing(j.Summary)
+	case notGivenPct(j.Summary) >= mostRejected:
+		return Unusable, rejects(j.Summary)
+	case untried && timedOut(j.Summary):
+		return Undecided, busyText(j.Summary)
+	case untried:
+		return Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show"
+	}
+	return "", ""
+}
+
+// fails is the group of a strategy that does not keep what it declares.
+func (j *judgement) fails() (Group, string) {
+	switch {
+	case j.Leak.Units > 0 && (!j.leak.bounds() || j.Leak.WorstUnits > j.leak.units):
+		return Fails, leaks(j.Summary) + ", " + j.leak.passed(j.Params.Unit)
+	case j.FalseRejects.Count > 0 && !j.mayReject.declared && j.planned == "":
+		return Fails, rejects(j.Summary) + ", and declares no bound"
+	}
+	clause := violated(j.Summary)
+	if clause == nil {
+		return "", ""
+	}
+	return Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(clause.Property),
+		clause.Formula, format.Units(clause.Certain, j.Params.Unit))
+}
+
+// tooLoose is the group of a strategy whose bound on the leak is larger than [MaxBound].
+func (j *judgement) tooLoose() (Group, string) {
+	if !j.leak.bounds() || float64(j.leak.units) <= MaxBound*float64(j.Params.Limit) {
+		return "", ""
+	}
+	parts := j.bounded()
+	parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*MaxBound)
+	group := Loose
+	if j.Leak.Units > 0 {
+		group = Fails
+	}
+	return group, strings.Join(parts, "; ")
+}
+
+// disturbed is the group of a strategy whose requests timed out, perhaps because of the machine.
+func (j *judgement) disturbed() (Group, string) {
+	if !timedOut(j.Summary) {
+		return "", ""
+	}
+	return Undecided, busyText(j.Summary)
+}
+
+// bounded says within which bounds the strategy enforces the policy; nil if it has no need of any.
+func (j *judgement) bounded() (parts []string) {
+	switch {
+	case j.Leak.Units > 0:
+		parts = append(parts, leaks(j.Summary)+", "+j.leak.text(j.Params.Unit))
+	case j.leak.declared && j.leak.units > 0:
+		parts = append(parts, "no leak found, "+j.leak.text(j.Params.Unit))
+	}
+	switch {
+	case j.FalseRejects.Count > 0 && !j.mayReject.declared:
+		parts = append(parts, rejects(j.Summary)+" "+j.planned)
+	case j.FalseRejects.Count > 0:
+		parts = append(parts, rejects(j.Summary)+", as it declares")
+	case j.mayReject.declared && j.mayReject.units > 0:
+		parts = append(parts, "may reject wrongly, as it declares")
+	}
+	return parts
 }
 
 // bound is the strictest of the declared clauses on one property.
