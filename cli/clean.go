@@ -154,6 +154,25 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		}
 		return nil
 	}
+	removed, discarding := discardAll(ctx, all)
+	server.RemoveLeftovers(ctx, "")
+	removedDirs, left := goneOf(dirs)
+	removed = append(removed, removedDirs...)
+	if removed == nil {
+		removed = []string{"nothing"}
+	}
+	fmt.Fprintf(w, "removed: %s\n", strings.Join(removed, ", "))
+	if unknown > 0 {
+		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Number(unknown, "thing"))
+	}
+	if err := errors.Join(discarding, left); err != nil {
+		return session.InterruptedOr(ctx, err, ExitFailed)
+	}
+	return nil
+}
+
+// discardAll removes what stores hold, and says how much of each kind of store.
+func discardAll(ctx context.Context, all []held) (removed []string, err error) {
 	var errs []error
 	counts := map[string]int64{}
 	for _, held := range all {
@@ -163,35 +182,28 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		}
 		counts[held.keeper.Driver()] += n
 	}
-	server.RemoveLeftovers(ctx, "")
-	var removed []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
 			removed = append(removed, stores.Amount(name, n))
 		}
 	}
+	return removed, errors.Join(errs...)
+}
+
+// goneOf says how many of the directories are gone. The error says how many are not.
+func goneOf(dirs []string) (removed []string, err error) {
 	gone := 0
-	for _, text := range dirs {
-		if _, err := os.Lstat(text); err != nil {
+	for _, dir := range dirs {
+		if _, err := os.Lstat(dir); err != nil {
 			gone++
 		}
 	}
+	directories := func(n int) string { return format.Plural(int64(n), "directory", "directories") }
 	if gone > 0 {
-		removed = append(removed, format.Plural(int64(gone), "directory", "directories"))
+		removed = append(removed, directories(gone))
 	}
 	if gone < len(dirs) {
-		errs = append(errs, fmt.Errorf("%s could not be removed",
-			format.Plural(int64(len(dirs)-gone), "directory", "directories")))
+		err = fmt.Errorf("%s could not be removed", directories(len(dirs)-gone))
 	}
-	if removed == nil {
-		removed = []string{"nothing"}
-	}
-	fmt.Fprintf(w, "removed: %s\n", strings.Join(removed, ", "))
-	if unknown > 0 {
-		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Number(unknown, "thing"))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return session.InterruptedOr(ctx, err, ExitFailed)
-	}
-	return nil
+	return removed, err
 }

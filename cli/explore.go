@@ -139,17 +139,7 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	cfg.Seed = s.Seed
 	cfg.DecisionTimeout = s.DecisionTimeout
 	cfg.MaxMemory = s.memory << 20
-	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {
-		if *none == 0 {
-			*none = -1 // which a search takes for none, and 0 for its default
-		}
-	}
-	if !s.Given("clients") {
-		cfg.Clients = 0 // as many as suit the search
-	}
-	if !s.Full && !s.Given("timeout") {
-		cfg.Timeout = searchTime
-	}
+	s.setDefaults(&cfg)
 	if s.Seed == 0 { // which a search takes for its default
 		return nil, cfg, s.Wrong("seed", errors.New("searches have no seed 0: give 1 or more"))
 	}
@@ -168,30 +158,52 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 	if err := s.checkFull(); err != nil {
 		return nil, cfg, err
 	}
+	if err := s.parse(&cfg); err != nil {
+		return nil, cfg, err
+	}
+	return chosen, cfg, nil
+}
+
+// setDefaults turns what the command line means by 0, or by no value, into what a search means.
+func (s *exploreSettings) setDefaults(cfg *explore.Config) {
+	for _, number := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {
+		if *number == 0 {
+			*number = -1 // which a search takes for none, and 0 for its default
+		}
+	}
+	if !s.Given("clients") {
+		cfg.Clients = 0 // as many as suit the search
+	}
+	if !s.Full && !s.Given("timeout") {
+		cfg.Timeout = searchTime
+	}
+}
+
+// parse reads the settings that are texts.
+func (s *exploreSettings) parse(cfg *explore.Config) (err error) {
 	if s.Given("policy") {
 		cfg.Policy, err = group.LookupPolicy(s.Policy)
 		if err != nil {
-			return nil, cfg, s.Wrong("policy", err)
+			return s.Wrong("policy", err)
 		}
 	}
 	cfg.Scripts, err = explore.ParseScripts(s.scripts)
 	if err != nil {
-		return nil, cfg, s.Wrong("script", err)
+		return s.Wrong("script", err)
 	}
 	cfg.Faults, err = explore.ParseFaults(strings.Join(s.faults, ","))
 	if err != nil {
-		return nil, cfg, s.Wrong("faults", err)
+		return s.Wrong("faults", err)
 	}
 	cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ","))
 	if err != nil {
-		return nil, cfg, s.Wrong("property", err)
+		return s.Wrong("property", err)
 	}
-	err = s.SearchGates(cfg.Properties)
-	if err != nil {
-		return nil, cfg, err
+	if err := s.SearchGates(cfg.Properties); err != nil {
+		return err
 	}
 	cfg.Skew, err = readSkew(s.Settings, s.skew)
-	return chosen, cfg, err
+	return err
 }
 
 // checkFull refuses what --full has no use for, and what only it has.

@@ -289,15 +289,15 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if err != nil {
 		return err
 	}
-	x, err := session.Open(cmd, s.Settings, nil)
+	opened, err := session.Open(cmd, s.Settings, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = x.Close(err) }()
-	cfg.Stores = x.Stores
+	defer func() { err = opened.Close(err) }()
+	cfg.Stores = opened.Stores
 	if s.Metrics != "" {
 		cfg.Live = new(sim.Live)
-		if err := x.Serve(prometheus.Simulated(cfg.Live)); err != nil {
+		if err := opened.Serve(prometheus.Simulated(cfg.Live)); err != nil {
 			return err
 		}
 	}
@@ -305,34 +305,39 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if s.chose {
 		note = "no load was given: using --preset " + s.preset + ", with clocks that agree"
 	}
-	if err := x.Begin(note, s.Chose); err != nil {
+	if err := opened.Begin(note, s.Chose); err != nil {
 		return err
 	}
-	file := session.Simulated(cfg.Seed, skipped, x.Infos())
+	file := session.Simulated(cfg.Seed, skipped, opened.Infos())
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, workloads.Info{}, cfg.Notes())
 	if s.swept != nil {
 		file.Sweep = &results.Sweep{Parameters: s.swept}
 	}
-	report, err := s.watched(x, cfg, &file, int64(len(selected)))
+	report, err := s.watched(opened, cfg, &file, int64(len(selected)))
 	if report == nil {
-		return session.InterruptedOr(x.Ctx, err, ExitFailed)
+		return session.InterruptedOr(opened.Ctx, err, ExitFailed)
 	}
+	return s.record(opened, cfg, &file, report)
+}
+
+// record completes the record of a simulation, writes all formats, and turns the verdict into the outcome.
+func (s *simSettings) record(opened *session.Session, cfg *sim.Config, file *results.File, report *sim.Report) error {
 	if report.Interrupted && len(report.Runs) == 0 {
 		return fail(ExitInterrupted, session.ErrNothing)
 	}
 	for _, run := range report.Runs {
 		if s.Verbose && run.Trace != "" {
-			fmt.Fprintf(x.Stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
+			fmt.Fprintf(opened.Stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
 		}
 	}
 	file.Runs = report.Runs
 	file.Interrupted = report.Interrupted
 	file.Workload = session.WorkloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
-	bundle := render.Bundle{File: &file, Series: report.Series, Provenance: session.Provenance(x.Ctx)}
-	if err := x.WriteBundle(&bundle); err != nil {
+	bundle := render.Bundle{File: file, Series: report.Series, Provenance: session.Provenance(opened.Ctx)}
+	if err := opened.WriteBundle(&bundle); err != nil {
 		return err
 	}
-	return session.Gated(x.Stderr, session.Verdict(&file), compare.Check(&file, s.Gates))
+	return session.Gated(opened.Stderr, session.Verdict(file), compare.Check(file, s.Gates))
 }
 
 // watched simulates, and shows how far it has come.

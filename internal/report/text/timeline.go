@@ -17,73 +17,118 @@ const (
 )
 
 // timelineLines are the rows of a finding.
-func timelineLines(page layout.Page, finding *results.Finding) (out []string) {
-	cols := finding.ActorColumns()
-	truth := len("in use")
-	for _, step := range finding.Steps {
-		truth = max(truth, len(truthText(&step)))
+func timelineLines(page layout.Page, finding *results.Finding) []string {
+	t := newTimeline(page, finding)
+	out := rowLines(t.widths, slices.Concat([]string{"step"}, t.names, []string{"in use"}))
+	rules := make([]string, len(t.widths))
+	for i, width := range t.widths {
+		rules[i] = strings.Repeat("-", width)
 	}
-	room := page.Cells() - stepWidth - truth - columnGap*(len(cols)+1)
-	// Too many actors for a column each share one, with their names in it.
-	shared := len(cols)*leastColumn > room || len(cols) == 0
-	names := []string{"who does what"}
-	columns := 1
-	if shared {
-		room = page.Cells() - stepWidth - truth - 2*columnGap
-	} else {
-		names = nil
-		columns = len(cols)
-		for _, c := range cols {
-			names = append(names, finding.Columns[c].Name)
-		}
-	}
-	natural := make([]int, columns)
-	for i, n := range names {
-		natural[i] = layout.TextWidth(n)
-	}
-	for _, step := range finding.Steps {
-		if at := slices.Index(cols, step.Column); shared {
-			natural[0] = max(natural[0], layout.TextWidth(step.Actor+": "+stepText(&step)))
-		} else if at >= 0 {
-			natural[at] = max(natural[at], layout.TextWidth(stepText(&step)))
-		}
-	}
-	middle := shareRoom(natural, room)
-	span := columnGap * (columns - 1)
-	for _, n := range middle {
-		span += n
-	}
-	for _, step := range finding.Steps { // what belongs to no column goes across all of them
-		if step.Column < 0 && !shared {
-			need := min(layout.TextWidth(acrossText(&step)), room+columnGap*(columns-1))
-			middle[columns-1] += max(0, need-span)
-			span = max(span, need)
-		}
-	}
-	widths := slices.Concat([]int{stepWidth}, middle, []int{truth})
-	out = append(out, rowLines(widths, slices.Concat([]string{"step"}, names, []string{"in use"}))...)
-	rules := make([]string, len(widths))
-	for i, n := range widths {
-		rules[i] = strings.Repeat("-", n)
-	}
-	out = append(out, rowLines(widths, rules)...)
-	for _, step := range finding.Steps {
-		at := slices.Index(cols, step.Column)
-		text := stepText(&step)
-		number := fmt.Sprintf("T%d", step.Number)
-		switch {
-		case shared:
-			at = 0
-			text = step.Actor + ": " + text
-		case at < 0:
-			out = append(out, rowLines([]int{stepWidth, span, truth}, []string{number, acrossText(&step), truthText(&step)})...)
-			continue
-		}
-		cells := make([]string, len(widths))
-		cells[0], cells[at+1], cells[len(cells)-1] = number, text, truthText(&step)
-		out = append(out, rowLines(widths, cells)...)
+	out = append(out, rowLines(t.widths, rules)...)
+	for i := range finding.Steps {
+		out = append(out, t.stepLines(&finding.Steps[i])...)
 	}
 	return out
+}
+
+// timeline is the layout of a schedule: a column of step numbers, one for each actor, and one of the units in use.
+type timeline struct {
+	actors []int // columns of the finding
+	// shared is set if there are too many actors for a column each: they share one, with their names in it.
+	shared bool
+	names  []string
+	widths []int
+	// span is the width of all actors' columns together.
+	span int
+}
+
+func newTimeline(page layout.Page, finding *results.Finding) *timeline {
+	t := &timeline{actors: finding.ActorColumns()}
+	truth := len("in use")
+	for i := range finding.Steps {
+		truth = max(truth, len(truthText(&finding.Steps[i])))
+	}
+	room := page.Cells() - stepWidth - truth - columnGap*(len(t.actors)+1)
+	t.shared = len(t.actors)*leastColumn > room || len(t.actors) == 0
+	if t.shared {
+		room = page.Cells() - stepWidth - truth - 2*columnGap
+		t.names = []string{"who does what"}
+	} else {
+		for _, actor := range t.actors {
+			t.names = append(t.names, finding.Columns[actor].Name)
+		}
+	}
+	columns := shareRoom(t.natural(finding), room)
+	gaps := columnGap * (len(columns) - 1)
+	t.span = gaps
+	for _, width := range columns {
+		t.span += width
+	}
+	t.widen(finding, columns, room+gaps)
+	t.widths = slices.Concat([]int{stepWidth}, columns, []int{truth})
+	return t
+}
+
+// natural are the widths that the actors' columns would have with enough room.
+func (t *timeline) natural(finding *results.Finding) []int {
+	widths := make([]int, len(t.names))
+	for i, name := range t.names {
+		widths[i] = layout.TextWidth(name)
+	}
+	for i := range finding.Steps {
+		step := &finding.Steps[i]
+		at := t.columnOf(step)
+		if at >= 0 {
+			widths[at] = max(widths[at], layout.TextWidth(t.text(step)))
+		}
+	}
+	return widths
+}
+
+// widen makes room for the steps of no actor, which go across all columns.
+func (t *timeline) widen(finding *results.Finding, columns []int, room int) {
+	if t.shared {
+		return
+	}
+	for i := range finding.Steps {
+		step := &finding.Steps[i]
+		if step.Column >= 0 {
+			continue
+		}
+		need := min(layout.TextWidth(acrossText(step)), room)
+		columns[len(columns)-1] += max(0, need-t.span)
+		t.span = max(t.span, need)
+	}
+}
+
+// columnOf is the place of the step's actor among the columns, or -1 if it goes across all of them.
+func (t *timeline) columnOf(step *results.Step) int {
+	if t.shared {
+		return 0
+	}
+	return slices.Index(t.actors, step.Column)
+}
+
+// text is what stands in the column of the step's actor.
+func (t *timeline) text(step *results.Step) string {
+	if t.shared {
+		return step.Actor + ": " + stepText(step)
+	}
+	return stepText(step)
+}
+
+func (t *timeline) stepLines(step *results.Step) []string {
+	number := fmt.Sprintf("T%d", step.Number)
+	truth := t.widths[len(t.widths)-1]
+	at := t.columnOf(step)
+	if at < 0 {
+		return rowLines([]int{stepWidth, t.span, truth}, []string{number, acrossText(step), truthText(step)})
+	}
+	cells := make([]string, len(t.widths))
+	cells[0] = number
+	cells[at+1] = t.text(step)
+	cells[len(cells)-1] = truthText(step)
+	return rowLines(t.widths, cells)
 }
 
 // shareRoom gives columns the widths that they would like, and if that is too much
