@@ -102,56 +102,74 @@ func (s *Summary) audit(runs []*Run) {
 
 // correctness sums up what valid rounds say about decisions.
 func (s *Summary) correctness(runs []*Run) {
-	var medians []float64
-	var leakPct, overPct float64
-	summary := &s.Leak
-	rejects := &s.FalseRejects
-	rejects.Explained = len(runs) > 0
+	s.FalseRejects.Explained = len(runs) > 0
 	for _, run := range runs {
-		s.Issued += run.Issued
-		s.Admitted += run.Admitted
-		s.Rejected += run.Rejected
-		s.Errors += run.Errors
-		s.ErrorKinds = together(s.ErrorKinds, run.ErrorKinds)
-		s.Degraded += run.Degraded
-		s.RecoveredNS = max(s.RecoveredNS, run.RecoveredNS)
-		s.FirstError = cmp.Or(s.FirstError, run.FirstError)
-		Add(&summary.Leak, &run.Leak)
-		for tier, n := range run.LeakTiers {
-			if s.LeakTiers == nil {
-				s.LeakTiers = map[string]int64{}
-			}
-			s.LeakTiers[tier] += n
-		}
-		medians = append(medians, run.Leak.MedianUnits)
-		leakPct = max(leakPct, run.Leak.PctOfLimit)
-		overPct = max(overPct, run.Leak.PctOfOverQuota)
-
-		rejects.merge(run.FalseRejects)
+		s.count(run)
+		s.FalseRejects.merge(run.FalseRejects)
 		s.Rolling = together(s.Rolling, run.Rolling)
 		s.mergeDrift(run.Drift)
-		s.Guarantee, s.Record = mergeClauses(s.Guarantee, run.Guarantee), mergeClauses(s.Record, run.Record)
+		s.Guarantee = mergeClauses(s.Guarantee, run.Guarantee)
+		s.Record = mergeClauses(s.Record, run.Record)
 		s.NotPromised = collect.Union(s.NotPromised, run.NotPromised...)
 		s.mergeStored(run.Stored)
 	}
-	summary.MedianUnits = stat.Median(medians)
-	// If a denominator was not recorded the worst round speaks for all.
-	summary.PctOfLimit = leakPct
-	summary.PctOfOverQuota = overPct
-	if base := float64(s.Params.Limit) * float64(summary.Trials); base > 0 {
-		summary.PctOfLimit, summary.PossiblePctOfLimit = Percent(float64(summary.Units), base),
-			Percent(float64(summary.Possible), base)
-	}
-	if summary.OverQuotaUnits > 0 {
-		summary.PctOfOverQuota = Percent(summary.Units, summary.OverQuotaUnits)
-	}
-	rejects.PctOfValid = Percent(rejects.Count, rejects.Count+s.Admitted-summary.Requests)
+	s.leaks(runs)
+	valid := s.FalseRejects.Count + s.Admitted - s.Leak.Requests
+	s.FalseRejects.PctOfValid = Percent(s.FalseRejects.Count, valid)
 	s.settlement(runs)
+	s.verdicts()
+}
+
+// count adds up what became of the requests of a run.
+func (s *Summary) count(run *Run) {
+	s.Issued += run.Issued
+	s.Admitted += run.Admitted
+	s.Rejected += run.Rejected
+	s.Errors += run.Errors
+	s.ErrorKinds = together(s.ErrorKinds, run.ErrorKinds)
+	s.Degraded += run.Degraded
+	s.RecoveredNS = max(s.RecoveredNS, run.RecoveredNS)
+	s.FirstError = cmp.Or(s.FirstError, run.FirstError)
+}
+
+// leaks adds up the leaks of all runs. Shares are those of all runs together, or of the worst run if a denominator was
+// not recorded.
+func (s *Summary) leaks(runs []*Run) {
+	leak := &s.Leak
+	var medians []float64
+	for _, run := range runs {
+		Add(&leak.Leak, &run.Leak)
+		for tier, units := range run.LeakTiers {
+			if s.LeakTiers == nil {
+				s.LeakTiers = map[string]int64{}
+			}
+			s.LeakTiers[tier] += units
+		}
+		medians = append(medians, run.Leak.MedianUnits)
+	}
+	leak.MedianUnits = stat.Median(medians)
+	leak.PctOfLimit = 0
+	leak.PctOfOverQuota = 0
+	for _, run := range runs {
+		leak.PctOfLimit = max(leak.PctOfLimit, run.Leak.PctOfLimit)
+		leak.PctOfOverQuota = max(leak.PctOfOverQuota, run.Leak.PctOfOverQuota)
+	}
+	if limits := float64(s.Params.Limit) * float64(leak.Trials); limits > 0 {
+		leak.PctOfLimit = Percent(float64(leak.Units), limits)
+		leak.PossiblePctOfLimit = Percent(float64(leak.Possible), limits)
+	}
+	if leak.OverQuotaUnits > 0 {
+		leak.PctOfOverQuota = Percent(leak.Units, leak.OverQuotaUnits)
+	}
+}
+
+// verdicts follow from the clauses of the guarantee.
+func (s *Summary) verdicts() {
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(clause Clause) bool {
+	onLeaks := slices.DeleteFunc(slices.Clone(s.Guarantee), func(clause Clause) bool {
 		return clause.Property != LeakProperty
-	})),
-		NoPromise)
+	})
+	s.LeakVerdict = cmp.Or(overall(onLeaks), NoPromise)
 	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
 		s.Verdict = NoPromise // what it promises of rejections is no promise about the limit
 	}

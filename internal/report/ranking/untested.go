@@ -112,16 +112,9 @@ func withoutClient(strategy *Strategy) string {
 // many instances; empty if the record does not hold it all, or more was planned than a load.
 func (s *Setting) command(strategy *Strategy, instances int) string {
 	params := strategy.Summary.Params
-	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || params.Speed != 0 && params.Speed != 1 {
+	policy, err := quota.LookupPolicy(strategy.Summary.Policy)
+	if err != nil || !s.repeatable(&params) {
 		return ""
-	}
-	if len(params.Trouble.Without(trouble.Skew)) > 0 || params.Second != "" || params.Sources > 0 {
-		return ""
-	}
-	for _, store := range s.file.Stores {
-		if store.Kind == "url" { // its password is not recorded
-			return ""
-		}
 	}
 	words := []string{"quotabench", "run", strategy.Label}
 	add := func(ok bool, name string, value any) {
@@ -132,19 +125,7 @@ func (s *Setting) command(strategy *Strategy, instances int) string {
 	add(strategy.Summary.Policy != defaultPolicy, "policy", strategy.Summary.Policy)
 	workload := options.Text(strategy.Summary.Workload, nil, params.Workload)
 	add(workload != defaultWorkload, "workload", workload)
-	policy, err := quota.LookupPolicy(strategy.Summary.Policy)
-	if err != nil {
-		return ""
-	}
-	limit := int64(0) // other workloads may have their own
-	if strategy.Summary.Workload == defaultWorkload {
-		limit = policy.Limit
-	}
-	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
-		policy.Limit = limit
-		limit = strategies.ForCrossings(policy).Limit
-	}
-	add(params.Limit != limit, "limit", params.Limit)
+	add(params.Limit != usualLimit(strategy.Summary.Workload, policy), "limit", params.Limit)
 	add(params.Workers != defaultWorkers, "workers", params.Workers)
 	add(instances != defaultInstances, "instances", instances)
 	for _, event := range params.Trouble {
@@ -153,6 +134,42 @@ func (s *Setting) command(strategy *Strategy, instances int) string {
 	add(params.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(params.DecisionTimeoutNS))
 	add(params.Loop == results.OpenLoop && params.RatePerS > 0, "rate", params.RatePerS)
 	add(params.Loop == results.OpenLoop && params.Arrivals != defaultArrivals, "loop", "open:arrivals="+params.Arrivals)
+	client := clientOptions(&params)
+	add(len(client) > 0, "client", options.Text("plain", nil, client))
+	return format.List(words, " ", format.Quoted)
+}
+
+// repeatable reports whether the record has all that a command line of its measurement needs.
+func (s *Setting) repeatable(params *results.Params) bool {
+	switch {
+	case s.file.Kind != results.Measured, s.file.Workload.Trace != nil, params.Speed != 0 && params.Speed != 1:
+		return false
+	case len(params.Trouble.Without(trouble.Skew)) > 0, params.Second != "", params.Sources > 0:
+		return false
+	}
+	for _, store := range s.file.Stores {
+		if store.Kind == "url" { // its password is not recorded
+			return false
+		}
+	}
+	return true
+}
+
+// usualLimit is the limit under a workload without --limit; 0 for a workload that may have its own.
+func usualLimit(workload string, policy quota.Policy) int64 {
+	limit := int64(0)
+	if workload == defaultWorkload {
+		limit = policy.Limit
+	}
+	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
+		policy.Limit = limit
+		limit = strategies.ForCrossings(policy).Limit
+	}
+	return limit
+}
+
+// clientOptions are those of the clients that differ from the defaults.
+func clientOptions(params *results.Params) quota.Options {
 	client := quota.Options{}
 	if params.Pool != 0 {
 		client["pool"] = strconv.Itoa(params.Pool)
@@ -163,8 +180,7 @@ func (s *Setting) command(strategy *Strategy, instances int) string {
 	if params.Cold {
 		client["cold"] = "true"
 	}
-	add(len(client) > 0, "client", options.Text("plain", nil, client))
-	return format.List(words, " ", format.Quoted)
+	return client
 }
 
 // The defaults of the command line, which need not be said; a test of the command line
