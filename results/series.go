@@ -57,7 +57,8 @@ type Span struct {
 	AdmittedByStore int64 `json:"admitted_by_store,omitempty"`
 	// RejectedByStore counts the rejected of the same kind.
 	RejectedByStore int64 `json:"rejected_by_store,omitempty"`
-	// Away is when it was away for all and for certain, from and to, in nanoseconds; zeros if it was not. It is not stored.
+	// Away is when it was away for all and for certain, from and to, in nanoseconds; zeros if it was not. It is not
+	// stored.
 	Away [2]int64 `json:"-"`
 }
 

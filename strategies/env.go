@@ -36,8 +36,8 @@ type Env struct {
 	// Prefix begins every Redis key of this run. PostgreSQL connections have
 	// the run's own schema as their search path.
 	Prefix string
-	// Instance counts from 0 to Instances-1. In the strategies of this module it names things and decides nothing: searches
-	// of these, and of no others, take instances that have done nothing yet for interchangeable.
+	// Instance counts from 0 to Instances-1. In the strategies of this module it names things and decides nothing:
+	// searches of these, and of no others, take instances that have done nothing yet for interchangeable.
 	Instance, Instances int
 	Region              string
 	// Subjects is how many subjects the run has, if these are known to be few;

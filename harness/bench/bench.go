@@ -5,7 +5,7 @@
 //
 // Beside the time per decision a benchmark reports:
 //
-//	decisions/INCR   throughput by that of a bare client's INCR loop right before and after: the figure that survives a noisy machine
+//	decisions/INCR   throughput by that of a bare client's INCR loop right before and after: survives a noisy machine
 //	p99-ns           99th percentile of the service time
 //	leak-units/op    units admitted over the limit, per decision
 //	cmds/op          Redis commands and SQL statements per decision

@@ -34,9 +34,9 @@ type standing struct {
 	place stores.Place
 }
 
-// ownCores is from how many cores on the stores have cores of their own. On fewer the harness and a store would have one
-// each, and on a busy machine both wait for theirs: a strategy and a bare client then make about as many requests, which
-// hides by how much they differ.
+// ownCores is from how many cores on the stores have cores of their own. On fewer the harness and a store would have
+// one each, and on a busy machine both wait for theirs: a strategy and a bare client then make about as many requests,
+// which hides by how much they differ.
 const ownCores = 4
 
 // oftenAbove is the rate per second above which a pacer needs a thread of Go of its own:

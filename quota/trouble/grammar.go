@@ -61,9 +61,9 @@ type item struct {
 	optional bool
 	// part is set if the word is one of several that are given together.
 	part bool
-	// faults are what an outage is for strategies. A command of which the caller knows no answer may still take effect when
-	// its store goes on, or may have before that was killed. What a caller does who has a script no more is no fault of the
-	// store. Commands of several keys of a slot are refused while it moves.
+	// faults are what an outage is for strategies. A command of which the caller knows no answer may still take effect
+	// when its store goes on, or may have before that was killed. What a caller does who has a script no more is no fault
+	// of the store. Commands of several keys of a slot are refused while it moves.
 	faults []quota.Fault
 	breaks bool
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// knownTable has a line for each finding of the committed searches that the answer names: strategy, faults with commas between
-// them or "-", what is broken, and the steps of the schedule. A test writes it: go test . -run TestKnownFaults -update.
+// knownTable has a line for each finding of the committed searches that the answer names: strategy, faults with commas
+// between them or "-", what is broken, and the steps of the schedule. A test writes it: go test . -run TestKnownFaults
+// -update.
 //
 //go:embed known.tsv
 var knownTable string
@@ -53,7 +54,8 @@ var known = sync.OnceValue(func() map[string][]Known {
 // adapted is the form of limiters that others wrote. One of them may have a name of ours.
 const adapted = "library"
 
-// knownOf are the findings of a strategy with its default options. Only these were searched, and their label is the name.
+// knownOf are the findings of a strategy with its default options. Only these were searched, and their label is the
+// name.
 func knownOf(summary *results.Summary) []Known {
 	if summary.Form == adapted {
 		return nil

@@ -82,8 +82,8 @@ func (s *Setting) untested() []Untested {
 	return append(out, Untested{What: what, Command: explore + " --faults all"})
 }
 
-// knownPolicy reports whether the command line takes the policy of a record: one from a file has a name that means nothing
-// elsewhere.
+// knownPolicy reports whether the command line takes the policy of a record: one from a file has a name that means
+// nothing elsewhere.
 func knownPolicy(policy string) bool {
 	_, err := quota.LookupPolicy(policy)
 	return err == nil
