@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"
@@ -60,7 +61,7 @@ func TestExplored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := explore.Run(t.Context(), selected(t, r.strategy), explore.Config{
+			res, err := explore.Run(t.Context(), testkit.Strategy(t, r.strategy), explore.Config{
 				Policy: p, Limit: r.limit, Clients: 1, Scripts: scripts, Faults: clock,
 				Properties: []explore.Property{explore.Guarantee},
 			})
@@ -83,7 +84,7 @@ func TestClockOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"lib-sethvargo-memory", "lib-fiber-redis"} {
-		sel := selected(t, name)
+		sel := testkit.Strategy(t, name)
 		var unfit *explore.UnfitError
 		if res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1}); !errors.As(err,
 			&unfit) || !strings.Contains(err.Error(), "leave the fault clock, and time that passes, out") {
@@ -142,19 +143,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func selected(t *testing.T, name string) strategies.Selection {
-	t.Helper()
-	m, err := strategies.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sel, err := m.Select(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sel
-}
-
 // slowly is the policy under which those limiters keep their promise whose keys get no time to live if a bucket
 // fills in less than half a second, as the track record says of both.
 var slowly = map[string]string{"gw-spring": "1 calls refilling 1 per 1s", "gw-stripe": "1 calls refilling 1 per 1s"}
@@ -171,10 +159,10 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 				Properties: []explore.Property{explore.Guarantee}, MaxStates: testenv.Pick(300, 1000), Preemptions: -1,
 			}
 			search := func() *explore.Finding {
-				res, err := explore.Run(t.Context(), selected(t, m.Name), cfg)
+				res, err := explore.Run(t.Context(), testkit.Strategy(t, m.Name), cfg)
 				if hung := new(explore.HungError); errors.As(err, &hung) {
 					cfg.Clients = 1 // it holds a lock of its process while it asks its store
-					res, err = explore.Run(t.Context(), selected(t, m.Name), cfg)
+					res, err = explore.Run(t.Context(), testkit.Strategy(t, m.Name), cfg)
 				}
 				if err != nil {
 					t.Fatal(err)

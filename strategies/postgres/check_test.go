@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -268,10 +269,7 @@ func TestConcurrent(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		meta, err := strategies.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		meta := testkit.Strategy(t, name).Meta
 		over := meta.Guarantee[0].Bound(quota.Params{Limit: limit, MaxCost: 1, InFlight: workers})
 		if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
 			t.Errorf("%s: %d admitted and %d failed, want %d to %d and none", name, n, failed.Load(), limit, limit+over)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -34,10 +35,7 @@ func at(t *testing.T, path string, given quota.Options, h http.HandlerFunc) (str
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	meta, err := strategies.Lookup("http")
-	if err != nil {
-		t.Fatal(err)
-	}
+	meta := testkit.Strategy(t, "http").Meta
 	sel, err := meta.Select(given)
 	if err != nil {
 		return nil, err
@@ -156,10 +154,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
-	meta, err := strategies.Lookup("http")
-	if err != nil {
-		t.Fatal(err)
-	}
+	meta := testkit.Strategy(t, "http").Meta
 	for _, c := range []struct {
 		url, header string
 		ok          bool
@@ -200,10 +195,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: nginx's rate is %q, want %q", text, rate, want.rate)
 		}
 		for name, serves := range map[string]bool{"nginx-limit-req": want.rate != "", "haproxy-req-rate": want.haproxy} {
-			meta, err := strategies.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			meta := testkit.Strategy(t, name).Meta
 			if err := meta.ServesPolicy(&p); (err == nil) != serves {
 				t.Errorf("%s: %s: %v", text, name, err)
 			}

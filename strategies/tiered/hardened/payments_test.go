@@ -6,9 +6,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // TestPayments: ADR-005 caps payments at 120 dollars a day, and its tables have no column for
@@ -19,10 +19,7 @@ func TestPayments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented, err := strategies.Lookup("three-tier")
-	if err != nil {
-		t.Fatal(err)
-	}
+	documented := testkit.Strategy(t, "three-tier").Meta
 	if documented.ServesPolicy(&payments) == nil {
 		t.Error("three-tier serves payments, which the record's tables have no column for")
 	}
