@@ -78,7 +78,8 @@ func TestDocumentedCommands(t *testing.T) {
 }
 
 // printed is a command of a page, and the output that the page shows of it.
-var printed = regexp.MustCompile("(?m)^    (?:quotabench|go run \\./cmd/quotabench) (.+)\n\n(?:[^\n`][^\n]*\n)*(?:\n)?```\n((?:[^`\n]*\n)+)```$")
+var printed = regexp.MustCompile("(?m)^    (?:quotabench|go run \\./cmd/quotabench) (.+)\n\n" +
+	"(?:[^\n`][^\n]*\n)*(?:\n)?" + "```\n((?:[^`\n]*\n)+)```$")
 
 // TestPrintedOutput: pages show of a command what it prints. A run is not the same
 // twice: what is shown of it is the committed one.
