@@ -214,11 +214,16 @@ func TestFileErrors(t *testing.T) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
-	for _, text := range []string{"workers: [5\n", "\"workers: 5\n", "workers: 5\n  seed: 5\n"} {
+	// The parser says what is wrong with these.
+	for text, want := range map[string]string{
+		"workers: [5\n": "f.yaml:1: not valid YAML: ", "\"workers: 5\n": "f.yaml:1: not valid YAML: ",
+		"workers: 5\n  seed: 5\n": "f.yaml:1: ", "workers: 5\n\tseed: 5\n": "f.yaml:", "workers: *five\n": "f.yaml:1: ",
+		"workers: !!str 5\n": "f.yaml:1: ", "? [a]\n: 5\n": "f.yaml:2: ", "<<: {workers: 5}\n": "f.yaml:1: ",
+		"\x00\xff": "f.yaml:1: ",
+	} {
 		err := newLimiter().ReadBytes("f.yaml", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), "f.yaml:") || !strings.Contains(err.Error(), ": not valid YAML: ") ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %v", text, err)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want one line with %q", text, err, want)
 		}
 	}
 }
