@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,37 +134,5 @@ func TestEveryStrategy(t *testing.T) {
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-func TestListHasEveryStrategy(t *testing.T) {
-	var text, encoded, stderr bytes.Buffer
-	if code := cli.Main([]string{"list", "strategies"}, &text, &stderr); code != cli.ExitOK {
-		t.Fatalf("exit %d: %s", code, stderr.String())
-	}
-	if code := cli.Main([]string{"list", "strategies", "--json"}, &encoded, &stderr); code != cli.ExitOK {
-		t.Fatalf("exit %d: %s", code, stderr.String())
-	}
-	var entries []struct {
-		Name, Doc string
-	}
-	if err := json.Unmarshal(encoded.Bytes(), &entries); err != nil {
-		t.Fatal(err)
-	}
-	if len(entries) != len(strategies.All()) {
-		t.Errorf("%d entries, want %d", len(entries), len(strategies.All()))
-	}
-	for i, m := range strategies.All() {
-		if entries[i].Name != m.Name || entries[i].Doc != m.Doc {
-			t.Errorf("entry %d is %+v, want %s", i, entries[i], m.Name)
-		}
-		if !strings.Contains(text.String(), "\n  "+m.Name+" ") {
-			t.Errorf("the text does not list %s", m.Name)
-		}
-		for _, o := range m.Options {
-			if !strings.Contains(text.String(), "\n  "+m.Name+":"+o.Name+"=") {
-				t.Errorf("the text does not list %s:%s", m.Name, o.Name)
-			}
-		}
 	}
 }
