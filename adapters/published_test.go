@@ -53,10 +53,7 @@ var clock = []quota.Fault{quota.FaultClock}
 func TestExplored(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.strategy, func(t *testing.T) {
-			p, err := quota.ParsePolicy(r.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Policy(t, r.policy)
 			scripts, err := explore.ParseScripts(r.scripts)
 			if err != nil {
 				t.Fatal(err)
@@ -79,10 +76,7 @@ func TestExplored(t *testing.T) {
 // search lets time pass for them, and if that is not declared it is noticed of a
 // limiter in memory.
 func TestClockOutOfReach(t *testing.T) {
-	p, err := quota.ParsePolicy("2 calls per first-request 10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "2 calls per first-request 10s")
 	for _, name := range []string{"lib-sethvargo-memory", "lib-fiber-redis"} {
 		sel := testkit.Strategy(t, name)
 		var unfit *explore.UnfitError
@@ -174,10 +168,7 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 				if search() == nil {
 					t.Error("a bucket that fills in a tenth of a second is kept")
 				}
-				p, err := quota.ParsePolicy(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := testkit.Policy(t, text)
 				cfg.Policy = p
 			}
 			if f := search(); f != nil {

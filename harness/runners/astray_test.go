@@ -315,10 +315,7 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 
 func TestAstrayBesideExactExplored(t *testing.T) {
 	search := func(sel strategies.Selection, deadline time.Duration) (*explore.Result, error) {
-		policy, err := quota.LookupPolicy("user-links")
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := testkit.Policy(t, "user-links")
 		return explore.Run(t.Context(), sel, explore.Config{Policy: policy, Instances: 1, DecisionTimeout: deadline})
 	}
 	alone, err := search(testkit.Strategy(t, "exact"), longDeadline)

@@ -4,6 +4,7 @@ package testkit
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -18,4 +19,14 @@ func Strategy(t testing.TB, text string) strategies.Selection {
 		t.Fatalf("%q selects %d strategies", text, len(selected))
 	}
 	return selected[0]
+}
+
+// Policy is the policy with that name, or of a text such as "5 calls per rolling 1h".
+func Policy(t testing.TB, text string) quota.Policy {
+	t.Helper()
+	policy, err := quota.LookupPolicy(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
 }

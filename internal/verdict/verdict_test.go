@@ -6,6 +6,7 @@ import (
 	"time"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/internal/verdict"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -107,10 +108,7 @@ func TestLengths(t *testing.T) {
 		"5 calls at a time":            0,
 		"5 calls per first-request 1h": time.Hour,
 	} {
-		policy, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := testkit.Policy(t, text)
 		if got := verdict.Length(&policy, february); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}

@@ -64,10 +64,7 @@ func TestBytes(t *testing.T) {
 // TestFlaws finds what the Meta says: an upload that is about to be deleted rejects
 // one that fits, and a DECRBY that a client repeats gives away what others hold.
 func TestFlaws(t *testing.T) {
-	p, err := quota.LookupPolicy("tenant-uploads")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "tenant-uploads")
 	for _, c := range []struct {
 		property explore.Property
 		scripts  string

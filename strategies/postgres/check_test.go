@@ -125,10 +125,7 @@ func openOn(ctx context.Context, pool *pgxpool.Pool, name string, c quota.Clock)
 
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	return &p
 }

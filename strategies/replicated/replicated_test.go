@@ -249,10 +249,7 @@ func TestExplored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		standing, err := quota.LookupPolicy("agent-sandboxes")
-		if err != nil {
-			t.Fatal(err)
-		}
+		standing := testkit.Policy(t, "agent-sandboxes")
 		res, err = explore.Run(t.Context(), sel, explore.Config{
 			Policy: standing, Limit: 2, Scripts: scripts, Faults: []quota.Fault{quota.FaultLostReply},
 			Properties: []explore.Property{explore.Leak, explore.Guarantee},

@@ -166,10 +166,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for _, text := range []string{"5 calls per fixed 1m", "5 calls per calendar hour",
 		"5 calls per rolling 1m costing 2"} {
-		p, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Policy(t, text)
 		if meta.ServesPolicy(&p) == nil {
 			t.Errorf("%s is served", text)
 		}
@@ -187,10 +184,7 @@ func TestPolicies(t *testing.T) {
 		"180 x per fixed 1h": {"3r/m", true}, "4 x per fixed 1m": {"", true}, "7 x refilling 1 per 3s": {"", false},
 		"1 x per fixed 1.5ms": {"", false}, "9 x per rolling 30d": {"", false},
 	} {
-		p, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Policy(t, text)
 		if rate, _ := rateOf(&p); rate != want.rate {
 			t.Errorf("%s: nginx's rate is %q, want %q", text, rate, want.rate)
 		}

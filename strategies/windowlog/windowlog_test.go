@@ -79,10 +79,7 @@ func open(t *testing.T, pool *pgxpool.Pool, name string, c quota.Clock) strategi
 
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	return &p
 }

@@ -112,10 +112,7 @@ func open(t *testing.T, strategy string, s *ratelimit.Store) strategies.Strategy
 
 func take(t *testing.T, s strategies.Strategy, units int64) (quota.Decision, error) {
 	t.Helper()
-	p, err := quota.ParsePolicy("5 calls per rolling 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "5 calls per rolling 1h")
 	return s.Take(t.Context(), quota.Request{Subject: "a", Policy: &p, Units: units})
 }
 
@@ -126,10 +123,7 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.ParsePolicy(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, policy)
 	w, err := workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)
@@ -314,10 +308,7 @@ func TestRefused(t *testing.T) {
 		"5 x per fixed 10s": false, "5 x refilling 1 per 1s": false, "5 x per calendar month": false,
 		"1000000000 x per fixed 1s": false,
 	} {
-		p, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Policy(t, text)
 		if err := list.ServesPolicy(&p); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
 		}

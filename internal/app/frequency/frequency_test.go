@@ -50,11 +50,7 @@ func selection(t *testing.T, strict bool) strategies.Selection {
 func simulated(t *testing.T, sel strategies.Selection, cfg explore.Config, rate float64,
 	properties ...explore.Property) *results.Search {
 	t.Helper()
-	var err error
-	cfg.Policy, err = quota.ParsePolicy("3 requests per fixed 10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg.Policy = testkit.Policy(t, "3 requests per fixed 10s")
 	cfg.Properties = properties
 	r, err := explore.Run(t.Context(), sel, cfg)
 	if err != nil {

@@ -155,10 +155,7 @@ func (i *in) measure(name string) int64 {
 
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	// No window ends during a test.
 	p.Window.Timeline = quota.Timeline{Real: clock.Wall{}.Now(),
