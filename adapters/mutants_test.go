@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -299,10 +300,7 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.ParsePolicy(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, text)
 	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property},
 		MaxStates: 2_000}
 	if scripts != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"
@@ -52,15 +53,12 @@ var clock = []quota.Fault{quota.FaultClock}
 func TestExplored(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.strategy, func(t *testing.T) {
-			p, err := quota.ParsePolicy(r.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Policy(t, r.policy)
 			scripts, err := explore.ParseScripts(r.scripts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := explore.Run(t.Context(), selected(t, r.strategy), explore.Config{
+			res, err := explore.Run(t.Context(), testkit.Strategy(t, r.strategy), explore.Config{
 				Policy: p, Limit: r.limit, Clients: 1, Scripts: scripts, Faults: clock,
 				Properties: []explore.Property{explore.Guarantee},
 			})
@@ -78,12 +76,9 @@ func TestExplored(t *testing.T) {
 // search lets time pass for them, and if that is not declared it is noticed of a
 // limiter in memory.
 func TestClockOutOfReach(t *testing.T) {
-	p, err := quota.ParsePolicy("2 calls per first-request 10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "2 calls per first-request 10s")
 	for _, name := range []string{"lib-sethvargo-memory", "lib-fiber-redis"} {
-		sel := selected(t, name)
+		sel := testkit.Strategy(t, name)
 		var unfit *explore.UnfitError
 		if res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1}); !errors.As(err,
 			&unfit) || !strings.Contains(err.Error(), "leave the fault clock, and time that passes, out") {
@@ -142,19 +137,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func selected(t *testing.T, name string) strategies.Selection {
-	t.Helper()
-	m, err := strategies.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sel, err := m.Select(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sel
-}
-
 // slowly is the policy under which those limiters keep their promise whose keys get no time to live if a bucket
 // fills in less than half a second, as the track record says of both.
 var slowly = map[string]string{"gw-spring": "1 calls refilling 1 per 1s", "gw-stripe": "1 calls refilling 1 per 1s"}
@@ -171,10 +153,10 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 				Properties: []explore.Property{explore.Guarantee}, MaxStates: testenv.Pick(300, 1000), Preemptions: -1,
 			}
 			search := func() *explore.Finding {
-				res, err := explore.Run(t.Context(), selected(t, m.Name), cfg)
+				res, err := explore.Run(t.Context(), testkit.Strategy(t, m.Name), cfg)
 				if hung := new(explore.HungError); errors.As(err, &hung) {
 					cfg.Clients = 1 // it holds a lock of its process while it asks its store
-					res, err = explore.Run(t.Context(), selected(t, m.Name), cfg)
+					res, err = explore.Run(t.Context(), testkit.Strategy(t, m.Name), cfg)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -186,10 +168,7 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 				if search() == nil {
 					t.Error("a bucket that fills in a tenth of a second is kept")
 				}
-				p, err := quota.ParsePolicy(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := testkit.Policy(t, text)
 				cfg.Policy = p
 			}
 			if f := search(); f != nil {

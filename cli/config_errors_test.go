@@ -2,31 +2,16 @@ package cli
 
 import (
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 )
 
-// configErrors are files that are wrong, each in one place.
+// configErrors are files that are wrong for a run, each in one place. Package settings has those that are wrong for any
+// command.
 var configErrors = []string{
-	"workers: 5\nwrokers: 5\n",
-	"nonsense: 1\n",
-	"Workers: 5\n",
-	"config: other.yaml\n",
-	"print-config: true\n",
-	"workers: 5\nrounds: 2\nworkers: 6\n",
-	"workers: many\n",
-	"workers: \"5\"\n",
-	"workers: 1.5\n",
 	"workers: 0\n",
 	"workers: 20001\n",
-	"workers: true\n",
-	"workers:\n",
-	"workers: null\n",
-	"workers: [5]\n",
-	"workers: {a: b}\n",
-	"workers: *five\n",
-	"workers: !!str 5\n",
+	"print-config: true\n",
 	"rounds: -1\n",
 	"requests: 1e3\n",
 	"rate: .nan\n",
@@ -34,8 +19,6 @@ var configErrors = []string{
 	"workload: steady:fill=2\n",
 	"workload: steady:over-quota=50%\n",
 	"seed: -1\n",
-	"quick: 1\n",
-	"quick: \"yes\"\n",
 	"duration: 400\n",
 	"duration: soon\n",
 	"duration: -1s\n",
@@ -43,8 +26,6 @@ var configErrors = []string{
 	"policy: true\n",
 	"policy: [a, b]\n",
 	"strategy: 5\n",
-	"strategy:\n  - honest\n  - 5\n",
-	"strategy:\n  - [honest]\n",
 	"strategy:\n  - nonsense\n",
 	"# one\n\nstrategy:\n  - honest:color=green\n",
 	"policy: nonsense\n",
@@ -57,17 +38,6 @@ var configErrors = []string{
 	"redis: {url: \"redis://:secret@127.0.0.1:1\"}\n",
 	"\"redis://:secret@host\": 5\n",
 	"out: held\n",
-	"- workers\n- 5\n",
-	"just text\n",
-	"5: workers\n",
-	"? [a]\n: 5\n",
-	"workers: 5\n---\nworkers: 6\n",
-	"workers: [5\n",
-	"workers: 5\n\trounds: 5\n",
-	"\"workers: 5\n",
-	"workers: 5\n  rounds: 5\n",
-	"<<: {workers: 5}\n",
-	"\x00\xff",
 }
 
 func TestConfigErrors(t *testing.T) {
@@ -90,23 +60,6 @@ func TestConfigErrors(t *testing.T) {
 	}
 	golden(t, "config-errors", text.String())
 	p.requireUntouched()
-}
-
-// What a flag hides must be right all the same.
-func TestConfigErrorsUnderFlags(t *testing.T) {
-	newPlace(t, map[string]string{"bad.yaml": "workers: many\n"})
-	requireUsageError(t, call(t.Context(), "run", "--config", "bad.yaml", "--workers", "5"))
-}
-
-func TestConfigWithoutSettings(t *testing.T) {
-	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "",
-		"nulls.yaml": "trace: null\nout: ~\nlimit:\n"})
-	_, want := planned(t)
-	for _, file := range []string{"comments.yaml", "empty.yaml", "nulls.yaml"} {
-		if _, got := planned(t, "--config", file); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", file, got, want)
-		}
-	}
 }
 
 // A bad value is refused in the same words wherever it stands.
@@ -132,7 +85,12 @@ func FuzzConfig(f *testing.F) {
 	for _, c := range configErrors {
 		f.Add([]byte(c))
 	}
-	f.Add([]byte("run: &a {workers: 5}\nrun:\n"))
+	for _, text := range []string{
+		"", "nulls: ~\n", "workers: [5\n", "workers: {a: b}\n", "workers: *five\n", "workers: !!str 5\n", "- workers\n",
+		"run: &a {workers: 5}\nrun:\n", "? [a]\n: 5\n", "workers: 5\n---\nworkers: 6\n", "<<: {workers: 5}\n", "\x00\xff",
+	} {
+		f.Add([]byte(text))
+	}
 	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\nworkload: |-\n  steady:cost=policy\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, _ := newRun()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -18,7 +19,7 @@ import (
 // after, and the ratio of the two. Schedules take one processor, the loop all.
 func BenchmarkSchedules(b *testing.B) {
 	before := liveINCR(b)
-	sel := choose(b, "check-then-set")
+	sel := testkit.Strategy(b, "check-then-set")
 	var n int64
 	b.ReportAllocs()
 	for b.Loop() {

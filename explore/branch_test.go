@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -116,11 +117,8 @@ func TestBranchesAsAlone(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d", c.name, i), func(t *testing.T) {
 			if c.sel.Meta == nil {
-				chosen, err := strategies.Parse(c.name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.sel = chosen[0]
+				chosen := testkit.Strategy(t, c.name)
+				c.sel = chosen
 			}
 			c.cfg.Clients = 3
 			cfg, err := c.cfg.Complete(c.sel)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 )
 
 // bruteForce counts the orders of k callers that read a number, and write it back
@@ -74,7 +75,8 @@ func TestFiveClients(t *testing.T) {
 
 func census(t *testing.T, k, limit int) {
 	t.Helper()
-	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"), explore.Config{Clients: k, Limit: int64(limit)})
+	cfg := explore.Config{Clients: k, Limit: int64(limit)}
+	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "check-then-set"), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -21,10 +22,7 @@ func TestTheExactControlBreaksNothing(t *testing.T) {
 		"refund, then once more": {"contact-form", "take,refund,take,refund;take"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := quota.LookupPolicy(c.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Policy(t, c.policy)
 			scripts, err := explore.ParseScripts(c.script)
 			if err != nil {
 				t.Fatal(err)

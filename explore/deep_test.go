@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -92,8 +93,8 @@ func TestWorkersFindTheSame(t *testing.T) {
 		cfg explore.Config
 	}{
 		"long-winded": {longWinded(true), few},
-		"lua-reserve": {choose(t, "lua-reserve"), explore.Config{Clients: 3, Faults: faults, MaxStates: 350}},
-		"complete":    {choose(t, "lua-reserve"), explore.Config{}},
+		"lua-reserve": {testkit.Strategy(t, "lua-reserve"), explore.Config{Clients: 3, Faults: faults, MaxStates: 350}},
+		"complete":    {testkit.Strategy(t, "lua-reserve"), explore.Config{}},
 	} {
 		var first []byte
 		for _, workers := range []int{1, 3} {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 )
 
 // Several workers count the same, and show the same schedule, as one does; and if a
 // bound ends the count, the same schedules are counted.
 func TestWorkersCountTheSame(t *testing.T) {
-	sel := choose(t, "check-then-set")
+	sel := testkit.Strategy(t, "check-then-set")
 	bounds := testenv.Pick([]int64{1, 256, 257, 2519, 2520}, []int64{1, 255, 256, 257, 1000, 1500, 2519, 2520, 100_000})
 	if testenv.Race { // the sums are not what it looks at
 		bounds = []int64{257, 1000}

@@ -14,23 +14,15 @@ import (
 	"github.com/quotabench/quotabench/internal/report/plot"
 	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-func choose(t testing.TB, name string) strategies.Selection {
-	t.Helper()
-	s, err := strategies.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s[0]
-}
-
 func run(t testing.TB, name string, cfg explore.Config) *explore.Result {
 	t.Helper()
-	r, err := explore.Run(t.Context(), choose(t, name), cfg)
+	r, err := explore.Run(t.Context(), testkit.Strategy(t, name), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +152,7 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %+v", c.name, c.cfg), func(t *testing.T) {
 			c.cfg.Properties = []explore.Property{explore.Leak}
 			c.cfg.Asks = -1
-			all, err := explore.Enumerate(t.Context(), choose(t, c.name), c.cfg)
+			all, err := explore.Enumerate(t.Context(), testkit.Strategy(t, c.name), c.cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +208,7 @@ func TestReplay(t *testing.T) {
 // A strategy that asks something else than its replies is found out.
 func TestNotDeterministic(t *testing.T) {
 	calls := 0
-	m := *choose(t, "unlimited").Meta
+	m := *testkit.Strategy(t, "unlimited").Meta
 	m.Name = "moody"
 	m.Guarantee = nil
 	m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -16,7 +17,7 @@ import (
 // clock does.
 func promising(t *testing.T, kind quota.Kind, bound int64) strategies.Selection {
 	t.Helper()
-	sel := choose(t, "fixed-window")
+	sel := testkit.Strategy(t, "fixed-window")
 	m := *sel.Meta
 	m.Guarantee = []quota.Clause{{
 		Property: quota.PropertyLeak, Kinds: []quota.Kind{kind}, Tolerates: []quota.Fault{quota.FaultClock},

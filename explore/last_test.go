@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -200,11 +201,8 @@ func TestLastClientComesToEachInstance(t *testing.T) {
 // What the last client does one after the other excuses what a schedule does, so a
 // token has to say whether there is one.
 func TestTokenHoldsAsks(t *testing.T) {
-	sel, err := strategies.Parse("decr-expire")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := explore.Run(t.Context(), sel[0],
+	sel := testkit.Strategy(t, "decr-expire")
+	r, err := explore.Run(t.Context(), sel,
 		explore.Config{Limit: 2, Asks: -1, Faults: []quota.Fault{quota.FaultRetry},
 			Properties: []explore.Property{explore.Negative}})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -204,7 +205,7 @@ func TestChangedLimitOnPostgres(t *testing.T) {
 	for _, c := range []struct {
 		sel   strategies.Selection
 		leaks bool
-	}{{choose(t, "pg-conditional"), false}, {plantSQL(sqlPlant{take: take}), true}} {
+	}{{testkit.Strategy(t, "pg-conditional"), false}, {plantSQL(sqlPlant{take: take}), true}} {
 		cfg := scripted(t, "take,take;limit=1", sqlConfig(t, 2))
 		cfg.Limit = 2
 		if r := runSQL(t, c.sel, cfg); (r.Found(explore.Leak) != nil) != c.leaks {
@@ -225,7 +226,7 @@ func TestLimitsThatCannotChange(t *testing.T) {
 		{"token-bucket", "take;limit=1", "bucket", explore.Config{Policy: bucket}},
 		{"exact", "take;limit=1", "", explore.Config{}},
 	} {
-		_, err := explore.Run(t.Context(), choose(t, c.strategy), scripted(t, c.script, c.cfg))
+		_, err := explore.Run(t.Context(), testkit.Strategy(t, c.strategy), scripted(t, c.script, c.cfg))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s: %v, want %q", c.strategy, c.script, err, c.want)
 		}

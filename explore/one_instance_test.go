@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -25,7 +26,7 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 		}
 	}
 	// The same search refutes one that would declare too much.
-	sel := choose(t, "memory-deque")
+	sel := testkit.Strategy(t, "memory-deque")
 	boasts := *sel.Meta
 	boasts.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash)}
 	sel.Meta = &boasts

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -52,7 +53,7 @@ func TestReplayOfWhatIsNotRegistered(t *testing.T) {
 		!strings.Contains(err.Error(), "your own program") {
 		t.Errorf("without the strategy: %v", err)
 	}
-	if _, err := explore.ReplayOf(t.Context(), choose(t, "exact"), f.Token, explore.Target{}); err == nil ||
+	if _, err := explore.ReplayOf(t.Context(), testkit.Strategy(t, "exact"), f.Token, explore.Target{}); err == nil ||
 		!strings.Contains(err.Error(), "planted") {
 		t.Errorf("with another strategy: %v", err)
 	}

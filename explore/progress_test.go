@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -45,18 +46,18 @@ func untried(t *testing.T, r *explore.Result, err error) {
 // A search whose time is up before its first schedule claims nothing, on every engine.
 func TestTimeout(t *testing.T) {
 	cfg := explore.Config{Clients: 2, Timeout: time.Nanosecond}
-	r, err := explore.Run(t.Context(), choose(t, "lua-reserve"), cfg)
+	r, err := explore.Run(t.Context(), testkit.Strategy(t, "lua-reserve"), cfg)
 	untried(t, r, err)
 	r, err = explore.Run(t.Context(), foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower {
 		return &aligned{limit: p.Limit}
 	}),
 		explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Timeout: time.Nanosecond})
 	untried(t, r, err)
-	c, err := explore.Enumerate(t.Context(), choose(t, "lua-reserve"), cfg)
+	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "lua-reserve"), cfg)
 	if err != nil || c.Complete || c.Schedules != 0 || c.Tried() {
 		t.Errorf("%v, %+v", err, c)
 	}
-	if _, err := explore.Run(t.Context(), choose(t, "lua-reserve"), explore.Config{Timeout: -1}); err == nil {
+	if _, err := explore.Run(t.Context(), testkit.Strategy(t, "lua-reserve"), explore.Config{Timeout: -1}); err == nil {
 		t.Error("a negative timeout is taken")
 	}
 }
@@ -70,7 +71,7 @@ func TestProgressIsTold(t *testing.T) {
 		t.Errorf("told %+v, found %+v", got, want)
 	}
 	var q explore.Progress
-	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"),
+	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "check-then-set"),
 		explore.Config{Clients: 3, Limit: 2, Progress: &q})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestProgressIsTold(t *testing.T) {
 		t.Errorf("told %+v, counted %d schedules", got, c.Schedules)
 	}
 	half := explore.Config{Clients: 3, Limit: 2, MaxSchedules: c.Schedules / 2, Progress: &q}
-	c, err = explore.Enumerate(t.Context(), choose(t, "check-then-set"), half)
+	c, err = explore.Enumerate(t.Context(), testkit.Strategy(t, "check-then-set"), half)
 	if err != nil {
 		t.Fatal(err)
 	}

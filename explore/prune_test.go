@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -33,7 +34,7 @@ func (s *lastComer) Close(context.Context) error { return nil }
 // Two orders can leave the same store and the same replies behind, and differ in
 // memory alone.
 func TestMemoryIsPartOfTheState(t *testing.T) {
-	m := *choose(t, "unlimited").Meta
+	m := *testkit.Strategy(t, "unlimited").Meta
 	m.Name = "last-comer"
 	m.Guarantee = nil
 	m.Reset = strategies.ResetsMissing

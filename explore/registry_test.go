@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/explore"
@@ -34,7 +35,7 @@ func TestDeclaredGuarantees(t *testing.T) {
 			if f != "" {
 				cfg.Faults = []quota.Fault{f}
 			}
-			r, err := explore.Run(t.Context(), choose(t, m.Name), cfg)
+			r, err := explore.Run(t.Context(), testkit.Strategy(t, m.Name), cfg)
 			if err != nil {
 				t.Errorf("%s, %s: %v", m.Name, f, err)
 				continue

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -196,7 +197,7 @@ func TestSearchesFindWindowsTooLong(t *testing.T) {
 // A bucket is exact for a limit of one, and not for rolling windows of two. Whoever names a policy is told.
 func TestSearchesOfAPolicy(t *testing.T) {
 	testenv.Sequential(t)
-	sel := choose(t, "gcra")
+	sel := testkit.Strategy(t, "gcra")
 	cfg := explore.Config{Policy: policy(t, "5 logins per rolling 15m")}
 	for _, cfg := range explore.Searches(sel, cfg) {
 		res, err := explore.Run(t.Context(), sel, cfg)

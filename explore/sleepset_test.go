@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -93,11 +94,8 @@ func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Foreign {
 			continue // whose engines take no part
 		}
-		chosen, err := strategies.Parse(m.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := (Config{}).Complete(chosen[0]); err != nil {
+		chosen := testkit.Strategy(t, m.Name)
+		if _, err := (Config{}).Complete(chosen); err != nil {
 			continue
 		}
 		for _, cfg := range []Config{
@@ -113,7 +111,7 @@ func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 			}
 			tried++
 			t.Run(fmt.Sprintf("%s %d", m.Name, tried), func(t *testing.T) {
-				if sameWalk(t, chosen[0], cfg) > 0 {
+				if sameWalk(t, chosen, cfg) > 0 {
 					slept++
 				}
 			})

@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
@@ -131,7 +132,7 @@ func aborted(t *testing.T, r *explore.Result, kind explore.Property) results.Abo
 
 func TestPgCheckLeaks(t *testing.T) {
 	cfg := sqlConfig(t, 2)
-	r := runSQL(t, choose(t, "pg-check"), cfg)
+	r := runSQL(t, testkit.Strategy(t, "pg-check"), cfg)
 	f := found(t, r, explore.Leak)
 	const want = "A SELECT = 1\nB SELECT = 1\nA UPDATE = 1 row -> admitted\nB UPDATE = 1 row -> admitted"
 	if got := sqlLines(f); got != want || f.Units != 1 {
@@ -152,7 +153,7 @@ func TestPgCheckLeaks(t *testing.T) {
 // Of the 6 orders of two clients' SELECT and UPDATE, the two in which one is done
 // before the other begins do not leak; the second one sends no UPDATE then.
 func TestPgCheckCensus(t *testing.T) {
-	c, err := explore.Enumerate(t.Context(), choose(t, "pg-check"), sqlConfig(t, 2))
+	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "pg-check"), sqlConfig(t, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestPgCheckCensusOfThree(t *testing.T) {
 	testenv.Long(t)
 	cfg := sqlConfig(t, 3)
 	cfg.Limit = 2
-	c, err := explore.Enumerate(t.Context(), choose(t, "pg-check"), cfg)
+	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "pg-check"), cfg)
 	if err != nil || c.Schedules != 90 || c.Leaking != 72 {
 		t.Errorf("counted %+v, %v", c, err)
 	}
@@ -182,11 +183,11 @@ func TestPgConditionalDoesNotLeak(t *testing.T) {
 	type schedules struct{ search, all int64 }
 	for limit, count := range testenv.Pick(map[int64]schedules{1: {3, 18}}, map[int64]schedules{1: {3, 18}, 2: {1, 6}}) {
 		cfg.Limit = limit
-		c, err := explore.Enumerate(t.Context(), choose(t, "pg-conditional"), cfg)
+		c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "pg-conditional"), cfg)
 		if err != nil || c.Schedules != count.all || c.Leaking != 0 || !c.Complete {
 			t.Errorf("limit %d: counted %+v, %v", limit, c, err)
 		}
-		r := runSQL(t, choose(t, "pg-conditional"), cfg)
+		r := runSQL(t, testkit.Strategy(t, "pg-conditional"), cfg)
 		if len(r.Findings) > 0 || r.Runs != count.search {
 			t.Errorf("in %d schedules: %+v", r.Runs, r.Findings)
 		}
@@ -299,13 +300,13 @@ func (l locking) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 
 func TestSQLThatCannotBeExplored(t *testing.T) {
 	var unfit *explore.UnfitError
-	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), explore.Config{}); !errors.As(err, &unfit) ||
+	if _, err := explore.Run(t.Context(), testkit.Strategy(t, "pg-check"), explore.Config{}); !errors.As(err, &unfit) ||
 		!strings.Contains(err.Error(), "--postgres") {
 		t.Errorf("without a server: %v", err)
 	}
 	cfg := sqlConfig(t, 2)
 	cfg.Faults = []quota.Fault{quota.FaultCrash}
-	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), cfg); !errors.As(err, &unfit) ||
+	if _, err := explore.Run(t.Context(), testkit.Strategy(t, "pg-check"), cfg); !errors.As(err, &unfit) ||
 		!strings.Contains(err.Error(), "faults") {
 		t.Errorf("with faults: %v", err)
 	}

@@ -31,6 +31,7 @@ var groups = []struct {
 	{"oracle", []string{"quota"}},
 	{"workloads", []string{"quota", "internal/kit"}},
 	{"strategies", []string{"quota", "internal/kit"}},
+	{"internal/testkit", []string{"quota", "strategies"}},
 	{"results", []string{"quota", "internal/kit"}},
 	{"internal/fakeredis", []string{"internal/kit"}},
 	{"internal/trouble", []string{"quota", "internal/kit", "internal/fakeredis"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -137,10 +138,7 @@ func TestPlanted(t *testing.T) {
 // hourly is a policy of which a day has few requests.
 func hourly(t *testing.T) quota.Policy {
 	t.Helper()
-	p, err := quota.ParsePolicy("10 requests per fixed 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "10 requests per fixed 1h")
 	return p
 }
 
@@ -231,10 +229,7 @@ var narrow = map[string][]prove.Stage{
 func narrowLimiter(t *testing.T, only string) (*strategies.Meta, prove.Options) {
 	t.Helper()
 	limit, known, _ := strings.Cut(only, " ")
-	p, err := quota.ParsePolicy("20 " + limit + known + " per fixed 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "20 "+limit+known+" per fixed 1h")
 	p.Name = limit + known
 	serves := func(q *quota.Policy) error {
 		if q.Unit != p.Unit || q.Window.Length != p.Window.Length || limit == "own" && q.Limit != p.Limit {

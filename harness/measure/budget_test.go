@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -17,10 +17,7 @@ import (
 func TestEnds(t *testing.T) {
 	v := &virtual{}
 	p := &planted{delay: func(context.Context) { v.advance(time.Microsecond) }}
-	policy, err := quota.LookupPolicy("user-links")
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, "user-links")
 	w, err := workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)

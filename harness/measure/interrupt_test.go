@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -28,10 +29,7 @@ func TestInterruptedWhileSettingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.LookupPolicy("user-links")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "user-links")
 	report, err := Measure(ctx, Config{Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: p, Workload: w,
 		Workers: 2, Duration: 20 * time.Millisecond}, Rounds: 2})
 	if err != nil || !report.Interrupted || len(report.Runs) != 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -33,12 +34,9 @@ func (c counted) Close(ctx context.Context) error {
 // never expire, by Redis' own word.
 func TestKilledCallers(t *testing.T) {
 	server := storetest.Redis(t)
-	all, err := strategies.Parse("incr-expire")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sel := all[0]
-	open := all[0].Open
+	all := testkit.Strategy(t, "incr-expire")
+	sel := all
+	open := all.Open
 	keys := int64(0)
 	meta := *sel.Meta
 	sel.Meta = &meta

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testkit"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -107,10 +108,7 @@ func measureOne(t *testing.T, p *planted, workload string, change func(*Config))
 	if p.delay == nil {
 		p.delay = func(context.Context) { v.advance(time.Microsecond) }
 	}
-	policy, err := quota.LookupPolicy("user-links")
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, "user-links")
 	w, err := workloads.Lookup(workload)
 	if err != nil {
 		t.Fatal(err)

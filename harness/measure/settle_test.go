@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -84,10 +85,7 @@ func TestJobsSettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := quota.LookupPolicy("agent-api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, "agent-api")
 	for _, rounds := range testenv.Pick([]int{3}, []int{3, 1_000_000}) {
 		meta := &strategies.Meta{
 			Name: "settling", Doc: "has work left", Form: strategies.Baseline, Kinds: quota.Kinds(),

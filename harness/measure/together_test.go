@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -15,10 +15,7 @@ import (
 // TestMeasuredTogether: two measurements that are under way at the same time have verdicts, and no timings that count.
 // One before them and one after them have both.
 func TestMeasuredTogether(t *testing.T) {
-	policy, err := quota.LookupPolicy("user-links")
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, "user-links")
 	w, err := workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)

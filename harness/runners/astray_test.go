@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -143,15 +144,6 @@ func early(runs []results.Run, blocked *atomic.Int64) bool {
 	})
 }
 
-func exactControl(t *testing.T) strategies.Selection {
-	t.Helper()
-	list, err := strategies.Parse("exact")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list[0]
-}
-
 func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 	t.Helper()
 	p, err := harness.NewPlan("exact", "user-links", "hot-key")
@@ -259,10 +251,10 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 		}
 		return report.Runs, all
 	}
-	_, alone := runs(nil, false, exactControl(t))
+	_, alone := runs(nil, false, testkit.Strategy(t, "exact"))
 	for _, s := range theirs {
 		a := newAstray(s.bad, s.at)
-		got, beside := runs(a, s.run == harness.CodeHung, a.selection(s.name, s.needs...), exactControl(t))
+		got, beside := runs(a, s.run == harness.CodeHung, a.selection(s.name, s.needs...), testkit.Strategy(t, "exact"))
 		if !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
 		}
@@ -307,10 +299,10 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 		}
 		return report.Runs, counted(t, last)
 	}
-	_, alone := run(nil, false, exactControl(t))
+	_, alone := run(nil, false, testkit.Strategy(t, "exact"))
 	for _, s := range theirs {
 		a := newAstray(s.bad, s.at)
-		runs, beside := run(a, s.sim == harness.CodeHung, a.selection(s.name, s.needs...), exactControl(t))
+		runs, beside := run(a, s.sim == harness.CodeHung, a.selection(s.name, s.needs...), testkit.Strategy(t, "exact"))
 		if !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
 		}
@@ -323,13 +315,10 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 
 func TestAstrayBesideExactExplored(t *testing.T) {
 	search := func(sel strategies.Selection, deadline time.Duration) (*explore.Result, error) {
-		policy, err := quota.LookupPolicy("user-links")
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := testkit.Policy(t, "user-links")
 		return explore.Run(t.Context(), sel, explore.Config{Policy: policy, Instances: 1, DecisionTimeout: deadline})
 	}
-	alone, err := search(exactControl(t), longDeadline)
+	alone, err := search(testkit.Strategy(t, "exact"), longDeadline)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +341,7 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 		if stack := guard.Stack(err); hangs && !strings.Contains(stack, "astray_test.go") {
 			t.Errorf("%s: the stack is %q", s.name, stack)
 		}
-		beside, err := search(exactControl(t), longDeadline)
+		beside, err := search(testkit.Strategy(t, "exact"), longDeadline)
 		if err != nil || !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact after %s: %+v, %v", s.name, beside, err)
 		}
@@ -364,7 +353,7 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 	for mode, run := range map[string]func(*testing.T, context.Context, strategies.Selection) error{
 		"sim": func(t *testing.T, ctx context.Context, sel strategies.Selection) error {
-			p := plan(t, exactControl(t), sel)
+			p := plan(t, testkit.Strategy(t, "exact"), sel)
 			p.Stores = nil
 			p.DecisionTimeout = harness.MaxDecisionTimeout
 			report, err := sim.Run(ctx, sim.Config{Plan: p, Parallel: 1})

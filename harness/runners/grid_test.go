@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -251,10 +252,7 @@ func (u unsure) Refund(ctx context.Context, r quota.Reservation) error {
 // TestUnsureCommits: a control that is told of a commit when it has let the reservation end, or never, gives the units
 // to others. It is accused of nothing: what such a commit did is open from the end of the life on.
 func TestUnsureCommits(t *testing.T) {
-	exact, err := strategies.Lookup("exact")
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := testkit.Strategy(t, "exact").Meta
 	for _, kind := range []quota.Kind{quota.Standing, quota.Fixed, quota.Rolling, quota.Bucket, quota.FirstRequest} {
 		for _, mode := range []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate} {
 			t.Run(fmt.Sprintf("%s/%s", kind, mode), func(t *testing.T) {

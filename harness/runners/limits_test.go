@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -54,10 +55,7 @@ func bakedSelection(t *testing.T, old *atomic.Int64) strategies.Selection {
 // was admitted before is no leak, and a clause that does not tolerate the change is not
 // judged.
 func TestLimitChanges(t *testing.T) {
-	exact, err := strategies.Lookup("exact")
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := testkit.Strategy(t, "exact").Meta
 	steady, err := workloads.Lookup("steady")
 	if err != nil {
 		t.Fatal(err)

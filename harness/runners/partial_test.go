@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -49,10 +50,7 @@ func (g granting) Provision(ctx context.Context, p *quota.Policy, grants []strat
 // overExact is a selection of a strategy that wraps the exact control.
 func overExact(t *testing.T, name string, wrap func(strategies.Strategy) strategies.Strategy) strategies.Selection {
 	t.Helper()
-	exact, err := strategies.Lookup("exact")
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := testkit.Strategy(t, "exact").Meta
 	m := *exact
 	m.Name = name
 	m.Control = ""

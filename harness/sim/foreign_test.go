@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -34,10 +35,7 @@ func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances
 		})
 	m.Needs = needs
 	m.Foreign = true
-	p, err := quota.ParsePolicy("10 requests per fixed 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "10 requests per fixed 1h")
 	w, err := workloads.Lookup("steady")
 	if err != nil {
 		t.Fatal(err)
@@ -262,10 +260,7 @@ func TestLockAcrossTheStore(t *testing.T) {
 					return l, nil
 				})
 			m.Foreign = strings.HasPrefix(what, "foreign")
-			p, err := quota.ParsePolicy("10 requests per first-request 1s")
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Policy(t, "10 requests per first-request 1s")
 			w, err := workloads.Lookup("steady")
 			if err != nil {
 				t.Fatal(err)

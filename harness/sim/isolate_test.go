@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -117,10 +118,7 @@ func TestIsolated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.ParsePolicy("10 requests per fixed 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "10 requests per fixed 1h")
 	var progress sim.Progress
 	cfg := sim.Config{Progress: &progress, Live: new(sim.Live), Parallel: 2, Plan: harness.Plan{
 		Policy: p, Workload: workload, Seed: 1, Load: harness.OpenAt(60. / 3600), Duration: 10 * time.Hour,

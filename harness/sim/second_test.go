@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -17,10 +18,7 @@ import (
 func routed(t *testing.T, list, kind string, requests int64) sim.Config {
 	t.Helper()
 	cfg := config(t, list, "100 requests per "+kind+" 1h", "steady")
-	second, err := quota.LookupPolicy("30 requests per " + kind + " 2h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := testkit.Policy(t, "30 requests per "+kind+" 2h")
 	cfg.Second = &second
 	cfg.Routes = 1
 	cfg.Workers = 1

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/schema"
-	"github.com/quotabench/quotabench/strategies"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -17,18 +17,9 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
-func chosen(t testing.TB, name string) strategies.Selection {
-	t.Helper()
-	list, err := strategies.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list[0]
-}
-
 func explored(t testing.TB, name string, cfg explore.Config) *results.Search {
 	t.Helper()
-	r, err := explore.Run(t.Context(), chosen(t, name), cfg)
+	r, err := explore.Run(t.Context(), testkit.Strategy(t, name), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +36,7 @@ func record(t testing.TB) results.Exploration {
 		explored(t, "incr-expire", explore.Config{Faults: faults, MaxStates: 300}),
 		explored(t, "lua-reserve", explore.Config{MaxStates: 300}),
 	)
-	c, err := explore.Enumerate(t.Context(), chosen(t, "check-then-set"), explore.Config{})
+	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "check-then-set"), explore.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,8 +109,8 @@ func sharedPostgres(t testing.TB, spec, need string) *postgres.Store {
 	}).(*postgres.Store)
 }
 
-// Main runs the tests, stops what they started, and exits.
-func Main(m *testing.M) {
+// Main runs the tests, stops what they started, calls each of ends, and exits.
+func Main(m *testing.M, ends ...func() error) {
 	code := m.Run()
 	for _, opened := range slices.Backward(all.order) { // replicas before what they follow
 		if store, err := opened(); err == nil {
@@ -118,6 +118,12 @@ func Main(m *testing.M) {
 				fmt.Fprintln(os.Stderr, "storetest:", err)
 				code = max(code, 1)
 			}
+		}
+	}
+	for _, end := range ends {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, "storetest:", err)
+			code = max(code, 1)
 		}
 	}
 	os.Exit(code)

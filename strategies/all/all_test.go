@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -192,11 +193,8 @@ func TestBriskOptions(t *testing.T) {
 				t.Errorf("core has %s: option %s is %q, want %q", sel, name, got, want)
 			}
 		}
-		alone, err := strategies.Parse(sel.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sel.BriskOptions != nil && alone[0].String() == sel.String() {
+		alone := testkit.Strategy(t, sel.Name)
+		if sel.BriskOptions != nil && alone.String() == sel.String() {
 			t.Errorf("%s has the same options where it is named", sel)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -16,19 +17,6 @@ import (
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
-
-func selection(t *testing.T, options quota.Options) strategies.Selection {
-	t.Helper()
-	m, err := strategies.Lookup("check-after")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Select(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // slept is a clock that notes how long it is asked to wait, and does not.
 type slept struct {
@@ -43,7 +31,7 @@ func (s *slept) Sleep(ctx context.Context, d time.Duration) error {
 
 // TestBytes plants what is uploaded and what of it is thrown away.
 func TestBytes(t *testing.T) {
-	sel := selection(t, quota.Options{"size": "1000", "bandwidth": "100000"})
+	sel := testkit.Strategy(t, "check-after:size=1000,bandwidth=100000")
 	client, prefix := storetest.RedisClient(t)
 	c := new(slept)
 	s, err := sel.Open(t.Context(),
@@ -76,10 +64,7 @@ func TestBytes(t *testing.T) {
 // TestFlaws finds what the Meta says: an upload that is about to be deleted rejects
 // one that fits, and a DECRBY that a client repeats gives away what others hold.
 func TestFlaws(t *testing.T) {
-	p, err := quota.LookupPolicy("tenant-uploads")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "tenant-uploads")
 	for _, c := range []struct {
 		property explore.Property
 		scripts  string
@@ -99,7 +84,7 @@ func TestFlaws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := explore.Run(t.Context(), selection(t, nil), explore.Config{
+		r, err := explore.Run(t.Context(), testkit.Strategy(t, "check-after"), explore.Config{
 			Policy: p, Limit: c.limit, Used: c.used, Clients: c.clients, Scripts: scripts, Faults: c.faults,
 			Properties: []explore.Property{c.property},
 		})

@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/internal/testkit"
 )
 
 var noon = time.Date(2031, time.March, 15, 12, 0, 0, 0, time.UTC)
@@ -54,7 +54,7 @@ func TestReplicas(t *testing.T) {
 
 // TestRaceWithinARegion: even one region has no compare-and-swap.
 func TestRaceWithinARegion(t *testing.T) {
-	sel := parse(t, "edge-kv")
+	sel := testkit.Strategy(t, "edge-kv")
 	r, err := explore.Run(t.Context(), sel, explore.Config{Instances: 1, Properties: []explore.Property{explore.Leak}})
 	if err != nil {
 		t.Fatal(err)
@@ -62,15 +62,6 @@ func TestRaceWithinARegion(t *testing.T) {
 	if r.Found(explore.Leak) == nil {
 		t.Errorf("no leak in %d schedules of two callers in one region", r.Runs)
 	}
-}
-
-func parse(t *testing.T, text string) strategies.Selection {
-	t.Helper()
-	s, err := strategies.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s[0]
 }
 
 // TestRegionsSpendTheLimitEach: with requests far apart, so that none race, one region

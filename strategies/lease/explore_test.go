@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -37,11 +38,8 @@ func TestSchedules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sel, err := strategies.Parse("lease" + c.options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := explore.Run(t.Context(), sel[0], explore.Config{
+		sel := testkit.Strategy(t, "lease"+c.options)
+		r, err := explore.Run(t.Context(), sel, explore.Config{
 			Scripts: scripts, Instances: c.instances, Limit: c.limit, Faults: c.faults, Properties: c.wanted,
 		})
 		if err != nil {
@@ -70,12 +68,9 @@ func TestSearchedPause(t *testing.T) {
 		{"expired=free", false, true, false, 35_000}, {"expired=spent", false, false, false, 10_000},
 		{"expired=free", true, true, true, 7_000},
 	} {
-		sel, err := strategies.Parse("lease:ttl=1s,margin=900ms," + c.options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		meta := *sel[0].Meta
-		sel[0].Meta, meta.Open = &meta, func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		sel := testkit.Strategy(t, "lease:ttl=1s,margin=900ms,"+c.options)
+		meta := *sel.Meta
+		sel.Meta, meta.Open = &meta, func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			s, err := open(ctx, env)
 			if l, ok := s.(*lease); ok && c.late {
 				l.every = l.ttl
@@ -86,7 +81,7 @@ func TestSearchedPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := explore.Run(t.Context(), sel[0], explore.Config{
+		r, err := explore.Run(t.Context(), sel, explore.Config{
 			Scripts: scripts, Instances: 2, Limit: 4, Times: 2, JobRounds: -1, Asks: -1, MaxStates: c.states,
 			Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak, explore.Guarantee},
 		})

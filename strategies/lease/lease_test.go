@@ -13,19 +13,11 @@ import (
 
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-func lookup(t *testing.T) *strategies.Meta {
-	t.Helper()
-	m, err := strategies.Lookup("lease")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 // bed is a Redis in this process with a clock that a test moves, and the instances on it.
 type bed struct {
@@ -127,14 +119,11 @@ func (b *bed) open(options string, instances int) *lease {
 	if options != "" {
 		options = ":" + options
 	}
-	sel, err := strategies.Parse("lease" + options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := sel[0].Open(b.Context(), strategies.Env{
+	sel := testkit.Strategy(b, "lease"+options)
+	s, err := sel.Open(b.Context(), strategies.Env{
 		Clock: b, Clients: map[string]any{"redis": b.client}, Shared: b.shared,
 		Rand:     rand.New(rand.NewPCG(1, uint64(b.opened))),
-		Instance: b.opened, Instances: instances, Options: sel[0].Options, Wake: func(job string) {
+		Instance: b.opened, Instances: instances, Options: sel.Options, Wake: func(job string) {
 			b.woken = append(b.woken, job)
 		},
 	})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/testkit"
 )
 
 // What a scenario below has: a limit of 100 units that two instances share, and blocks of 20. Paused or
@@ -135,11 +137,10 @@ func TestTrouble(t *testing.T) {
 			row += fmt.Sprintf("|%d, %d", leak, stranded)
 		}
 		row += "|"
-		if !slices.Contains(lookup(t).Notes.Trouble, row) {
+		if !slices.Contains(testkit.Strategy(t, "lease").Meta.Notes.Trouble, row) {
 			t.Errorf("the page does not have %s", row)
 		}
 	}
-	if n := len(lookup(t).Notes.Trouble); n != len(rows)+2 {
+	if n := len(testkit.Strategy(t, "lease").Meta.Notes.Trouble); n != len(rows)+2 {
 		t.Errorf("the table has %d lines, and %d causes were tried", n, len(rows))
-	}
-}
+	}}

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -24,16 +25,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func lookup(t *testing.T, name string) *strategies.Meta {
-	t.Helper()
-	m, err := strategies.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func TestConformance(t *testing.T) { strategytest.Run(t, lookup(t, "local-sync")) }
+func TestConformance(t *testing.T) { strategytest.Run(t, testkit.Strategy(t, "local-sync").Meta) }
 
 // wire is a hook that does with each call of a script what at says.
 type wire struct{ at func(send func() error) error }
@@ -97,16 +89,13 @@ func newRig(t *testing.T) *rig {
 // open opens the next instance.
 func (r *rig) open(strategy string) strategies.Strategy {
 	r.Helper()
-	list, err := strategies.Parse(strategy)
-	if err != nil {
-		r.Fatal(err)
-	}
+	list := testkit.Strategy(r, strategy)
 	env := r.env
-	env.Options = list[0].Options
+	env.Options = list.Options
 	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(r.env.Instances))
 	env.Instance = r.env.Instances
 	r.env.Instances++
-	s, err := list[0].Open(r.Context(), env)
+	s, err := list.Open(r.Context(), env)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -434,11 +423,8 @@ func TestExplore(t *testing.T) {
 	testenv.Sequential(t)
 	search := func(options string, c explore.Config) *explore.Result {
 		t.Helper()
-		list, err := strategies.Parse("local-sync" + options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := explore.Run(t.Context(), list[0], c)
+		list := testkit.Strategy(t, "local-sync"+options)
+		res, err := explore.Run(t.Context(), list, c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -151,7 +152,7 @@ func (f *forgetful) Jobs() []strategies.Job {
 
 // TestForgetfulIsFound: it leaks less than the limit, and more than what comes in two periods.
 func TestForgetfulIsFound(t *testing.T) {
-	m := *lookup(t, "local-sync")
+	m := *testkit.Strategy(t, "local-sync").Meta
 	open := m.Open
 	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s, err := open(ctx, env)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -124,10 +125,7 @@ func openOn(ctx context.Context, pool *pgxpool.Pool, name string, c quota.Clock)
 
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	return &p
 }
@@ -268,10 +266,7 @@ func TestConcurrent(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		meta, err := strategies.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		meta := testkit.Strategy(t, name).Meta
 		over := meta.Guarantee[0].Bound(quota.Params{Limit: limit, MaxCost: 1, InFlight: workers})
 		if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
 			t.Errorf("%s: %d admitted and %d failed, want %d to %d and none", name, n, failed.Load(), limit, limit+over)

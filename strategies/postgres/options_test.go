@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -16,15 +17,6 @@ func later(p *quota.Policy, months int) *quota.Policy {
 	now := clock.Wall{}.Now()
 	q.Window.Timeline = quota.Timeline{Real: now, Policy: now.AddDate(0, months, 0)}
 	return &q
-}
-
-func choose(t *testing.T, name string) strategies.Selection {
-	t.Helper()
-	sel, err := strategies.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sel[0]
 }
 
 // TestResetByMonth: a row per window keeps what was used in the last one, and a
@@ -57,7 +49,7 @@ func TestLiteralCheckIgnoresTheAmount(t *testing.T) {
 		t.Errorf("%+v where nothing remains", d)
 	}
 	for name, want := range map[string]int64{"pg-check": 2_000, "pg-check:check=literal": 2_999} {
-		sel := choose(t, name)
+		sel := testkit.Strategy(t, name)
 		if got := sel.Guarantee[0].Bound(quota.Params{Limit: 10, MaxCost: 1_000, InFlight: 3,
 			Options: sel.Options}); got != want {
 			t.Errorf("%s may leak %d, want %d", name, got, want)
@@ -67,7 +59,7 @@ func TestLiteralCheckIgnoresTheAmount(t *testing.T) {
 
 func TestPoolIsAskedFor(t *testing.T) {
 	for name, want := range map[string]int{"pg-check": 100, "pg-check:pool=8": 8, "pg-conditional": 0} {
-		if got := choose(t, name).Connections("postgres").Pool; got != want {
+		if got := testkit.Strategy(t, name).Connections("postgres").Pool; got != want {
 			t.Errorf("%s asks for %d connections, want %d", name, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -19,7 +20,7 @@ var caches = []string{"pg-query-cache", "pg-query-cache:cache=instance", "pg-que
 // pair opens two instances of one run.
 func pair(t *testing.T, pool *pgxpool.Pool, name string) (a, b strategies.Strategy) {
 	t.Helper()
-	sel := choose(t, name)
+	sel := testkit.Strategy(t, name)
 	shared := new(strategies.Shared)
 	var client redis.UniversalClient
 	if sel.NeedsStore(strategies.NeedRedis) {

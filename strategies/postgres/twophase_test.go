@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
@@ -70,7 +71,7 @@ func newDatabases(t *testing.T) *databases {
 
 func (d *databases) open(t *testing.T) strategies.Strategy {
 	t.Helper()
-	s, err := choose(t, "pg-two-phase").Open(t.Context(), strategies.Env{
+	s, err := testkit.Strategy(t, "pg-two-phase").Open(t.Context(), strategies.Env{
 		Clock: clock.Wall{}, Clients: map[string]any{"postgres": d.pools[0], "postgres.2": d.pools[1]}, Instances: 1,
 		Wake: func(string) {},
 	})
@@ -284,7 +285,7 @@ func TestServerThatPreparesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	_, err = choose(t, "pg-two-phase").Open(t.Context(), strategies.Env{
+	_, err = testkit.Strategy(t, "pg-two-phase").Open(t.Context(), strategies.Env{
 		Clock: clock.Wall{}, Clients: map[string]any{"postgres": pool, "postgres.2": pool}, Instances: 1,
 	})
 	if err == nil || !strings.Contains(err.Error(), "max_prepared_transactions") {

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -233,11 +234,8 @@ func TestExplored(t *testing.T) {
 	testenv.Sequential(t)
 	names := []string{"redis-durable", "redis-wait"}
 	for _, name := range testenv.Pick(names[:1], names) {
-		sel, err := strategies.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := explore.Run(t.Context(), sel[0],
+		sel := testkit.Strategy(t, name)
+		res, err := explore.Run(t.Context(), sel,
 			explore.Config{Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock}})
 		if err != nil {
 			t.Fatal(err)
@@ -251,11 +249,8 @@ func TestExplored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		standing, err := quota.LookupPolicy("agent-sandboxes")
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err = explore.Run(t.Context(), sel[0], explore.Config{
+		standing := testkit.Policy(t, "agent-sandboxes")
+		res, err = explore.Run(t.Context(), sel, explore.Config{
 			Policy: standing, Limit: 2, Scripts: scripts, Faults: []quota.Fault{quota.FaultLostReply},
 			Properties: []explore.Property{explore.Leak, explore.Guarantee},
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -34,10 +35,7 @@ func at(t *testing.T, path string, given quota.Options, h http.HandlerFunc) (str
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	meta, err := strategies.Lookup("http")
-	if err != nil {
-		t.Fatal(err)
-	}
+	meta := testkit.Strategy(t, "http").Meta
 	sel, err := meta.Select(given)
 	if err != nil {
 		return nil, err
@@ -156,10 +154,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
-	meta, err := strategies.Lookup("http")
-	if err != nil {
-		t.Fatal(err)
-	}
+	meta := testkit.Strategy(t, "http").Meta
 	for _, c := range []struct {
 		url, header string
 		ok          bool
@@ -171,10 +166,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for _, text := range []string{"5 calls per fixed 1m", "5 calls per calendar hour",
 		"5 calls per rolling 1m costing 2"} {
-		p, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Policy(t, text)
 		if meta.ServesPolicy(&p) == nil {
 			t.Errorf("%s is served", text)
 		}
@@ -192,18 +184,12 @@ func TestPolicies(t *testing.T) {
 		"180 x per fixed 1h": {"3r/m", true}, "4 x per fixed 1m": {"", true}, "7 x refilling 1 per 3s": {"", false},
 		"1 x per fixed 1.5ms": {"", false}, "9 x per rolling 30d": {"", false},
 	} {
-		p, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testkit.Policy(t, text)
 		if rate, _ := rateOf(&p); rate != want.rate {
 			t.Errorf("%s: nginx's rate is %q, want %q", text, rate, want.rate)
 		}
 		for name, serves := range map[string]bool{"nginx-limit-req": want.rate != "", "haproxy-req-rate": want.haproxy} {
-			meta, err := strategies.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			meta := testkit.Strategy(t, name).Meta
 			if err := meta.ServesPolicy(&p); (err == nil) != serves {
 				t.Errorf("%s: %s: %v", text, name, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -31,10 +32,7 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.ParsePolicy(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, policy)
 	w, err := workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)

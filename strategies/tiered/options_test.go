@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -33,10 +34,7 @@ func TestOptions(t *testing.T) {
 	}
 	free := map[string]string{"rebuild": "5m", "lag": "5s", "batch": "1", "replica-lag": "100ms", "reconcile": "0s"}
 	for _, name := range names {
-		m, err := strategies.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Strategy(t, name).Meta
 		expected := len(want) + len(free)
 		if name == "redis-hash" {
 			expected -= 3 // it has no filter

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -71,10 +72,7 @@ func (a *attacked) Jobs() []strategies.Job {
 // and says for how long Redis had the limit that an attacker planted after 7 s.
 func simulate(t *testing.T, options quota.Options, attack bool) (r results.Run, wrong time.Duration) {
 	t.Helper()
-	registered, err := strategies.Lookup("three-tier")
-	if err != nil {
-		t.Fatal(err)
-	}
+	registered := testkit.Strategy(t, "three-tier").Meta
 	m := *registered
 	if open := m.Open; attack {
 		m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -112,10 +113,7 @@ func (s *stack) open(t *testing.T, selection string) *opened {
 // openOn is open with another clock, and with the selection as it stands.
 func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 	t.Helper()
-	sel, err := strategies.Parse(selection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sel := testkit.Strategy(t, selection)
 	// A client shares the stack's connections but not its hooks.
 	options := *s.redis.Options()
 	client := redis.NewClient(&options)
@@ -126,6 +124,7 @@ func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 	}
 	client.AddHook(&tap{s})
 	o := &opened{t: t, s: s, client: client}
+	var err error
 	if s.pool != nil {
 		o.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config())
 		if err != nil {
@@ -133,9 +132,9 @@ func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 		}
 		t.Cleanup(o.pool.Close)
 	}
-	o.Strategy, err = sel[0].Open(t.Context(), strategies.Env{
+	o.Strategy, err = sel.Open(t.Context(), strategies.Env{
 		Clock: c, Clients: map[string]any{"redis": client, "postgres": o.pool}, Model: s.model, Shared: s.shared,
-		Prefix: s.prefix, Instances: 1, Options: sel[0].Options,
+		Prefix: s.prefix, Instances: 1, Options: sel.Options,
 		Wake: func(job string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -251,10 +250,7 @@ func (o *opened) measure(name string) int64 {
 // policy is one of the records' with another limit.
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	return &p
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -163,10 +164,7 @@ func TestRefused(t *testing.T) {
 					t.Errorf("%s takes %s, for which it has no column", name, other)
 				}
 			}
-			meta, err := strategies.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			meta := testkit.Strategy(t, name).Meta
 			for _, q := range quota.Policies() {
 				served := meta.ServesPolicy(&q) == nil
 				if want := strings.HasPrefix(q.Name, "agent-") && q.Unit != "cents"; served != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -32,10 +33,7 @@ var links = quota.Policy{Name: "user-links", Limit: 2, Unit: "links", Window: qu
 // of Wake.
 func scheduled(t *testing.T, env strategies.Env, options quota.Options) (s *scheduledReset, h *hand, woken *int) {
 	t.Helper()
-	m, err := strategies.Lookup("scheduled-reset")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Strategy(t, "scheduled-reset").Meta
 	sel, err := m.Select(options)
 	if err != nil {
 		t.Fatal(err)
@@ -159,11 +157,8 @@ func (f failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // a leak is reported even so.
 func TestScheduledResetLeaks(t *testing.T) {
 	testenv.Long(t)
-	sel, err := strategies.Parse("scheduled-reset")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := explore.Run(t.Context(), sel[0],
+	sel := testkit.Strategy(t, "scheduled-reset")
+	r, err := explore.Run(t.Context(), sel,
 		explore.Config{Policy: links, Instances: 1, Faults: []quota.Fault{quota.FaultClock}})
 	if err != nil || r.Capped != "" {
 		t.Fatalf("%+v, %v", r, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
@@ -67,29 +68,18 @@ func newPool(t *testing.T, tr pgx.QueryTracer) *pgxpool.Pool {
 
 func open(t *testing.T, pool *pgxpool.Pool, name string, c quota.Clock) strategies.Strategy {
 	t.Helper()
-	s, err := choose(t, name).Open(t.Context(),
-		strategies.Env{Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Options: choose(t, name).Options})
+	sel := testkit.Strategy(t, name)
+	s, err := sel.Open(t.Context(),
+		strategies.Env{Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Options: sel.Options})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func choose(t *testing.T, name string) strategies.Selection {
-	t.Helper()
-	sel, err := strategies.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sel[0]
-}
-
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	return &p
 }
@@ -264,7 +254,7 @@ func TestMomentIsThatOfTheDecision(t *testing.T) {
 
 func TestServesSingleUnits(t *testing.T) {
 	for _, name := range all {
-		sel := choose(t, name)
+		sel := testkit.Strategy(t, name)
 		if sel.ServesPolicy(policy(t, "agent-spend", 10)) == nil ||
 			sel.ServesPolicy(policy(t, "agent-sandboxes", 10)) == nil {
 			t.Errorf("%s serves costs of several units, or a quota without a window", name)
@@ -275,7 +265,7 @@ func TestServesSingleUnits(t *testing.T) {
 func explored(t *testing.T, name string, cfg explore.Config) *explore.Result {
 	t.Helper()
 	cfg.Postgres = storetest.Postgres(t)
-	r, err := explore.Run(t.Context(), choose(t, name), cfg)
+	r, err := explore.Run(t.Context(), testkit.Strategy(t, name), cfg)
 	if err != nil || r.Capped != "" {
 		t.Fatalf("%s: %+v, %v", name, r, err)
 	}

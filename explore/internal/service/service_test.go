@@ -19,11 +19,11 @@ import (
 	"github.com/quotabench/quotabench/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // setFor sets a variable of the engine until the function that it returns is called.
@@ -46,15 +46,6 @@ func redisOf(t *testing.T) goredis.UniversalClient {
 		}
 	})
 	return s.Admin()
-}
-
-func asked(t *testing.T) strategies.Selection {
-	t.Helper()
-	chosen, err := strategies.Parse("http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chosen[0]
 }
 
 // explored searches a planted service on a Redis server, and sees to it that no process of it is left.
@@ -88,7 +79,7 @@ func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Se
 		cfg.Service = "'" + program + "'"
 	}
 	cfg.Environment = append(cfg.Environment, plantedVariable+"="+kind, pidVariable+"="+pids)
-	found, err = explore.Run(t.Context(), asked(t), cfg)
+	found, err = explore.Run(t.Context(), testkit.Strategy(t, "http"), cfg)
 	list, _ := os.ReadFile(pids)
 	for _, text := range strings.Fields(string(list)) {
 		processes++
@@ -221,7 +212,7 @@ func TestSearchesOfAService(t *testing.T) {
 				cfg.Policy = policy(t, c.policy)
 			}
 			var found string
-			for i, cfg := range explore.Searches(asked(t), cfg) {
+			for i, cfg := range explore.Searches(testkit.Strategy(t, "http"), cfg) {
 				got, _, err := countedOn(t, c.kind, cfg)
 				// of a Go program
 				unfit := errors.Is(err, explore.ErrNotDeterministic) && c.kind == "clock" || cfg.ServiceClock != "" && !c.node

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -89,7 +90,7 @@ func TestFewerSets(t *testing.T) {
 	lost.Faults = []quota.Fault{"script-flush"}
 	lost.Redis = redisOf(t)
 	lost.Service = "true"
-	if one, err := lost.Complete(asked(t)); err != nil || one.Workers != 1 {
+	if one, err := lost.Complete(testkit.Strategy(t, "http")); err != nil || one.Workers != 1 {
 		t.Errorf("scripts that are lost: %d workers, %v", one.Workers, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -94,17 +95,14 @@ func serve(t *testing.T, p rls.RateLimitServiceServer) *ratelimit.Store {
 // open opens one instance of a strategy.
 func open(t *testing.T, strategy string, s *ratelimit.Store) strategies.Strategy {
 	t.Helper()
-	list, err := strategies.Parse(strategy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testkit.Strategy(t, strategy)
 	conn, err := s.Connect(t.Context(), storetest.Scope(t), stores.ConnOptions{Pool: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	st, err := list[0].Open(t.Context(),
-		strategies.Env{Clock: clock.Wall{}, Prefix: "run:", Options: list[0].Options,
+	st, err := list.Open(t.Context(),
+		strategies.Env{Clock: clock.Wall{}, Prefix: "run:", Options: list.Options,
 			Clients: map[string]any{"ratelimit": conn.Client()}})
 	if err != nil {
 		t.Fatal(err)
@@ -114,10 +112,7 @@ func open(t *testing.T, strategy string, s *ratelimit.Store) strategies.Strategy
 
 func take(t *testing.T, s strategies.Strategy, units int64) (quota.Decision, error) {
 	t.Helper()
-	p, err := quota.ParsePolicy("5 calls per rolling 1h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, "5 calls per rolling 1h")
 	return s.Take(t.Context(), quota.Request{Subject: "a", Policy: &p, Units: units})
 }
 
@@ -128,10 +123,7 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.ParsePolicy(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, policy)
 	w, err := workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)
@@ -309,21 +301,15 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", list, err, want)
 		}
 	}
-	list, err := strategies.Parse("envoy-ratelimit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testkit.Strategy(t, "envoy-ratelimit")
 	for text, ok := range map[string]bool{
 		"5 x per fixed 1s": true, "5 x per rolling 1m": true, "5 x per calendar hour": true, "5 x per calendar day": true,
 		"5 x per fixed 24h": true, "5 x per rolling 1h costing 2": true,
 		"5 x per fixed 10s": false, "5 x refilling 1 per 1s": false, "5 x per calendar month": false,
 		"1000000000 x per fixed 1s": false,
 	} {
-		p, err := quota.ParsePolicy(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := list[0].ServesPolicy(&p); (err == nil) != ok {
+		p := testkit.Policy(t, text)
+		if err := list.ServesPolicy(&p); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -333,7 +319,7 @@ func TestRefused(t *testing.T) {
 	}
 	c := measure.Config{Plan: harness.Plan{Policy: quota.Policy{Limit: 5,
 		Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}}, Workload: &workloads.Meta{}, Stores: set}}
-	if err := c.CannotRun(list[0]); err == nil || !strings.Contains(err.Error(), "envoy-ratelimit:domain=NAME") {
+	if err := c.CannotRun(list); err == nil || !strings.Contains(err.Error(), "envoy-ratelimit:domain=NAME") {
 		t.Errorf("without a domain: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
@@ -227,10 +228,7 @@ func TestLoad(t *testing.T) {
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	policy, err := quota.LookupPolicy(l.Policies[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, l.Policies[0])
 	longer, err := time.ParseDuration(l.Longer)
 	if err != nil || longer < 2*length {
 		t.Errorf("%v, %v is longer than %v", err, longer, length)

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/frequency"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -49,11 +50,7 @@ func selection(t *testing.T, strict bool) strategies.Selection {
 func simulated(t *testing.T, sel strategies.Selection, cfg explore.Config, rate float64,
 	properties ...explore.Property) *results.Search {
 	t.Helper()
-	var err error
-	cfg.Policy, err = quota.ParsePolicy("3 requests per fixed 10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg.Policy = testkit.Policy(t, "3 requests per fixed 10s")
 	cfg.Properties = properties
 	r, err := explore.Run(t.Context(), sel, cfg)
 	if err != nil {
@@ -103,16 +100,18 @@ func TestFalseReject(t *testing.T) {
 
 // What a simulation does not have is not simulated.
 func TestNotSimulated(t *testing.T) {
+	racy := testkit.Strategy(t, "check-then-set")
+	counting := testkit.Strategy(t, "incr-expire")
 	for what, r := range map[string]*results.Search{
 		"without a rate": simulated(t, selection(t, false), explore.Config{}, 0, explore.Leak),
-		"units in use":   simulated(t, lookup(t, "check-then-set"), explore.Config{Used: 1}, 100, explore.Leak),
-		"a refund": simulated(t, lookup(t, "check-then-set"), explore.Config{Scripts: script(t, "take,refund;take")},
+		"units in use":   simulated(t, racy, explore.Config{Used: 1}, 100, explore.Leak),
+		"a refund": simulated(t, racy, explore.Config{Scripts: script(t, "take,refund;take")},
 			100, explore.Leak),
-		"an eviction": simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultEviction}},
+		"an eviction": simulated(t, counting, explore.Config{Faults: []quota.Fault{quota.FaultEviction}},
 			100, explore.Leak),
 		"few requests": simulated(t, selection(t, false), explore.Config{Limit: 3, Clients: 4}, frequency.MinRate,
 			explore.Leak),
-		"another property": simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultCrash}},
+		"another property": simulated(t, counting, explore.Config{Faults: []quota.Fault{quota.FaultCrash}},
 			100, explore.TTL),
 	} {
 		if len(r.Findings) == 0 {
@@ -133,17 +132,4 @@ func script(t *testing.T, text string) []explore.Script {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func lookup(t *testing.T, name string) strategies.Selection {
-	t.Helper()
-	m, err := strategies.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sel, err := m.Select(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sel
 }

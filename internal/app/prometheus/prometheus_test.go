@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/prometheus"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -200,10 +201,7 @@ func hotKey(t *testing.T) (*workloads.Meta, quota.Policy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := quota.ParsePolicy(fmt.Sprintf("%d requests per fixed 1h", limit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, fmt.Sprintf("%d requests per fixed 1h", limit))
 	return w, policy
 }
 

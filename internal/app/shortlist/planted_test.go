@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/app/shortlist"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -238,10 +239,7 @@ func TestMost(t *testing.T) {
 // TestStoredIsUsed: a search that is stored is not made again, and decides before any store is open.
 func TestStoredIsUsed(t *testing.T) {
 	t.Parallel()
-	policy, err := quota.LookupPolicy(shortlist.DefaultPolicy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := testkit.Policy(t, shortlist.DefaultPolicy)
 	all, err := strategies.Parse("three-tier,incr-expire-atomic")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/shortlist"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -70,10 +71,7 @@ func TestStoredIsOfThisCode(t *testing.T) {
 func TestStored(t *testing.T) {
 	testenv.Long(t)
 	postgres := storetest.Postgres(t)
-	usual, err := quota.LookupPolicy(shortlist.DefaultPolicy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	usual := testkit.Policy(t, shortlist.DefaultPolicy)
 	all, err := strategies.Parse("all")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/sweep"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -141,12 +142,9 @@ func (*timed) Close(context.Context) error { return nil }
 func config(t *testing.T, l *timed) measure.Config {
 	t.Helper()
 	p := harness.Plan{Workers: 8, Seed: 1}
-	var err error
-	p.Policy, err = quota.LookupPolicy("agent-api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p.Policy = testkit.Policy(t, "agent-api")
 	p.Policy.Limit = 10 // which is crossed
+	var err error
 	p.Workload, err = workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ var hostile = []string{
 	"QUOTABENCH_REDIS=redis://127.0.0.1:1", "QUOTABENCH_POSTGRES=postgres://127.0.0.1:1",
 	"QUOTABENCH_SERVICE_PASSWORD=wrong",
 	"QUOTABENCH_NO_BITMAPS=1", "QUOTABENCH_MEET=nats://127.0.0.1:1/none", "QUOTABENCH_REPLAY=wrong",
-	"QUOTABENCH_ISOLATED=/proc/none", "QUOTABENCH_APART=TestEnvironment", "QUOTABENCH_AS_COMMAND=1",
+	"QUOTABENCH_ISOLATED=/proc/none", "QUOTABENCH_APART=TestEnvironment",
 }
 
 // kept are variables that direct tests, that Go reads or that say where things are.

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
@@ -43,16 +43,14 @@ func gallery(t *testing.T) map[string]*results.Finding {
 		"foreign, outage":     {"decr-expire", explore.Config{Faults: []quota.Fault{quota.FaultOutage}}, explore.FalseReject},
 		"foreign, lost reply": {"incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultLostReply}}, explore.TTL},
 	} {
-		chosen, err := strategies.Parse(c.strategy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		chosen := testkit.Strategy(t, c.strategy)
 		if strings.HasPrefix(name, "foreign") {
-			meta := *chosen[0].Meta
-			meta.Foreign, chosen[0].Meta = true, &meta
+			meta := *chosen.Meta
+			meta.Foreign = true
+			chosen.Meta = &meta
 		}
 		c.cfg.Properties = []explore.Property{c.property}
-		r, err := explore.Run(t.Context(), chosen[0], c.cfg)
+		r, err := explore.Run(t.Context(), chosen, c.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -59,13 +60,12 @@ func parkOn(t *testing.T, rdb *redis.Client, begin func(sched.Config) *sched.Sch
 	p.policy, err = quota.LookupPolicy(policy)
 	check(t, err)
 	p.policy.Limit = limit
-	chosen, err := strategies.Parse(name)
-	check(t, err)
+	chosen := testkit.Strategy(t, name)
 	p.jobs = p.NewJobs("")
-	p.Strategy, err = chosen[0].Open(t.Context(), strategies.Env{
+	p.Strategy, err = chosen.Open(t.Context(), strategies.Env{
 		Clock: p.Clock(0), Clients: map[string]any{"redis": rdb}, Model: strategies.NewModel(sched.Statement),
 		Shared: &strategies.Shared{},
-		Prefix: prefix, Instances: 1, Options: chosen[0].Options, Wake: p.jobs.Wake,
+		Prefix: prefix, Instances: 1, Options: chosen.Options, Wake: p.jobs.Wake,
 	})
 	check(t, err)
 	grant := []strategies.Grant{{Subject: subject, Limit: limit, Used: used}}

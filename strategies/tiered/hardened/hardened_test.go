@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -81,21 +82,19 @@ type in struct {
 
 func (s *stack) open(t *testing.T, selection string) *in {
 	t.Helper()
-	sel, err := strategies.Parse(selection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sel := testkit.Strategy(t, selection)
 	options := *s.redis.Options()
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	env := s.env
-	env.Options = sel[0].Options
+	env.Options = sel.Options
 	env.Instance = s.opened
 	env.Clients = map[string]any{"redis": client}
 	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(s.opened))
 	s.opened++
 	i := &in{t: t, client: client, ids: new(uint64)}
 	*i.ids = uint64(s.opened) << 32
+	var err error
 	if s.pool != nil {
 		i.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config())
 		if err != nil {
@@ -104,7 +103,7 @@ func (s *stack) open(t *testing.T, selection string) *in {
 		t.Cleanup(i.pool.Close)
 		env.Clients["postgres"] = i.pool
 	}
-	i.Strategy, err = sel[0].Open(t.Context(), env)
+	i.Strategy, err = sel.Open(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,10 +155,7 @@ func (i *in) measure(name string) int64 {
 
 func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	t.Helper()
-	p, err := quota.LookupPolicy(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Policy(t, name)
 	p.Limit = limit
 	// No window ends during a test.
 	p.Window.Timeline = quota.Timeline{Real: clock.Wall{}.Now(),

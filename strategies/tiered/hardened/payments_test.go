@@ -6,23 +6,16 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // TestPayments: ADR-005 caps payments at 120 dollars a day, and its tables have no column for
 // them. The hardened form has accounts of policies: of an agent who asks for more on both sides of
 // midnight, it admits the limit of each day.
 func TestPayments(t *testing.T) {
-	payments, err := quota.LookupPolicy("agent-payments")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documented, err := strategies.Lookup("three-tier")
-	if err != nil {
-		t.Fatal(err)
-	}
+	payments := testkit.Policy(t, "agent-payments")
+	documented := testkit.Strategy(t, "three-tier").Meta
 	if documented.ServesPolicy(&payments) == nil {
 		t.Error("three-tier serves payments, which the record's tables have no column for")
 	}

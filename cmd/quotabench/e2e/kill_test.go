@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package e2e
 
 import (
 	"bufio"
@@ -29,16 +29,6 @@ import (
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
-
-// asCommand has this test binary be the command.
-const asCommand = "QUOTABENCH_AS_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
-	}
-	storetest.Main(m)
-}
 
 // A way to end a program: signals, one shortly after the other.
 type ending struct {
@@ -180,9 +170,9 @@ func (k *killing) whole(c *killed) time.Duration {
 
 // command is the program with its arguments.
 func (k *killing) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+	cmd := exec.Command(program(k.t), args...)
 	cmd.Dir = k.temp
-	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+filepath.Join(k.temp, "tmp"))
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(k.temp, "tmp"))
 	return cmd
 }
 

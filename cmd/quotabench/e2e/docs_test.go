@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -13,9 +13,6 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
-
-// repo is the top of the repository.
-const repo = "../.."
 
 // asPrinted has TestDocumentedCommands carry out every command as it is printed. That
 // takes an hour, and what servers the commands ask for.
@@ -55,6 +52,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	binary := program(t)
 	n := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(filepath.Join(top, page))
@@ -67,7 +65,7 @@ func TestDocumentedCommands(t *testing.T) {
 			continue
 		}
 		t.Run(page, func(t *testing.T) {
-			readersFiles(t, top)
+			readersFiles(t, top, binary)
 			for _, c := range found {
 				c.parsed = !asPrinted && testenv.Pick(!slices.Contains(wholePages, page), false)
 				perform(t, c)
@@ -80,7 +78,8 @@ func TestDocumentedCommands(t *testing.T) {
 }
 
 // printed is a command of a page, and the output that the page shows of it.
-var printed = regexp.MustCompile("(?m)^    (?:quotabench|go run \\./cmd/quotabench) (.+)\n\n(?:[^\n`][^\n]*\n)*(?:\n)?```\n((?:[^`\n]*\n)+)```$")
+var printed = regexp.MustCompile("(?m)^    (?:quotabench|go run \\./cmd/quotabench) (.+)\n\n" +
+	"(?:[^\n`][^\n]*\n)*(?:\n)?" + "```\n((?:[^`\n]*\n)+)```$")
 
 // TestPrintedOutput: pages show of a command what it prints. A run is not the same
 // twice: what is shown of it is the committed one.
@@ -160,12 +159,11 @@ func commandsOf(page, text string) (out []documented) {
 }
 
 // readersFiles makes a directory with the files that the pages suppose to be there.
-func readersFiles(t *testing.T, top string) {
+func readersFiles(t *testing.T, top, binary string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv(asCommand, "1")
 	record, err := os.ReadFile(filepath.Join(top, "results/baseline/run-rolling/results.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -182,9 +180,9 @@ func readersFiles(t *testing.T, top string) {
 	for _, d := range []string{"base", "head", "out/base", "out/head", "."} {
 		write(filepath.Join(d, "results.json"), record)
 	}
-	program := []byte("#!/bin/sh\nexec '" + os.Args[0] + "' \"$@\"\n")
-	write("quotabench-main", program)
-	write("../base/quotabench", program)
+	for _, built := range []string{"quotabench-main", "../base/quotabench"} {
+		write(built, []byte("#!/bin/sh\nexec '"+binary+"' \"$@\"\n"))
+	}
 	write("access.log", []byte(accessLog))
 	write("go.mod", []byte("module github.com/quotabench/quotabench\n")) // of the clone that readers are in
 	for _, folder := range []string{"results", "examples"} {
@@ -213,19 +211,18 @@ func perform(t *testing.T, c documented) {
 			t.Errorf("%s: %q is no command of the program", c.where, part)
 			continue
 		}
-		var stdout bytes.Buffer
-		command(t, c, words[1:], &stdout)
+		stdout := command(t, c, words[1:])
 		if redirected {
-			if err := os.WriteFile(strings.TrimSpace(into), stdout.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(strings.TrimSpace(into), []byte(stdout), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// command carries out one command. Codes 1 and 3 are answers; 2 is a command that cannot
+// command carries out one command and returns what it prints. Codes 1 and 3 are answers; 2 is a command that cannot
 // be typed so.
-func command(t *testing.T, c documented, args []string, stdout *bytes.Buffer) {
+func command(t *testing.T, c documented, args []string) (stdout string) {
 	t.Helper()
 	switch {
 	case c.parsed:
@@ -233,24 +230,29 @@ func command(t *testing.T, c documented, args []string, stdout *bytes.Buffer) {
 	case !asPrinted:
 		args = shortened(args)
 	}
-	if stdout == nil {
-		stdout = &bytes.Buffer{}
-	}
-	var stderr bytes.Buffer
-	code := cli.Main(args, stdout, &stderr)
-	if code == cli.ExitUsage && strings.Contains(c.line+stderr.String(), "localhost") &&
-		strings.Contains(stderr.String(), "refused") {
-		return // a server of the reader's
-	}
-	if code == cli.ExitUsage && strings.Contains(stderr.String(), "the service does not start") {
-		return // a program of the reader's
+	code, stdout, stderr := carriedOut(t, args)
+	server := strings.Contains(c.line+stderr, "localhost") && strings.Contains(stderr, "refused")
+	service := strings.Contains(stderr, "the service does not start")
+	if code == cli.ExitUsage && (server || service) {
+		return "" // of the reader's
 	}
 	if code != cli.ExitOK && code != cli.ExitGate && code != cli.ExitFailed {
-		t.Errorf("%s: %s\ncarried out as %q: exit %d: %s", c.where, c.line, args, code, stderr.String())
+		t.Errorf("%s: %s\ncarried out as %q: exit %d: %s", c.where, c.line, args, code, stderr)
 	}
 	if asPrinted {
 		t.Logf("%s: %s: exit %d", c.where, c.line, code)
 	}
+	return stdout
+}
+
+func carriedOut(t *testing.T, args []string) (code int, stdout, stderr string) {
+	t.Helper()
+	if slices.Contains(args, "--against") {
+		return execute(t, args...)
+	}
+	var out, errs bytes.Buffer
+	code = cli.Main(args, &out, &errs)
+	return code, out.String(), errs.String()
 }
 
 // shortened is a command that does the same in little time and without a server, of a

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -93,7 +93,7 @@ var forms = regexp.MustCompile(`(?m)^    form: .*\n(?:^      .*\n)*`)
 // verdictOn is that on a claim of a built-in file in which texts are replaced: old, new, ...
 func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 	t.Helper()
-	paths, err := filepath.Glob("../../internal/report/claims/records/*.yaml")
+	paths, err := filepath.Glob(filepath.Join(repo, "internal/report/claims/records/*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bufio"
@@ -26,23 +26,21 @@ import (
 // itself, "other" is asked for something else, and "none" is no such program.
 func against(t *testing.T) (run func(against string, more ...string) (code int, stdout, stderr string)) {
 	t.Helper()
+	binary := program(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv(asCommand, "1")
 	t.Chdir(t.TempDir())
 	script := func(name, text string) {
 		if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	script("same", `[ -n "$`+session.NoBitmaps+`" ] || exit 7; exec "`+os.Args[0]+`" "$@"`)
-	script("other", `exec "`+os.Args[0]+`" "$@" --workers 3`)
+	script("same", `[ -n "$`+session.NoBitmaps+`" ] || exit 7; exec "`+binary+`" "$@"`)
+	script("other", `exec "`+binary+`" "$@" --workers 3`)
 	script("none", "echo it is no such program >&2; exit 7")
 	return func(against string, more ...string) (code int, stdout, stderr string) {
-		var out, errs bytes.Buffer
 		args := append([]string{"run", "incr-expire", "--redis", "embedded", "--requests", "300", "--workers", "4",
 			"--rounds", "2", "--against", against, "--out", against + "-out"}, more...)
-		code = cli.Main(args, &out, &errs)
-		return code, out.String(), errs.String()
+		return execute(t, args...)
 	}
 }
 
@@ -100,13 +98,11 @@ func TestAgainst(t *testing.T) {
 // rounds cannot tell, so there are four, except of a baseline.
 func TestAgainstSimulated(t *testing.T) {
 	against(t)
-	var out, errs bytes.Buffer
-	args := []string{"sim", "incr-expire", "exact", "--requests", "300", "--against", "./same", "--rounds", "1", "--out",
-		"out", "--json"}
-	code := cli.Main(args, &out, &errs)
+	code, stdout, stderr := execute(t, "sim", "incr-expire", "exact", "--requests", "300", "--against", "./same",
+		"--rounds", "1", "--out", "out", "--json")
 	var found compare.Comparison
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
-		t.Fatalf("exit %d: %v: %s%s", code, err, &out, &errs)
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
+		t.Fatalf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
 	timed := 0
 	rounds := map[string]int{"incr-expire": 4, "exact": 1}
@@ -121,6 +117,7 @@ func TestAgainstSimulated(t *testing.T) {
 	if timed != 2 && runtime.GOOS == "linux" {
 		t.Errorf("the processor time of %d strategies was compared", timed)
 	}
+	var out, errs bytes.Buffer
 	if code := cli.Main([]string{"sim", "exact", "--rounds", "3", "--requests", "9"}, &out,
 		&errs); code != cli.ExitUsage || !strings.Contains(errs.String(), "give --against PROGRAM too") {
 		t.Errorf("exit %d: %s", code, &errs)
@@ -175,7 +172,7 @@ func TestAgainstOthers(t *testing.T) {
 // TestAgainstKilled: what is left of a killed comparison is found and removed.
 func TestAgainstKilled(t *testing.T) {
 	against(t)
-	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1",
+	cmd := exec.Command(program(t), "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1",
 		"--against", "./same", "--out", "killed", "--verbose")
 	said, err := cmd.StderrPipe()
 	if err != nil {
