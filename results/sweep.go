@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,61 +164,86 @@ const minKneePoints = 3
 // down to the line between the upper ends of the outer intervals, or to the first
 // interval: then noise explains it.
 func (s *SweepSeries) Knee() Knee {
-	none := func(why string, distance float64) Knee { return Knee{At: -1, Distance: distance, Why: why} }
-	var at []int
+	points, why := s.curve()
+	if why != "" {
+		return Knee{At: -1, Why: why}
+	}
+	first := &s.Points[points[0]]
+	last := &s.Points[points[len(points)-1]]
+	best, distance := s.farthest(points)
+	none := func(why string) Knee { return Knee{At: -1, Distance: distance, Why: why} }
+	straight := best < 0 || distance < minKneeDistance && last.figure().Value > first.figure().Value
+	switch {
+	case straight && last.figure().Value < first.figure().Value:
+		return none("decisions per second fall")
+	case straight:
+		return none("the curve is straight, or bends upwards")
+	case s.Points[best].figure().Value <= first.figure().Value || distance < minKneeDistance:
+		return none("decisions per second do not rise")
+	}
+	knee := &s.Points[best]
+	upperEnds := line(first, last, knee.X, func(figure *Figure) float64 { return figure.Hi })
+	if knee.figure().Lo <= max(first.figure().Hi, upperEnds) {
+		return none("the intervals of the rounds overlap")
+	}
+	return Knee{At: best, Distance: distance}
+}
+
+// curve are the points that have a throughput, or why there is no curve with a knee.
+func (s *SweepSeries) curve() (points []int, why string) {
 	for i := range s.Points {
 		point := &s.Points[i]
 		if !point.Numeric {
-			return none("the values are no numbers", 0)
+			return nil, "the values are no numbers"
 		}
 		if point.Summary.Throughput.Rounds > 0 {
-			at = append(at, i)
+			points = append(points, i)
 		}
 	}
-	if len(at) < minKneePoints {
-		return none("fewer than 3 values have a throughput", 0)
+	if len(points) < minKneePoints {
+		return nil, "fewer than 3 values have a throughput"
 	}
-	first := &s.Points[at[0]]
-	last := &s.Points[at[len(at)-1]]
-	low := first.figure().Value
-	high := first.figure().Value
-	for _, i := range at {
-		y := s.Points[i].figure().Value
-		low = min(low, y)
-		high = max(high, y)
+	for _, i := range points {
 		if s.Points[i].figure().Rounds < 2 {
-			return none("one round says nothing about how much figures vary", 0)
+			return nil, "one round says nothing about how much figures vary"
 		}
 	}
-	if high == low || last.X == first.X {
-		return none("decisions per second do not change", 0)
+	low, high := s.lowestAndHighest(points)
+	if high == low || s.Points[points[len(points)-1]].X == s.Points[points[0]].X {
+		return nil, "decisions per second do not change"
 	}
-	best := -1
-	distance := 0.0
-	for _, i := range at[1 : len(at)-1] {
+	return points, ""
+}
+
+// lowestAndHighest of the points' decisions per second.
+func (s *SweepSeries) lowestAndHighest(points []int) (low, high float64) {
+	low = math.Inf(1)
+	high = math.Inf(-1)
+	for _, i := range points {
+		value := s.Points[i].figure().Value
+		low = min(low, value)
+		high = max(high, value)
+	}
+	return low, high
+}
+
+// farthest is the point that lies farthest above the line between the curve's ends, and by which share of the curve's
+// height; -1 if none lies above it.
+func (s *SweepSeries) farthest(points []int) (best int, distance float64) {
+	first := &s.Points[points[0]]
+	last := &s.Points[points[len(points)-1]]
+	low, high := s.lowestAndHighest(points)
+	best = -1
+	for _, i := range points[1 : len(points)-1] {
 		point := &s.Points[i]
-		if d := (point.figure().Value - line(first, last, point.X, func(figure *Figure) float64 {
-			return figure.Value
-		})) / (high - low); d > distance {
+		onLine := line(first, last, point.X, func(figure *Figure) float64 { return figure.Value })
+		above := (point.figure().Value - onLine) / (high - low)
+		if above > distance {
 			best = i
-			distance = d
+			distance = above
 		}
 	}
-	switch {
-	case best < 0 || distance < minKneeDistance && last.figure().Value > first.figure().Value:
-		if last.figure().Value < first.figure().Value {
-			return none("decisions per second fall", distance)
-		}
-		return none("the curve is straight, or bends upwards", distance)
-	case s.Points[best].figure().Value <= first.figure().Value || distance < minKneeDistance:
-		return none("decisions per second do not rise", distance)
-	}
-	sweepPoint := &s.Points[best]
-	bound := max(first.figure().Hi, line(first, last, sweepPoint.X, func(figure *Figure) float64 { return figure.Hi }))
-	if sweepPoint.figure().Lo <= bound {
-		return none("the intervals of the rounds overlap", distance)
-	}
-	return Knee{At: best, Distance: distance}
+	return best, distance
 }
 
 func (p *SweepPoint) figure() *Figure { return &p.Summary.Throughput }

@@ -56,36 +56,41 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	if !ok {
 		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
 	}
-	r := incrLoop{client: client, key: scope.Prefix() +
-		"reference", timebase: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
+	r := incrLoop{
+		client: client, key: scope.Prefix() + "reference", timebase: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers),
+	}
 	r.run(ctx, length/5) // connections
 	r.n.Store(0)
-	rec := r.rec.warmed(false)
-	r.rec = rec
-	defer rec.release()
+	r.rec = r.rec.warmed(false)
+	defer r.rec.release()
+	return r.measured(ctx, server, &meter, length)
+}
+
+// measured runs the loop for so many nanoseconds, and asks the server how many commands it processed meanwhile.
+func (l *incrLoop) measured(ctx context.Context, server stores.Store, meter *stores.Meter, length int64) (loop, error) {
 	before, err := server.Stats(ctx)
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)
 	}
 	sent := meter.Snapshot()
-	start := tb.nano()
-	r.run(ctx, length)
-	took := time.Duration(tb.nano() - start)
-	if err := r.failed.Load(); err != nil && ctx.Err() == nil {
+	start := l.timebase.nano()
+	l.run(ctx, length)
+	took := time.Duration(l.timebase.nano() - start)
+	if err := l.failed.Load(); err != nil && ctx.Err() == nil {
 		return loop{}, fmt.Errorf("reference loop: %w", *err)
 	}
-	for i := range rec.stripes {
-		rec.stripes[i].flush()
+	for i := range l.rec.stripes {
+		l.rec.stripes[i].flush()
 	}
 	out := loop{
-		perS:    float64(r.n.Load()) / took.Seconds(),
-		latency: rec.mergeOne(func(s *stripe) *results.Histogram { return s.latency[slot(oracle.Admitted, 0)] }),
+		perS:    float64(l.n.Load()) / took.Seconds(),
+		latency: l.rec.mergeOne(func(s *stripe) *results.Histogram { return s.latency[slot(oracle.Admitted, 0)] }),
 	}
 	if after, err := server.Stats(ctx); err == nil && before.Known {
 		ours := meter.Snapshot().Sub(sent)
-		// One of the two questions about statistics is among them.
-		out.foreign = float64(after.Commands-before.Commands-1-ours.Commands-ours.SetupCommands) / float64(max(ours.Commands,
-			1))
+		const question = 1 // one of the two about statistics is among them
+		others := after.Commands - before.Commands - question - ours.Commands - ours.SetupCommands
+		out.foreign = float64(others) / float64(max(ours.Commands, 1))
 	}
 	return out, nil
 }

@@ -76,32 +76,8 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 		return nil, errors.Join(err, dir.Remove())
 	}
 	b := &box{engine: e, dir: dir, host: "127.0.0.1", port: port}
-	listen := b.host
 	inner := network.MustParsePort(strconv.Itoa(port) + "/tcp")
-	if !e.shared {
-		listen = "0.0.0.0" // of the container
-	}
-	opts := []testcontainers.ContainerCustomizer{
-		testcontainers.WithLabels(labels),
-		testcontainers.WithCmd(spec.Command(listen, port)...),
-		testcontainers.WithEnv(spec.Env),
-		testcontainers.WithHostConfigModifier(func(config *dockercontainer.HostConfig) {
-			// PostgreSQL's processes share memory; the engine's 64 MiB are few.
-			config.ShmSize = 256 << 20
-			if e.shared {
-				config.NetworkMode = network.NetworkHost
-			} else if e.loopback() {
-				config.PortBindings = network.PortMap{inner: {{HostIP: netip.MustParseAddr(b.host), HostPort: "0"}}}
-			}
-		}),
-	}
-	if !e.shared {
-		opts = append(opts, testcontainers.WithExposedPorts(inner.String()))
-	}
-	for path, text := range maps.All(spec.Files) {
-		opts = append(opts, testcontainers.WithFiles(testcontainers.ContainerFile{
-			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o444}))
-	}
+	opts := append(e.options(b, spec, inner), testcontainers.WithLabels(labels))
 	// An engine goes on to make a container whose client has given up.
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.OpenTimeout)
 	defer cancel()
@@ -118,6 +94,35 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// options of a container whose server listens on the inner port.
+func (e *engine) options(b *box, spec server.ContainerSpec,
+	inner network.Port) (opts []testcontainers.ContainerCustomizer) {
+	listen := b.host
+	if !e.shared {
+		listen = "0.0.0.0" // of the container
+		opts = append(opts, testcontainers.WithExposedPorts(inner.String()))
+	}
+	for path, text := range maps.All(spec.Files) {
+		file := testcontainers.ContainerFile{
+			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o444,
+		}
+		opts = append(opts, testcontainers.WithFiles(file))
+	}
+	return append(opts,
+		testcontainers.WithCmd(spec.Command(listen, b.port)...),
+		testcontainers.WithEnv(spec.Env),
+		testcontainers.WithHostConfigModifier(func(config *dockercontainer.HostConfig) {
+			// PostgreSQL's processes share memory; the engine's 64 MiB are few.
+			config.ShmSize = 256 << 20
+			if e.shared {
+				config.NetworkMode = network.NetworkHost
+			} else if e.loopback() {
+				config.PortBindings = network.PortMap{inner: {{HostIP: netip.MustParseAddr(b.host), HostPort: "0"}}}
+			}
+		}),
+	)
 }
 
 // findPort asks where the engine published the port.
