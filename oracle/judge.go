@@ -254,6 +254,18 @@ func (j *judge) crossing(passed bool, leak int64) {
 	}
 }
 
+// crossedTimes notes so many crossings of a subject, or as many as leaks if that is
+// more. The first of them have the leaks.
+func (j *judge) crossedTimes(crossings int, leaks []int64) {
+	for i := range max(crossings, len(leaks)) {
+		leak := int64(0)
+		if i < len(leaks) {
+			leak = leaks[i]
+		}
+		j.crossed(leak)
+	}
+}
+
 func (j *judge) crossed(leak int64) {
 	j.out.Crossings++
 	j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
