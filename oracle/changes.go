@@ -369,19 +369,19 @@ type fitting struct{ least, most int64 }
 
 // overWindow is what was certainly, and possibly, in use over the limit of a window,
 // and what fits into it.
-func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitting) {
+func (f *firstRequest) overWindow(w *ownWindow) (over excess, may int64, fits fitting) {
 	bounds := &f.used
-	life := lasting{instant(w.lo), forever, after(w.lo + f.length - 1)}
-	if w.hi < forever && f.length < maxTime {
-		life.to = instant(w.hi + f.length)
+	life := lasting{instant(w.earliest), forever, after(w.earliest + f.length - 1)}
+	if w.latest < forever && f.length < maxTime {
+		life.to = instant(w.latest + f.length)
 	}
 	if limit, is := f.steady(life.from, life.to-1); is {
 		return bounds.low.overLimit(limit, forever/4), bounds.mayExceed(limit), fitting{limit, limit}
 	}
 	bounds.hold()
 	f.flying.reset(0)
-	for _, met := range w.takes {
-		f.flying.underWay(met.Event, life)
+	for _, request := range w.takes {
+		f.flying.underWay(request.Event, life)
 	}
 	f.flying.build()
 	over, fits.most = bounds.above(f.levels, life, forever/4)
