@@ -55,7 +55,7 @@ func (e *entry) flying() int64 {
 }
 
 func (j *judge) bucket() {
-	b := &j.buckets
+	b := &j.reuse.bucket
 	b.judge = j
 	b.flow = j.cfg.Window.Flow()
 	b.verdict = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}

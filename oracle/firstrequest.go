@@ -210,8 +210,8 @@ func (j *judge) firstRequest() {
 	f := &firstRequest{
 		judge:   j,
 		length:  int64(j.cfg.Window.RealLength()),
-		openers: j.own.openers[:0],
-		due:     j.own.due[:0],
+		openers: j.reuse.firstRequest.openers[:0],
+		due:     j.reuse.firstRequest.due[:0],
 		verdict: windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0},
 	}
 	f.find()
@@ -220,7 +220,7 @@ func (j *judge) firstRequest() {
 		f.judgeWindow(k)
 	}
 	f.finish()
-	j.own = *f
+	j.reuse.firstRequest = *f
 }
 
 // find finds the windows.

@@ -78,12 +78,15 @@ type judge struct {
 	wrong    []*Event // certain false rejects
 	overran  int64    // units that commits used beyond reservations
 
-	windows tumbling
-	buckets bucket
-	own     firstRequest
-	used    bounds  // units in use
-	levels  []level // limits that can have been in force, if the limit changes
-	flying  curve   // number of admissions under way, if the limit changes
+	// reuse is the state of the last subject, whose memory is used again.
+	reuse struct {
+		tumbling     tumbling
+		bucket       bucket
+		firstRequest firstRequest
+	}
+	used   bounds  // units in use
+	levels []level // limits that can have been in force, if the limit changes
+	flying curve   // number of admissions under way, if the limit changes
 	// Under rolling policies, a lower bound of the units asked for, and answered, in
 	// the window that ends at each moment.
 	asked, answered curve
