@@ -69,7 +69,7 @@ func (j *judge) bucket() {
 	j.out.Windows = append(j.out.Windows, b.verdict)
 }
 
-// countTakes adds up what was asked for and admitted.
+// countTakes adds up the units asked for and admitted.
 func (b *bucket) countTakes() {
 	var asked int64
 	for _, event := range b.takes {

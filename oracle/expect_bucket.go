@@ -49,8 +49,8 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 	return want
 }
 
-// bucketContents is what was taken out of a bucket: what a counter must contain, and
-// what it would contain if every failed operation had had no effect.
+// bucketContents is the units taken out of a bucket: units that a counter must contain,
+// and held, units that it would contain if every failed operation had had no effect.
 type bucketContents struct {
 	flow        quota.Flow
 	at          Reading
@@ -58,8 +58,8 @@ type bucketContents struct {
 	units, held takenOut
 }
 
-// takenOut is what was taken out of a bucket: for certain, as early as it can have
-// been, and at most, as late as it can have been.
+// takenOut is units taken out of a bucket: for certain, as early as they can have been,
+// and at most, as late as they can have been.
 type takenOut struct{ least, most []drop }
 
 // drop is units that were taken out at a moment, or put back if they are negative.
@@ -146,7 +146,7 @@ func (t *takenOut) interval(flow quota.Flow, at Reading) Interval {
 }
 
 // missing is how much is missing at a moment: the largest value, over all moments s,
-// of what was taken out from s on less what has flowed in since; see [refill].
+// of the units taken out from s on less the inflow since; see [refill].
 func missing(flow quota.Flow, drops []drop, at int64) (most quota.Level) {
 	latestFirst := slices.Clone(drops)
 	slices.SortStableFunc(latestFirst, func(a, b drop) int {

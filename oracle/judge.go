@@ -176,7 +176,7 @@ func (j *judge) count(event *Event) {
 		j.out.Issued.Units += event.Units
 		j.out.Rejected.Units += event.Units
 		j.rejected += event.Units
-		j.out.unexplained = true // it is decided together with what was granted
+		j.out.unexplained = true // it is decided together with the granted units
 		return
 	}
 	j.out.Issued.add(event.Units)

@@ -28,8 +28,8 @@ type rolling struct {
 	// used beyond their reservations. admitted is the number of the requests.
 	present  []stay
 	admitted int
-	// separate is set if the curve of what was answered differs from the curve of
-	// what was asked for.
+	// separate is set if the curve of the answered units differs from the curve of the
+	// units asked for.
 	separate bool
 	leaks    []stretch
 }
@@ -60,8 +60,8 @@ func (r *rolling) enterInitial() {
 	r.asked.reset(0)
 	r.asked.expect(steps)
 	r.asked.addCertainStay(0, 0, r.initial, length)
-	// Only a failed request was asked for and not answered. If units were given
-	// back, the curve of what was asked for is not used.
+	// Only the units of failed requests were asked for and not answered. If units were
+	// given back, the curve of the units asked for is not used.
 	unanswered := func(event *Event) bool { return !event.answered() }
 	r.separate = r.verdict.GaveBack || slices.ContainsFunc(r.takes, unanswered)
 	r.answered.reset(0)
@@ -252,8 +252,8 @@ func (r *rolling) countCrossings() {
 	r.crossedTimes(len(crossed), leaks)
 }
 
-// overCurve builds a curve of what was asked for or answered, and finds the windows
-// in which it is over the limit.
+// overCurve builds a curve of units asked for or answered, and finds the windows in
+// which they are over the limit.
 func (r *rolling) overCurve(units *curve) (over []stretch) {
 	units.build()
 	if len(r.cfg.Changes) == 0 {
