@@ -259,14 +259,17 @@ func (c *Config) CheckStream(info workloads.Info) error {
 
 // checkSamples reports a series that cannot be held.
 func (c *Config) checkSamples(n int64, length time.Duration) error {
+	tracked := int64(c.Tracked)
+	readings := n * tracked
 	switch {
 	case n > MaxSamples:
+		closest := (length / MaxSamples).Round(time.Nanosecond) + 1
 		return fmt.Errorf("a sample every %v for %v makes %s samples per strategy: give at most %s, which is every %v",
-			c.Every, length, format.Count(n), format.Count(MaxSamples), (length/MaxSamples).Round(time.Nanosecond)+1)
-	case n*int64(c.Tracked) > maxReadings:
-		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer time "+
-			"between samples or fewer tracked subjects",
-			format.Count(n), format.Count(int64(c.Tracked)), format.Count(n*int64(c.Tracked)), format.Count(maxReadings))
+			c.Every, length, format.Count(n), format.Count(MaxSamples), closest)
+	case readings > maxReadings:
+		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer "+
+			"time between samples or fewer tracked subjects",
+			format.Count(n), format.Count(tracked), format.Count(readings), format.Count(maxReadings))
 	}
 	return nil
 }
