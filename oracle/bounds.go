@@ -77,11 +77,14 @@ func (c *curve) walk() walk { return walk{steps: c.steps, used: c.base} }
 
 // take takes all steps up to a moment.
 func (w *walk) take(moment int64) {
-	for len(w.steps) > 0 && w.steps[0].at <= moment {
-		w.used += w.steps[0].by
-		w.admitted += max(0, w.steps[0].by)
-		w.steps = w.steps[1:]
+	taken := 0
+	for taken < len(w.steps) && w.steps[taken].at <= moment {
+		by := w.steps[taken].by
+		w.used += by
+		w.admitted += max(0, by)
+		taken++
 	}
+	w.steps = w.steps[taken:]
 }
 
 // excess is the units in use above the limit over time.

@@ -24,14 +24,14 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 	if !l.Decided {
 		return
 	}
-	if slices.ContainsFunc(takes, func(event *Event) bool { return event.Units != 1 || event.short() }) {
-		*l = Linear{}
-		return
-	}
 	room := limit - initial
 	admitted := int64(0)
 	for _, event := range takes {
-		if event.admitted() {
+		switch {
+		case event.Units != 1 || event.short():
+			*l = Linear{}
+			return
+		case event.admitted():
 			admitted++
 		}
 	}
