@@ -7,12 +7,12 @@ import (
 
 // bounds are the curves that every judgement of a window rests on. low never
 // exceeds the units in use, whatever the order of the operations, and is reached
-// by one order at each moment; high is never exceeded by what the store may
-// hold. Callers hold less than that if reservations expired: what may have
-// leaked is judged without those.
+// by one order at each moment. high is never exceeded by the units that the store may
+// hold. Callers hold less than that if reservations expired: the possible leak is
+// judged without these.
 type bounds struct {
 	low, high curve
-	expired   curve // what callers no longer hold, beyond high; never built
+	expired   curve // units of high that callers no longer hold; never built
 	holding   curve // high and expired together, if the limit changes
 }
 
@@ -22,7 +22,7 @@ func (b *bounds) reset(initial int64) {
 	b.expired.reset(0)
 }
 
-// forever is the end of what never leaves its window by itself.
+// forever is the end of units that never leave their window by themselves.
 const forever = math.MaxInt64
 
 // free takes units that were given back out of the upper curves, until the moment
@@ -31,14 +31,14 @@ func (b *bounds) free(event *Event, from, to int64) {
 	if from >= to || event.Outcome == Failed {
 		return
 	}
-	curve := &b.high
+	upper := &b.high
 	if event.Kind == Expire {
-		curve = &b.expired
+		upper = &b.expired
 	}
 	units := max(0, event.Units)
-	curve.add(from, -units)
+	upper.add(from, -units)
 	if to < forever {
-		curve.add(to, units)
+		upper.add(to, units)
 	}
 }
 
@@ -60,15 +60,38 @@ func (b *bounds) build() {
 // left is how many units fit into the lowest limit at every moment of [from, to], and
 // how many into the highest at some moment. Moments are doubled times.
 func (b *bounds) left(from, to, lowest, highest int64) (always, once int64) {
-	always = min(lowest, lowest-b.high.most(from, to))
-	return always, max(always, min(highest, highest-b.low.least(from, to)))
+	most := max(0, b.high.most(from, to))
+	least := max(0, b.low.least(from, to))
+	always = lowest - most
+	return always, max(always, highest-least)
 }
 
-// excess is what a low curve says about the time above the limit.
+// walk adds up the steps of a curve.
+type walk struct {
+	steps    []step // still to come
+	used     int64
+	admitted int64 // units taken so far
+}
+
+func (c *curve) walk() walk { return walk{steps: c.steps, used: c.base} }
+
+// take takes all steps up to a moment.
+func (w *walk) take(moment int64) {
+	taken := 0
+	for taken < len(w.steps) && w.steps[taken].at <= moment {
+		by := w.steps[taken].by
+		w.used += by
+		w.admitted += max(0, by)
+		taken++
+	}
+	w.steps = w.steps[taken:]
+}
+
+// excess is the units in use above the limit over time.
 type excess struct {
-	peak       int64 // units
-	at         int64 // instant of the peak
-	excursions int64
+	peak       int64   // units
+	at         int64   // instant of the peak
+	excursions int64   // stretches of time above the limit
 	area       float64 // unit-nanoseconds
 }
 
@@ -79,17 +102,17 @@ type rising struct {
 }
 
 // is says how many units are above the limit from an instant on.
-func (r *rising) is(over, t int64) {
-	r.area += float64(r.over) * float64(t-r.from)
+func (r *rising) is(over, instant int64) {
+	r.area += float64(r.over) * float64(instant-r.from)
 	if over > 0 && r.over == 0 {
 		r.excursions++
 	}
 	if over > r.peak {
 		r.peak = over
-		r.at = t
+		r.at = instant
 	}
 	r.over = over
-	r.from = t
+	r.from = instant
 }
 
 // until is the excess up to the end of time.
@@ -98,41 +121,33 @@ func (r *rising) until(end int64) excess {
 	return r.excess
 }
 
-// overLimit walks along a low curve until the end of time (an instant).
+// overLimit is the excess of a low curve until the end of time (an instant): its peak
+// is the certain leak of a window by itself.
 //
 // A give-back that names no take may belong to another window than the one at
 // hand, and one of more units than were reserved follows an overrun that the
-// curve leaves out. Both would take it below zero; real use never is, so it is
-// kept there. All that happens at one instant is taken together for that.
-// Units that were in use before the run began are no leak: there is never more
-// of it than was admitted.
+// curve leaves out. Both would take it below zero. Real use never is, so the sum is
+// kept at zero, after all steps of one nanosecond. Units that were in use before the
+// run are no leak: there is never more of it than was admitted.
 func (c *curve) overLimit(limit, end int64) excess {
 	var out rising
-	used := c.base
-	admitted := int64(0)
-	for i := 0; i < len(c.steps); {
-		t := c.steps[i].at >> 1
-		for ; i < len(c.steps) && c.steps[i].at>>1 == t; i++ {
-			used += c.steps[i].by
-			admitted += max(0, c.steps[i].by)
-		}
-		used = max(0, used)
-		out.is(max(0, min(used-limit, admitted)), t)
+	low := c.walk()
+	for len(low.steps) > 0 {
+		nanosecond := low.steps[0].at >> 1
+		low.take(after(nanosecond))
+		low.used = max(0, low.used)
+		over := min(low.used-limit, low.admitted)
+		out.is(max(0, over), nanosecond)
 	}
 	return out.until(end)
 }
 
 // mayExceed is the most by which a high curve passes the limit.
 func (c *curve) mayExceed(limit int64) (most int64) {
-	used := c.base
-	admitted := int64(0)
-	for i := 0; i < len(c.steps); {
-		at := c.steps[i].at
-		for ; i < len(c.steps) && c.steps[i].at == at; i++ {
-			used += c.steps[i].by
-			admitted += max(0, c.steps[i].by)
-		}
-		most = max(most, min(used-limit, admitted))
+	high := c.walk()
+	for len(high.steps) > 0 {
+		high.take(high.steps[0].at)
+		most = max(most, min(high.used-limit, high.admitted))
 	}
 	return most
 }

@@ -2,127 +2,136 @@ package oracle
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
-
-	"github.com/quotabench/quotabench/quota"
 )
 
-// drawn is a stretch of time out of which more was taken than was there, from the
-// call that begins it to the reply that ends it.
-type drawn struct{ from, to, excess int64 }
+// overdraft is a stretch of time in which more was taken out than the bucket had,
+// from the call that begins it to the reply that ends it.
+type overdraft struct{ from, to, excess int64 }
 
-// leak returns stretches with the largest sum of excesses of which no two overlap,
-// and the worst excess of any. If note is set it fills the curve of what must
-// be missing at the reply of every take. Between two of these moments it falls.
-func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
-	refill := &b.tree
-	refill.make(b.flow, list)
-	b.replies = b.replies[:0]
-	if note {
-		b.least.at = b.least.at[:0]
-		b.least.val = b.least.val[:0]
-		b.least.tree = b.least.tree[:0]
-		for _, event := range b.takes {
-			b.replies = append(b.replies, event.Reply)
-		}
-		if b.initial > 0 {
-			b.replies = append(b.replies, 0)
-		}
-		slices.Sort(b.replies)
-		b.replies = slices.Compact(b.replies)
-	}
-	look := func() {
-		on := refill.next()
-		for refill.pending(on) {
-			refill.enter(0)
-		}
-		worst = max(worst, refill.missing(on>>1)-b.limit)
-	}
-	for _, x := range b.replies {
-		if x == 0 && b.initial > 0 { // the last moment at which that was not yet missing
-			for refill.pending(instant(0) - 1) {
-				look()
-			}
-			b.least.at = append(b.least.at, instant(0)-1)
-			b.least.val = append(b.least.val, refill.missing(0))
-		}
-		for refill.pending(instant(x)) {
-			look()
-		}
-		b.least.at = append(b.least.at, instant(x))
-		b.least.val = append(b.least.val, refill.missing(x))
-	}
-	for refill.pending(forever) {
-		look()
-	}
+// leak returns the stretches with the largest sum of excesses of which no two
+// overlap, and the worst excess of one stretch.
+func (b *bucket) leak(list []entry) (chosen []overdraft, worst int64) {
+	b.refill.reset(b.flow, list)
+	worst = b.worstBy(forever)
 	if worst > 0 {
 		chosen = b.choose(list)
 	}
 	return chosen, worst
 }
 
-// choose finds the stretches with the largest sum of excesses.
-func (b *bucket) choose(list []entry) (chosen []drawn) {
-	type sum struct {
-		drawn
-		total  int64
-		behind int // of those that end before this one begins
-	}
-	var sums []sum
-	before := func(pos int64) int {
-		n, _ := slices.BinarySearchFunc(sums, pos, func(s sum, pos int64) int { return cmp.Compare(s.to, pos) })
-		return n
-	}
-	total := func(n int) int64 {
-		if n == 0 {
-			return 0
+// leakOfAdmitted is leak of all admitted units. It also fills the curve of the fewest
+// units that can be missing. Between two of its moments the curve falls.
+func (b *bucket) leakOfAdmitted() (chosen []overdraft, worst int64) {
+	list := b.surely((*Event).admitted, true)
+	b.refill.reset(b.flow, list)
+	b.least.clear()
+	for _, reply := range b.repliesOfTakes() {
+		if reply == 0 && b.initial > 0 {
+			// The last moment at which the initial units were not yet missing.
+			before := instant(0) - 1
+			worst = max(worst, b.worstBy(before))
+			b.least.set(before, b.refill.missing(0))
 		}
-		return sums[n-1].total
+		worst = max(worst, b.worstBy(instant(reply)))
+		b.least.set(instant(reply), b.refill.missing(reply))
 	}
-	refill := &b.tree
-	refill.make(b.flow, list)
-	for refill.pending(forever) {
-		on := refill.next()
-		for refill.pending(on) {
-			refill.enter(total(before(refill.peek().pos)))
-		}
-		if x := on >> 1; refill.missing(x)-b.limit > total(len(sums)) {
-			from := refill.begin()
-			n := before(from)
-			all := refill.missing(x) - b.limit
-			sums = append(sums, sum{drawn{from, x, all - total(n)}, all, n})
-		}
+	worst = max(worst, b.worstBy(forever))
+	if worst > 0 {
+		chosen = b.choose(list)
 	}
-	for n := len(sums); n > 0; n = sums[n-1].behind {
-		chosen = append(chosen, sums[n-1].drawn)
-	}
-	slices.Reverse(chosen)
-	return chosen
+	return chosen, worst
 }
 
-// requests are those of a stretch that its excess belongs to.
-func (b *bucket) requests(s drawn) leaking {
-	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(event *Event, t int64) int {
-		return cmp.Compare(event.Call, t)
+// worstBy enters the entries that are known by a moment, and returns the worst excess
+// of a stretch that ends where one of them became known.
+func (b *bucket) worstBy(moment int64) (worst int64) {
+	for b.refill.pending(moment) {
+		known := b.refill.next().known
+		for b.refill.pending(known) {
+			b.refill.enter(0)
+		}
+		worst = max(worst, b.refill.missing(known>>1)-b.limit)
+	}
+	return worst
+}
+
+// choose finds the stretches with the largest sum of excesses: weighted interval
+// scheduling, see [schedule].
+//
+// A stretch may begin at any entry. Entered together with each entry is the largest
+// sum of the stretches that end before it. So what is missing in the end is not the
+// excess of one stretch but the sum with all before it.
+func (b *bucket) choose(list []entry) []overdraft {
+	var stretches schedule[overdraft]
+	b.refill.reset(b.flow, list)
+	for b.refill.pending(forever) {
+		known := b.refill.next().known
+		for b.refill.pending(known) {
+			before := endingBefore(stretches, b.refill.next().place)
+			b.refill.enter(stretches.total(before))
+		}
+		end := known >> 1
+		total := b.refill.missing(end) - b.limit
+		if total <= stretches.total(len(stretches)) {
+			continue
+		}
+		begin := b.refill.begin()
+		before := endingBefore(stretches, begin)
+		excess := total - stretches.total(before)
+		stretches = append(stretches, choice[overdraft]{overdraft{begin, end, excess}, total, before})
+	}
+	return stretches.chosen()
+}
+
+// endingBefore is the number of stretches that end before a moment.
+func endingBefore(stretches schedule[overdraft], moment int64) int {
+	number, _ := slices.BinarySearchFunc(stretches, moment, func(stretch choice[overdraft], moment int64) int {
+		return cmp.Compare(stretch.interval.to, moment)
+	})
+	return number
+}
+
+// leakedIn are the requests of a stretch that its excess belongs to.
+func (b *bucket) leakedIn(stretch overdraft) leaking {
+	first, _ := slices.BinarySearchFunc(b.takes, stretch.from, func(event *Event, begin int64) int {
+		return cmp.Compare(event.Call, begin)
 	})
 	b.latest = b.latest[:0]
-	for _, event := range b.takes[from:] {
-		if event.Call > s.to {
+	for _, event := range b.takes[first:] {
+		if event.Call > stretch.to {
 			break
 		}
-		if event.admitted() && event.Reply <= s.to {
+		if event.admitted() && event.Reply <= stretch.to {
 			b.latest = append(b.latest, answer{event.Reply, event.Units, event.Tier})
 		}
 	}
-	return latestCovering(b.latest, s.excess)
+	return latestCovering(b.latest, stretch.excess)
 }
 
-// possible is the number of units that are not among some that fit wherever they
-// are placed: if too much may be missing, those are left out that may be taken
-// last.
-func (b *bucket) possible() (out int64) {
-	var all []packed
+// possible is the number of units that are not among some that fit wherever they are
+// placed. At each call it assumes that answered requests took effect at their
+// replies, and that those under way may take effect now. If more than the limit may
+// then be missing, units of the requests with the latest replies are left out.
+func (b *bucket) possible() (units int64) {
+	sweep := newPacking(b.takenUnits())
+	answered := meter{flow: b.flow}
+	for _, request := range sweep.byCall {
+		before := request.call - 1
+		for ended := sweep.end(before); ended != nil; ended = sweep.end(before) {
+			answered.take(ended.units, ended.reply)
+		}
+		sweep.begin(request)
+		room := b.limit - answered.missing(request.call)
+		for sweep.load > room && len(sweep.kept) > 0 && sweep.kept[0].reply >= request.call {
+			sweep.leaveOut(sweep.load - room)
+		}
+	}
+	return sweep.leftOut
+}
+
+// takenUnits are all units that were taken out. Initial units are never left out.
+func (b *bucket) takenUnits() (all []packed) {
 	for _, event := range b.takes {
 		if event.admitted() {
 			all = append(all, packed{stay: stay{event.Call, event.Reply, event.Units}})
@@ -136,42 +145,5 @@ func (b *bucket) possible() (out int64) {
 	if b.initial > 0 {
 		all = append(all, packed{stay: stay{units: b.initial}, fixed: true})
 	}
-	byCall := make([]*packed, len(all))
-	byReply := make([]*packed, len(all))
-	for i := range all {
-		byCall[i], byReply[i] = &all[i], &all[i]
-	}
-	slices.SortStableFunc(byCall, func(x, y *packed) int { return cmp.Compare(x.call, y.call) })
-	slices.SortStableFunc(byReply, func(x, y *packed) int { return cmp.Compare(x.reply, y.reply) })
-	var full quota.Level
-	var kept lastReply
-	flying := int64(0)
-	begun := false
-	for _, packed := range byCall {
-		for byReply[0].reply < packed.call { // which packed itself is not
-			done := byReply[0]
-			byReply = byReply[1:]
-			flying -= done.units
-			if now := b.flow.At(done.reply); !begun || now.Compare(full) > 0 {
-				full = now
-				begun = true
-			}
-			full = full.Plus(done.units)
-		}
-		flying += packed.units
-		if !packed.fixed {
-			heap.Push(&kept, packed)
-		}
-		load := flying
-		if begun {
-			load += max(0, b.flow.Less(full, b.flow.At(packed.call)).Ceil())
-		}
-		for load > b.limit && len(kept) > 0 && kept[0].reply >= packed.call {
-			left := kept.leaveOut(load - b.limit)
-			load -= left
-			flying -= left
-			out += left
-		}
-	}
-	return out
+	return all
 }

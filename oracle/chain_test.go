@@ -72,7 +72,7 @@ func TestChainsAreExact(t *testing.T) {
 		if v.LeakUnits != least {
 			t.Fatalf("limit %d: %d units leak, should be %d%s", limit, v.LeakUnits, least, explain(ops))
 		}
-		windows, _ := roller{length: length / 2, limit: limit}.leak(lowOf(stays, length/2))
+		windows, _ := rollingLimit{length: length / 2, limit: limit}.leak(lowOf(stays, length/2))
 		if excesses(windows) < least {
 			chained++
 		}
@@ -87,7 +87,7 @@ func lowOf(stays []stay, length int64) *curve {
 	var c curve
 	c.reset(0)
 	for _, s := range stays {
-		c.mustStay(s.call, s.reply, s.units, length)
+		c.addCertainStay(s.call, s.reply, s.units, length)
 	}
 	c.build()
 	return &c

@@ -51,19 +51,26 @@ func validChanges(window *quota.Window, changes []LimitChange) error {
 // between is the lowest and the highest limit that can have been in force at some
 // instant of [call, reply].
 func (c *Config) between(call, reply int64) (lowest, highest int64) {
-	k, _ := slices.BinarySearchFunc(c.Changes, call, func(change LimitChange, t int64) int {
-		return cmp.Compare(change.To, t)
-	})
+	next := firstFrom(c.Changes, call)
 	lowest = c.Limit
-	if k > 0 {
-		lowest = c.Changes[k-1].Limit
+	if next > 0 {
+		lowest = c.Changes[next-1].Limit
 	}
 	highest = lowest
-	for ; k < len(c.Changes) && c.Changes[k].From <= reply; k++ {
-		lowest = min(lowest, c.Changes[k].Limit)
-		highest = max(highest, c.Changes[k].Limit)
+	for ; next < len(c.Changes) && c.Changes[next].From <= reply; next++ {
+		lowest = min(lowest, c.Changes[next].Limit)
+		highest = max(highest, c.Changes[next].Limit)
 	}
 	return lowest, highest
+}
+
+// firstFrom is the number of the first change that can have come at an instant or
+// later.
+func firstFrom(changes []LimitChange, instant int64) int {
+	number, _ := slices.BinarySearchFunc(changes, instant, func(change LimitChange, instant int64) int {
+		return cmp.Compare(change.To, instant)
+	})
+	return number
 }
 
 // within is the limit of a window, if it has only one.
@@ -71,10 +78,10 @@ func (c *Config) within(index int64) (limit int64, steady bool) {
 	from := int64(-maxTime)
 	to := int64(maxTime)
 	if len(c.Changes) > 0 && c.Window.Kind.Tumbling() {
-		s := spans{window: c.Window, epoch: c.Epoch}
-		span := s.convert(c.Window.Span(index))
-		from = span.start
-		to = span.end - 1
+		windows := spans{window: c.Window, epoch: c.Epoch}
+		window := windows.convert(c.Window.Span(index))
+		from = window.start
+		to = window.end - 1
 	}
 	lowest, highest := c.between(from, to)
 	return lowest, lowest == highest
@@ -89,7 +96,7 @@ func (j *judge) limits(event *Event) (lowest, highest int64) {
 	return j.cfg.between(event.Call, event.Reply)
 }
 
-// offer adds up what was asked for in one window, in the order of the calls.
+// offer adds up the demand in one window, in the order of the calls.
 type offer struct {
 	granted  int64 // by a counter that never passes the lower limit, initial units included
 	over     int64 // units that this counter has no room for
@@ -105,7 +112,8 @@ func (o *offer) add(event *Event, lowest int64) {
 	if event.Outcome == Elsewhere {
 		return
 	}
-	granted := min(event.Units, max(0, lowest-o.granted))
+	room := max(0, lowest-o.granted)
+	granted := min(event.Units, room)
 	o.granted += granted
 	o.over += event.Units - granted
 	if event.Outcome != Failed {
@@ -125,58 +133,74 @@ type level struct {
 // So a limit reaches from the call of the first request that was answered while it
 // can have been in force, to the reply of the last one that was called then.
 func (j *judge) envelope() {
+	begins, ends := j.reach()
+	j.levels = append(j.levels[:0], level{math.MinInt64, j.limit, j.limit})
+	// Limit k is possible from begins[k-1] to ends[k]; both are in order. At the moment
+	// at hand, limits oldest to newest are possible.
+	oldest := 0
+	newest := 0
+	for oldest < len(begins) {
+		at := ends[oldest] + 1
+		if newest < len(begins) {
+			at = min(at, begins[newest])
+		}
+		for newest < len(begins) && begins[newest] <= at {
+			newest++
+		}
+		for oldest < len(ends) && ends[oldest] < at {
+			oldest++
+		}
+		j.levels = append(j.levels, j.levelOf(at, oldest, newest))
+	}
+}
+
+// reach finds, for each change, the first moment at which an admission can have been
+// checked against the limit behind it, and the last one for the limit before it.
+func (j *judge) reach() (begins, ends []int64) {
 	changes := j.cfg.Changes
-	begin := make([]int64, len(changes))
-	end := make([]int64, len(changes))
+	begins = make([]int64, len(changes))
+	ends = make([]int64, len(changes))
 	for i, change := range changes {
-		begin[i], end[i] = instant(change.From), instant(change.To)
+		begins[i] = instant(change.From)
+		ends[i] = instant(change.To)
 	}
 	for _, event := range j.takes {
 		if !event.admitted() {
 			continue
 		}
-		k, _ := slices.BinarySearchFunc(changes, event.Call, func(change LimitChange, t int64) int {
-			return cmp.Compare(change.To, t)
-		})
-		for ; k < len(changes) && changes[k].From <= event.Reply; k++ {
-			if change := changes[k]; change.From >= event.Call {
-				begin[k] = min(begin[k], instant(event.Call))
+		for k := firstFrom(changes, event.Call); k < len(changes) && changes[k].From <= event.Reply; k++ {
+			if changes[k].From >= event.Call {
+				begins[k] = min(begins[k], instant(event.Call))
 			}
 			if changes[k].To <= event.Reply {
-				end[k] = max(end[k], instant(event.Reply))
+				ends[k] = max(ends[k], instant(event.Reply))
 			}
 		}
 	}
-	j.levels = append(j.levels[:0], level{math.MinInt64, j.limit, j.limit})
-	// Limit k is possible from begin[k-1] to end[k]; both are in order.
-	for oldest, newest := 0, 0; oldest < len(changes); {
-		at := end[oldest] + 1
-		if newest < len(changes) {
-			at = min(at, begin[newest])
+	return begins, ends
+}
+
+// levelOf is the level from a moment on at which the limits oldest to newest are
+// possible. Limit 0 is the one before the first change.
+func (j *judge) levelOf(at int64, oldest, newest int) level {
+	possible := level{at, math.MaxInt64, 0}
+	for k := oldest; k <= newest; k++ {
+		limit := j.limit
+		if k > 0 {
+			limit = j.cfg.Changes[k-1].Limit
 		}
-		for newest < len(changes) && begin[newest] <= at {
-			newest++
-		}
-		for oldest < len(changes) && end[oldest] < at {
-			oldest++
-		}
-		l := level{at, math.MaxInt64, 0}
-		for k := oldest; k <= newest; k++ {
-			limit := j.limit
-			if k > 0 {
-				limit = changes[k-1].Limit
-			}
-			l.lowest = min(l.lowest, limit)
-			l.highest = max(l.highest, limit)
-		}
-		j.levels = append(j.levels, l)
+		possible.lowest = min(possible.lowest, limit)
+		possible.highest = max(possible.highest, limit)
 	}
+	return possible
 }
 
 // levelAt is the number of the level at a moment.
-func levelAt(levels []level, m int64) int {
-	k, _ := slices.BinarySearchFunc(levels, m+1, func(l level, t int64) int { return cmp.Compare(l.at, t) })
-	return k - 1
+func levelAt(levels []level, moment int64) int {
+	next, _ := slices.BinarySearchFunc(levels, moment+1, func(l level, after int64) int {
+		return cmp.Compare(l.at, after)
+	})
+	return next - 1
 }
 
 // steady is the limit of the moments in [from, to], if they have only one.
@@ -184,69 +208,76 @@ func (j *judge) steady(from, to int64) (limit int64, is bool) {
 	if len(j.cfg.Changes) == 0 {
 		return j.limit, true
 	}
-	level := j.levels[levelAt(j.levels, from)]
-	return level.lowest, level.lowest == level.highest && levelAt(j.levels, from) == levelAt(j.levels, to)
+	number := levelAt(j.levels, from)
+	first := j.levels[number]
+	return first.lowest, first.lowest == first.highest && number == levelAt(j.levels, to)
 }
 
-// effective walks along the limit that counts for leak: nothing leaks by a limit
-// that is lowered. What was rightly in use then stays so until it is given back.
-// So after each step it is the limit, or what it was before or what is in use if
-// the smaller of these two is more.
+// effective walks along the effective limit, which counts for leak: nothing leaks only
+// because the limit is lowered. Units that were rightly in use then stay so until they
+// are given back. So after each step the effective limit is the larger of two values:
+// the limit, and the smaller one of the effective limit before and the units in use.
 type effective struct {
 	limit  int64 // the effective one
 	levels []level
-	upper  bool // of each level the highest limit
+	upper  bool // the highest limit of each level counts
 	level  int64
 	steps  []step // of a bound on the units in use
 	used   int64
-	// rises are the steps that stand for units taken, when others at the same moment
+	// rises are the steps that stand for units taken, if others at the same moment
 	// come first: under a rolling window, units leave before others come.
 	rises []step
 }
 
 // effectiveFrom begins a walk. The curve is a bound on the same side as the levels,
 // and has been built.
-func effectiveFrom(m int64, levels []level, c *curve, upper bool) (x effective) {
-	x = effective{levels: levels[levelAt(levels, m):], upper: upper, steps: c.steps, used: c.base}
-	x.take(m)
-	x.limit = x.level
-	return x
+func effectiveFrom(moment int64, levels []level, used *curve, upper bool) effective {
+	limits := effective{
+		levels: levels[levelAt(levels, moment):],
+		upper:  upper,
+		steps:  used.steps,
+		used:   used.base,
+	}
+	limits.take(moment)
+	limits.limit = limits.level
+	return limits
 }
 
 // take takes all steps up to a moment.
-func (x *effective) take(m int64) {
-	for len(x.levels) > 0 && x.levels[0].at <= m {
-		x.level = x.levels[0].lowest
-		if x.upper {
-			x.level = x.levels[0].highest
+func (e *effective) take(moment int64) {
+	for len(e.levels) > 0 && e.levels[0].at <= moment {
+		e.level = e.levels[0].lowest
+		if e.upper {
+			e.level = e.levels[0].highest
 		}
-		x.levels = x.levels[1:]
+		e.levels = e.levels[1:]
 	}
-	for len(x.steps) > 0 && x.steps[0].at <= m {
-		x.used += x.steps[0].by
-		x.steps = x.steps[1:]
+	for len(e.steps) > 0 && e.steps[0].at <= moment {
+		e.used += e.steps[0].by
+		e.steps = e.steps[1:]
 	}
 }
 
 // next is the moment of the next step, or forever.
-func (x *effective) next() int64 {
-	m := nextOf(x.steps)
-	if len(x.levels) > 0 {
-		m = min(m, x.levels[0].at)
+func (e *effective) next() int64 {
+	next := nextOf(e.steps)
+	if len(e.levels) > 0 {
+		next = min(next, e.levels[0].at)
 	}
-	return m
+	return next
 }
 
 // advance goes on to a moment that is not later than the next step's.
-func (x *effective) advance(m int64) {
-	x.take(m)
-	before := x.used
-	for ; len(x.rises) > 0 && x.rises[0].at <= m; x.rises = x.rises[1:] {
-		if x.rises[0].at == m {
-			before -= x.rises[0].by
+func (e *effective) advance(moment int64) {
+	e.take(moment)
+	staying := e.used
+	for len(e.rises) > 0 && e.rises[0].at <= moment {
+		if e.rises[0].at == moment {
+			staying -= e.rises[0].by
 		}
+		e.rises = e.rises[1:]
 	}
-	x.limit = max(x.level, min(x.limit, before))
+	e.limit = max(e.level, min(e.limit, staying))
 }
 
 // nextOf is the moment of the next of these steps, or forever.
@@ -268,84 +299,75 @@ var everLasting = lasting{math.MinInt64, forever, forever}
 
 // above is [curve.overLimit] under a limit that changes. last is the highest
 // effective limit at the window's end.
-func (b *bounds) above(levels []level, w lasting, end int64) (over excess, last int64) {
+func (b *bounds) above(levels []level, life lasting, end int64) (over excess, last int64) {
 	var out rising
-	effective := effectiveFrom(w.from, levels, b.held(), true)
-	used := b.low.base
-	admitted := int64(0)
-	for steps := b.low.steps; ; {
-		next := effective.next()
-		if next >= w.to {
+	limits := effectiveFrom(life.from, levels, b.held(), true)
+	low := b.low.walk()
+	for {
+		next := limits.next()
+		if next >= life.to {
 			next = forever
 		}
-		m := min(next, nextOf(steps))
-		if m == forever {
+		moment := min(next, nextOf(low.steps))
+		if moment == forever {
 			break
 		}
-		t := m >> 1
-		for ; next < w.to && next>>1 == t; next = effective.next() {
-			if next > w.tail {
-				last = max(last, effective.limit)
+		nanosecond := moment >> 1 // all that happens in it is taken together
+		for next < life.to && next>>1 == nanosecond {
+			if next > life.tail {
+				last = max(last, limits.limit)
 			}
-			effective.advance(next)
+			limits.advance(next)
+			next = limits.next()
 		}
-		for ; len(steps) > 0 && steps[0].at>>1 == t; steps = steps[1:] {
-			used += steps[0].by
-			admitted += max(0, steps[0].by)
-		}
-		used = max(0, used)
-		out.is(max(0, min(used-effective.limit, admitted)), t)
+		low.take(after(nanosecond))
+		low.used = max(0, low.used)
+		out.is(max(0, min(low.used-limits.limit, low.admitted)), nanosecond)
 	}
-	return out.until(end), max(last, effective.limit)
+	return out.until(end), max(last, limits.limit)
 }
 
 // mayPass is [bounds.mayExceed] under a limit that changes. Leak grows by admissions
 // alone: flying is how many of them are under way, and has been built. least is the
 // lowest effective limit while some are.
-func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least int64) {
-	effective := effectiveFrom(w.from, levels, &b.low, false)
-	high := b.held().steps
-	under := flying.steps
-	used := b.held().base
-	admitted := int64(0)
-	n := int64(0)
-	none := true
-	least = effective.limit
+func (b *bounds) mayPass(levels []level, life lasting, flying *curve) (most, least int64) {
+	limits := effectiveFrom(life.from, levels, &b.low, false)
+	high := b.held().walk()
+	underWay := flying.walk()
+	least = limits.limit
+	none := true // no admission was under way yet
 	for {
-		m := min(effective.next(), nextOf(high), nextOf(under))
-		if m == forever {
+		moment := min(limits.next(), nextOf(high.steps), nextOf(underWay.steps))
+		if moment == forever {
 			return most, least
 		}
-		effective.advance(m)
-		for ; len(high) > 0 && high[0].at <= m; high = high[1:] {
-			used += high[0].by
-			admitted += max(0, high[0].by)
-		}
-		for ; len(under) > 0 && under[0].at <= m; under = under[1:] {
-			n += under[0].by
-		}
-		if n == 0 {
+		limits.advance(moment)
+		high.take(moment)
+		underWay.take(moment)
+		if underWay.used == 0 {
 			continue
 		}
-		most = max(most, min(used-effective.limit, admitted))
-		if none || effective.limit < least {
+		most = max(most, min(high.used-limits.limit, high.admitted))
+		if none || limits.limit < least {
 			none = false
-			least = effective.limit
+			least = limits.limit
 		}
 	}
 }
 
-// hold builds the upper bound on what callers hold, next to that on what stores may.
+// hold builds the upper bound on the units that callers hold, next to the one on the
+// units that stores may hold.
 func (b *bounds) hold() {
 	if len(b.expired.steps) == 0 {
 		return
 	}
 	b.holding.reset(b.high.base)
-	b.holding.steps = append(append(b.holding.steps, b.high.steps...), b.expired.steps...)
+	b.holding.steps = append(b.holding.steps, b.high.steps...)
+	b.holding.steps = append(b.holding.steps, b.expired.steps...)
 	b.holding.build()
 }
 
-// held is the upper bound on what callers hold.
+// held is the upper bound on the units that callers hold.
 func (b *bounds) held() *curve {
 	if len(b.expired.steps) == 0 {
 		return &b.high
@@ -353,38 +375,43 @@ func (b *bounds) held() *curve {
 	return &b.holding
 }
 
-// underWay adds an admission to a curve of those under way, as far as it lies in a
-// window.
-func (c *curve) underWay(event *Event, w lasting) {
-	from := max(instant(event.Call), w.from)
-	to := min(after(event.Reply), w.to)
+// underWay adds an admission to a curve of admissions under way, as far as it lies in
+// a window.
+func (c *curve) underWay(event *Event, life lasting) {
+	from := max(instant(event.Call), life.from)
+	to := min(after(event.Reply), life.to)
 	if event.admitted() && from < to {
 		c.add(from, 1)
 		c.add(to, -1)
 	}
 }
 
-// fitting is how many units surely fit, and beyond how many surely none do.
+// fitting is the number of units that fit for certain, and the number beyond which none
+// fits for certain.
 type fitting struct{ least, most int64 }
 
-// overWindow is what was certainly, and possibly, in use over the limit of a window,
-// and what fits into it.
-func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitting) {
-	bounds := &f.used
-	life := lasting{instant(w.lo), forever, after(w.lo + f.length - 1)}
-	if w.hi < forever && f.length < maxTime {
-		life.to = instant(w.hi + f.length)
+// overWindow is the units that were certainly, and possibly, in use over the limit of
+// a window, and the units that fit into it.
+func (f *firstRequest) overWindow(window *ownWindow) (over excess, possible int64, fits fitting) {
+	const end = forever / 4
+	life := lasting{
+		from: instant(window.earliest),
+		to:   forever,
+		tail: after(window.earliest + f.length - 1),
+	}
+	if window.latest < forever && f.length < maxTime {
+		life.to = instant(window.latest + f.length)
 	}
 	if limit, is := f.steady(life.from, life.to-1); is {
-		return bounds.low.overLimit(limit, forever/4), bounds.mayExceed(limit), fitting{limit, limit}
+		return f.used.low.overLimit(limit, end), f.used.mayExceed(limit), fitting{limit, limit}
 	}
-	bounds.hold()
+	f.used.hold()
 	f.flying.reset(0)
-	for _, met := range w.takes {
-		f.flying.underWay(met.Event, life)
+	for _, request := range window.takes {
+		f.flying.underWay(request.Event, life)
 	}
 	f.flying.build()
-	over, fits.most = bounds.above(f.levels, life, forever/4)
-	may, fits.least = bounds.mayPass(f.levels, life, &f.flying)
-	return over, may, fits
+	over, fits.most = f.used.above(f.levels, life, end)
+	possible, fits.least = f.used.mayPass(f.levels, life, &f.flying)
+	return over, possible, fits
 }

@@ -62,98 +62,123 @@ func (c *codec) append(data []byte, event *Event) []byte {
 	return data
 }
 
-// cut reads an event and returns what follows it, or nil if there is none.
+// cut reads an event and returns the data behind it, or nil if the event has no valid
+// form.
 func (c *codec) cut(data []byte, event *Event) []byte {
 	head := data[0]
-	data = data[1:]
-	*event = Event{Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3), Units: 1, Subject: c.subject, Tier: c.tier,
-		Instance: c.instance}
-	ok := true
-	pair := func() (first, second byte) {
-		if len(data) < 2 {
-			ok = false
-			return 0, 0
-		}
-		first = data[0]
-		second = data[1]
-		data = data[2:]
-		return first, second
-	}
-	number := func() int64 {
-		v, n := binary.Varint(data)
-		if n <= 0 {
-			ok = false
-			return 0
-		}
-		data = data[n:]
-		return v
+	in := fields{data: data[1:]}
+	*event = Event{
+		Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3),
+		Units: 1, Subject: c.subject, Tier: c.tier, Instance: c.instance,
 	}
 	if head&bitRaw != 0 {
-		kind, outcome := pair()
+		kind, outcome := in.pair()
 		event.Kind = Kind(kind)
 		event.Outcome = Outcome(outcome)
 	}
-	event.Call = c.call + number()
-	event.Reply = event.Call + number()
+	event.Call = c.call + in.number()
+	event.Reply = event.Call + in.number()
 	if head&bitSubject == 0 {
-		s := int64(c.subject) + number()
-		event.Subject = uint32(s)
-		ok = ok && s == int64(event.Subject)
+		event.Subject = in.subject(c.subject)
 	}
 	if head&bitUnit == 0 {
-		event.Units = number()
+		event.Units = in.number()
 	}
 	if head&bitSame == 0 {
-		event.Tier, event.Instance = pair()
+		event.Tier, event.Instance = in.pair()
 	}
 	if event.Kind != Take {
-		event.TakeCall = event.Call - number()
-		event.TakeReply = event.TakeCall + number()
+		event.TakeCall = event.Call - in.number()
+		event.TakeReply = event.TakeCall + in.number()
 	}
-	if !ok {
+	if in.invalid {
 		return nil
 	}
 	*c = codec{call: event.Call, subject: event.Subject, tier: event.Tier, instance: event.Instance}
-	return data
+	return in.data
 }
 
-// extent is what a frame of events begins with: the subjects that it is about, so
-// that frames about others can be passed over.
+// fields reads the fields of an event. What it reads is 0 if a field is invalid.
+type fields struct {
+	data    []byte
+	invalid bool // some field was
+}
+
+// pair reads two bytes.
+func (f *fields) pair() (first, second byte) {
+	if len(f.data) < 2 {
+		f.invalid = true
+		return 0, 0
+	}
+	first = f.data[0]
+	second = f.data[1]
+	f.data = f.data[2:]
+	return first, second
+}
+
+// number reads a signed variable-length integer.
+func (f *fields) number() int64 {
+	value, size := binary.Varint(f.data)
+	if size <= 0 {
+		f.invalid = true
+		return 0
+	}
+	f.data = f.data[size:]
+	return value
+}
+
+// subject reads a subject as the difference to the one before.
+func (f *fields) subject(before uint32) uint32 {
+	number := int64(before) + f.number()
+	subject := uint32(number)
+	if number != int64(subject) {
+		f.invalid = true
+	}
+	return subject
+}
+
+// extent is the subjects of a frame of events, by the lowest and the highest number. A
+// frame begins with it, so that frames of other subjects can be passed over.
 type extent struct{ low, high uint32 }
 
 var everySubject = extent{0, math.MaxUint32}
 
 func (x extent) append(data []byte) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(data, uint64(x.low)), uint64(x.high-x.low))
+	data = binary.AppendUvarint(data, uint64(x.low))
+	return binary.AppendUvarint(data, uint64(x.high-x.low))
 }
 
-func (x *extent) widen(s uint32) {
-	x.low = min(x.low, s)
-	x.high = max(x.high, s)
+func (x *extent) widen(subject uint32) {
+	x.low = min(x.low, subject)
+	x.high = max(x.high, subject)
 }
 
-// cutExtent returns what follows the extent.
+func (x extent) overlaps(other extent) bool { return x.low <= other.high && x.high >= other.low }
+
+func (x extent) contains(subject uint32) bool { return x.low <= subject && subject <= x.high }
+
+// cutExtent reads an extent and returns the data behind it.
 func cutExtent(data []byte) (x extent, rest []byte, err error) {
-	low, n := binary.Uvarint(data)
-	more, m := binary.Uvarint(data[max(n, 0):])
-	if m <= 0 || low > math.MaxUint32 || more > math.MaxUint32-low {
+	low, lowSize := binary.Uvarint(data)
+	rest = data[max(lowSize, 0):]
+	more, moreSize := binary.Uvarint(rest) // it has no size either if low has none
+	if moreSize <= 0 || low > math.MaxUint32 || more > math.MaxUint32-low {
 		return x, nil, errEvents
 	}
-	return extent{uint32(low), uint32(low + more)}, data[n+m:], nil
+	return extent{uint32(low), uint32(low + more)}, rest[moreSize:], nil
 }
 
-// decodeEvents visits the events of a frame, unless none is about the subjects
-// wanted.
+// decodeEvents visits the events of a frame, unless none is of the subjects wanted.
 func decodeEvents(data []byte, want extent, visit func(*Event) error) error {
-	x, data, err := cutExtent(data)
-	if err != nil || x.low > want.high || x.high < want.low {
+	frame, data, err := cutExtent(data)
+	if err != nil || !frame.overlaps(want) {
 		return err
 	}
 	var c codec
 	var event Event
 	for len(data) > 0 {
 		data = c.cut(data, &event)
-		if data == nil || event.Subject < x.low || event.Subject > x.high {
+		if data == nil || !frame.contains(event.Subject) {
 			return errEvents
 		}
 		if err := visit(&event); err != nil {

@@ -53,21 +53,31 @@ func (c *curve) build() {
 	if !slices.IsSortedFunc(c.steps, byTime) {
 		slices.SortFunc(c.steps, byTime)
 	}
+	c.clear()
+	c.at = slices.Grow(c.at, len(c.steps))
+	c.val = slices.Grow(c.val, len(c.steps))
+	value := c.base
+	for _, change := range c.steps {
+		value += change.by
+		if last := len(c.at) - 1; last >= 0 && c.at[last] == change.at {
+			c.val[last] = value
+			continue
+		}
+		c.set(change.at, value)
+	}
+}
+
+// clear leaves a curve without values, to be filled by set.
+func (c *curve) clear() {
 	c.at = c.at[:0]
 	c.val = c.val[:0]
 	c.tree = c.tree[:0]
-	c.at = slices.Grow(c.at, len(c.steps))
-	c.val = slices.Grow(c.val, len(c.steps))
-	v := c.base
-	for _, step := range c.steps {
-		v += step.by
-		if n := len(c.at); n > 0 && c.at[n-1] == step.at {
-			c.val[n-1] = v
-			continue
-		}
-		c.at = append(c.at, step.at)
-		c.val = append(c.val, v)
-	}
+}
+
+// set gives a curve its value from a moment on. Moments come in order.
+func (c *curve) set(at, value int64) {
+	c.at = append(c.at, at)
+	c.val = append(c.val, value)
 }
 
 // upTo is the number of values whose moment is at or before m.
@@ -86,7 +96,7 @@ func (c *curve) value(n int) int64 {
 // most is the largest value in [from, to].
 func (c *curve) most(from, to int64) int64 {
 	last := c.upTo(to)
-	if !c.down {
+	if !c.down { // it rises
 		return c.value(last)
 	}
 	first := c.upTo(from)
@@ -103,35 +113,45 @@ func (c *curve) least(from, to int64) int64 {
 }
 
 // extreme is the largest or smallest of val[from:to], and of nothing an
-// infinity. A bottom-up tree answers in a logarithm of the length.
+// infinity. A bottom-up segment tree answers in a logarithm of the length.
 func (c *curve) extreme(from, to int, largest bool) int64 {
 	pick := min64
-	none := int64(math.MaxInt64)
+	result := int64(math.MaxInt64)
 	if largest {
 		pick = max64
-		none = math.MinInt64
+		result = math.MinInt64
 	}
-	n := len(c.val)
 	if len(c.tree) == 0 || c.largest != largest {
-		c.largest = largest
-		c.tree = slices.Grow(c.tree[:0], 2*n)[:2*n]
-		copy(c.tree[n:], c.val)
-		for i := range slices.Backward(c.tree[:n]) { // 0 is of no use
-			c.tree[i] = pick(c.tree[2*i], c.tree[2*i+1])
-		}
+		c.makeTree(largest, pick)
 	}
-	out := none
-	for l, r := from+n, to+n; l < r; l, r = l/2, r/2 {
-		if l&1 == 1 {
-			out = pick(out, c.tree[l])
-			l++
+	leaves := len(c.val)
+	left := from + leaves
+	right := to + leaves
+	for left < right {
+		if left&1 == 1 {
+			result = pick(result, c.tree[left])
+			left++
 		}
-		if r&1 == 1 {
-			r--
-			out = pick(out, c.tree[r])
+		if right&1 == 1 {
+			right--
+			result = pick(result, c.tree[right])
 		}
+		left /= 2
+		right /= 2
 	}
-	return out
+	return result
+}
+
+// makeTree makes the tree of one of the extremes. Node i is the extreme of the nodes
+// 2i and 2i+1, and the second half are the values.
+func (c *curve) makeTree(largest bool, pick func(a, b int64) int64) {
+	leaves := len(c.val)
+	c.largest = largest
+	c.tree = slices.Grow(c.tree[:0], 2*leaves)[:2*leaves]
+	copy(c.tree[leaves:], c.val)
+	for i := range slices.Backward(c.tree[:leaves]) { // node 0 is not used
+		c.tree[i] = pick(c.tree[2*i], c.tree[2*i+1])
+	}
 }
 
 func max64(a, b int64) int64 { return max(a, b) }

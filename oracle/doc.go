@@ -1,5 +1,5 @@
-// Package oracle is the judge: from what callers were told it works out what a
-// strategy got wrong. It reads no clock, and judging does no input or output; only
+// Package oracle is the judge: from the answers to callers it works out the mistakes of
+// a strategy. It reads no clock, and judging does no input or output; only
 // a [History] that outgrows memory, and history files, touch the disk.
 //
 // # Truth
@@ -40,8 +40,9 @@
 // bound, which can be short if operations take about as long as the window.
 //
 // For a bucket, the certain leak is likewise the largest sum of excesses of
-// stretches that do not overlap: what was taken in one for certain, less what the
-// bucket holds and what flowed in. With whole units it can be one short.
+// stretches that do not overlap. The excess of one is the units taken in it for certain,
+// less the units that the bucket holds and that flowed in. With whole units the leak can
+// be one short.
 //
 // Windows that begin with their first request begin as uncertainly as that request
 // took effect, and later ones more so, until a pause. Requests are placed among the
@@ -51,8 +52,8 @@
 // was in use above the limit: the same room can be taken twice in turn without
 // anything having to go. [standing] tells how often and for how long.
 //
-// What was there before the run ([Config].Initial) takes up room but is never
-// itself leak.
+// Units in use before the run ([Config].Initial) take up room but are never themselves
+// leak.
 //
 // # Partial grants
 //

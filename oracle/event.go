@@ -17,12 +17,12 @@ const (
 	// nothing that it could give back. A refund that was tried again after an
 	// error is one event, from its first call to its last reply.
 	Refund
-	// Commit settles a request at its actual size. Units is what was reserved less
-	// what was used: negative if more was used than reserved, which is a
-	// settlement overrun and not leak.
+	// Commit settles a request at its actual size. Units is the reserved units less the
+	// used ones: negative if more was used than reserved, which is a settlement overrun
+	// and not leak.
 	Commit
 	// Expire is the end of a reservation whose holder has gone, such as an upload
-	// that was abandoned, at the moment its holder was told. Call and Reply are both
+	// that was abandoned, at the moment its holder learns of it. Call and Reply are both
 	// that moment. Callers hold nothing from then on; the store may. With the outcome
 	// Failed it is open what they hold: a commit was under way, or had failed.
 	Expire
@@ -30,7 +30,7 @@ const (
 	kinds
 )
 
-// Outcome is what the caller was told.
+// Outcome is the answer to the caller.
 type Outcome uint8
 
 // The outcomes.

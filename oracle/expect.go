@@ -50,37 +50,40 @@ func Expect(cfg Config, subject uint32, events []Event, at Reading,
 	default:
 		return want, false, fmt.Errorf("no rule for what a counter of %q must contain", counts)
 	}
-	x := expecting{at: at, attempts: counts == quota.CountsAttempts, kind: cfg.Window.Kind}
-	switch {
-	case x.kind == quota.Bucket:
-		return expectBucket(cfg, subject, events, at, x.attempts), true, nil
-	case x.kind == quota.FirstRequest:
-		if !x.open(events, int64(cfg.Window.RealLength()), cfg.initial(subject)) {
-			return want, false, nil
-		}
-	case x.kind.Tumbling():
-		s := spans{window: cfg.Window, epoch: cfg.Epoch}
-		x.window = s.at(at.Call)
-		if at.Reply >= x.window.end {
-			return want, false, nil
-		}
-	case x.kind == quota.Rolling:
-		x.length = int64(cfg.Window.RealLength())
+	attempts := counts == quota.CountsAttempts
+	if cfg.Window.Kind == quota.Bucket {
+		return expectBucket(cfg, subject, events, at, attempts), true, nil
 	}
-	x.fill(cfg.initial(subject))
-	var names naming
+	initial := cfg.initial(subject)
+	c := contents{at: at, attempts: attempts, kind: cfg.Window.Kind}
+	if !c.open(cfg, events, initial) {
+		return want, false, nil
+	}
+	c.fill(initial)
+	names := namingOf(events)
 	for i := range events {
-		names.atEpoch = names.atEpoch || events[i].takenAtEpoch()
-	}
-	for i := range events {
-		if event := &events[i]; event.Call <= at.Reply && !x.add(event, names.named(event)) {
+		event := &events[i]
+		if event.Call <= at.Reply && !c.add(event, names.named(event)) {
 			return want, false, nil
 		}
 	}
-	return x.want, true, nil
+	return c.want, true, nil
 }
 
-// presence says whether something counts in the window in force.
+// contents adds up what a counter must contain at a reading: operation by operation,
+// the units that it contains for certain and the units that it may contain.
+type contents struct {
+	at       Reading
+	attempts bool // the counter contains rejected attempts
+	kind     quota.Kind
+	window   span         // in force at the reading, under a tumbling policy
+	length   int64        // of a rolling window
+	windows  firstRequest // all windows of the subject, if they begin with requests
+	current  int          // of these, the window in force; -1 for none
+	want     Expectation
+}
+
+// presence says whether units count in the window in force.
 type presence uint8
 
 const (
@@ -89,177 +92,217 @@ const (
 	either
 )
 
-// expecting adds up what a counter must contain.
-type expecting struct {
-	at       Reading
-	attempts bool
-	kind     quota.Kind
-	window   span  // tumbling
-	length   int64 // rolling
-	// Of windows that begin with their first request: the one at the reading, and all.
-	own     int
-	windows firstRequest
-	want    Expectation
+// open finds the window in force. It reports false if the reading does not lie in
+// one window for certain.
+func (c *contents) open(cfg Config, events []Event, initial int64) bool {
+	switch {
+	case c.kind == quota.FirstRequest:
+		return c.openOwn(events, int64(cfg.Window.RealLength()), initial)
+	case c.kind.Tumbling():
+		windows := spans{window: cfg.Window, epoch: cfg.Epoch}
+		c.window = windows.at(c.at.Call)
+		return c.at.Reply < c.window.end
+	case c.kind == quota.Rolling:
+		c.length = int64(cfg.Window.RealLength())
+	}
+	return true
 }
 
-// where is the presence of what was charged in [call, reply].
-func (x *expecting) where(call, reply int64) presence {
+// openOwn is open for windows that begin with their first request. The reading may
+// also lie between two windows for certain.
+func (c *contents) openOwn(events []Event, length, initial int64) bool {
+	windows := &c.windows
+	windows.judge = &judge{initial: initial}
+	windows.length = length
+	for i := range events {
+		event := &events[i]
+		if event.Kind == Take {
+			windows.takes = append(windows.takes, event)
+		}
+	}
+	windows.find()
+	first, last := windows.span(c.at.Call, c.at.Reply)
+	if first > last {
+		c.current = -1
+		return true
+	}
+	c.current = first
+	return first == last && !windows.between(c.at.Call, c.at.Reply, first, last)
+}
+
+// where is the presence of units that were charged in [call, reply].
+func (c *contents) where(call, reply int64) presence {
 	switch {
-	case x.kind.Tumbling():
-		switch {
-		case reply < x.window.start || call >= x.window.end:
-			return absent
-		case call < x.window.start:
-			return either
-		}
-	case x.kind == quota.FirstRequest:
-		switch first, last := x.windows.span(call, reply); {
-		case first > last || last < x.own || first > x.own:
-			return absent
-		case first < last:
-			return either
-		}
-	case x.kind == quota.Rolling:
-		switch {
-		case reply+x.length <= x.at.Call:
-			return absent
-		case call+x.length <= x.at.Reply:
-			return either
-		}
+	case c.kind.Tumbling():
+		return c.whereTumbling(call, reply)
+	case c.kind == quota.FirstRequest:
+		return c.whereOwn(call, reply)
+	case c.kind == quota.Rolling:
+		return c.whereRolling(call, reply)
 	}
 	return present
 }
 
-func (x *expecting) fill(units int64) {
-	switch x.where(0, 0) {
-	case present:
-		x.both(units, units)
-	case either:
-		x.both(0, units)
-	}
-}
-
-// apart reports whether windows follow each other: then what lies on both
-// sides of an end is charged to either.
-func (x *expecting) apart() bool { return x.kind.Tumbling() || x.kind == quota.FirstRequest }
-
-// open finds the windows that begin with their first request. It reports false
-// if the reading does not lie in one window, or between two, for certain.
-func (x *expecting) open(events []Event, length, initial int64) bool {
-	request := &x.windows
-	request.judge = &judge{initial: initial}
-	request.length = length
-	for i := range events {
-		if event := &events[i]; event.Kind == Take {
-			request.takes = append(request.takes, event)
-		}
-	}
-	request.find()
-	first, last := request.span(x.at.Call, x.at.Reply)
-	x.own = first
+func (c *contents) whereTumbling(call, reply int64) presence {
 	switch {
-	case first > last:
-		x.own = -1
-		return true
-	case first < last:
-		return false
+	case reply < c.window.start || call >= c.window.end:
+		return absent
+	case call < c.window.start:
+		return either
 	}
-	return !request.between(x.at.Call, x.at.Reply, first, last)
+	return present
 }
 
-func (x *expecting) both(lo, hi int64) {
-	x.want.Units.Lo += lo
-	x.want.Units.Hi += hi
-	x.want.Held.Lo += lo
-	x.want.Held.Hi += hi
+func (c *contents) whereOwn(call, reply int64) presence {
+	first, last := c.windows.span(call, reply)
+	switch {
+	case first > last || last < c.current || first > c.current:
+		return absent
+	case first < last:
+		return either
+	}
+	return present
+}
+
+func (c *contents) whereRolling(call, reply int64) presence {
+	switch {
+	case reply+c.length <= c.at.Call:
+		return absent
+	case call+c.length <= c.at.Reply:
+		return either
+	}
+	return present
+}
+
+// fill enters the initial units.
+func (c *contents) fill(units int64) {
+	switch c.where(0, 0) {
+	case present:
+		c.both(units, units)
+	case either:
+		c.both(0, units)
+	}
+}
+
+// apart reports whether windows follow each other: then units that lie on both
+// sides of an end are charged to either.
+func (c *contents) apart() bool { return c.kind.Tumbling() || c.kind == quota.FirstRequest }
+
+// both adds to what must be read and to what is held.
+func (c *contents) both(lo, hi int64) {
+	c.want.Units.Lo += lo
+	c.want.Units.Hi += hi
+	c.want.Held.Lo += lo
+	c.want.Held.Hi += hi
 }
 
 // add enters an event that was called before the reading ended. It reports false
 // if it is not known whether the counter contains it.
-func (x *expecting) add(event *Event, named bool) bool {
+func (c *contents) add(event *Event, named bool) bool {
 	if event.Kind != Take {
-		return x.give(event, named)
+		return c.give(event, named)
 	}
-	over := event.Reply < x.at.Call
-	last := event.Reply
-	if x.kind == quota.FirstRequest && (event.Outcome == Failed || event.Outcome == RejectedDegraded) {
-		last = max(last, x.at.Reply) // the store charges it to the window that it finds
-	}
-	presence := x.where(event.Call, last)
-	if presence == absent {
+	lies := c.where(event.Call, c.lastEffect(event))
+	if lies == absent {
 		return true
 	}
-	lo := int64(0)
-	if over && presence == present {
-		lo = event.Units
+	over := event.Reply < c.at.Call
+	surely := int64(0) // units that are counted for certain, if any are
+	if over && lies == present {
+		surely = event.Units
 	}
-	interval := &x.want.Units
+	switch event.Outcome {
+	case Failed:
+		c.want.Units.Hi += event.Units
+	case Admitted:
+		if lies == either && c.apart() {
+			return false
+		}
+		c.both(surely, event.Units)
+	case Short:
+		if c.attempts || !over { // a store need not count attempts in full
+			c.want.Units.Hi += event.Units
+		}
+	default:
+		return c.reject(event, surely, lies)
+	}
+	return true
+}
+
+// lastEffect is the last moment at which a take may be charged. If the caller does not
+// know whether the store has charged it, a store with windows that begin with their
+// first request charges it to the window that it finds then.
+func (c *contents) lastEffect(event *Event) int64 {
+	unknown := event.Outcome == Failed || event.Outcome == RejectedDegraded
+	if unknown && c.kind == quota.FirstRequest {
+		return max(event.Reply, c.at.Reply)
+	}
+	return event.Reply
+}
+
+// reject enters a rejection. Units are counted for certain if attempts are.
+func (c *contents) reject(event *Event, surely int64, lies presence) bool {
+	over := event.Reply < c.at.Call
+	degraded := event.Outcome == RejectedDegraded
 	switch {
-	case event.Outcome == Failed:
-		interval.Hi += event.Units
-	case event.Outcome == Admitted:
-		if presence == either && x.apart() {
-			return false
+	case event.Outcome == Elsewhere || !c.attempts && !degraded:
+		if !over { // it may be counted for a moment, until it is taken back
+			c.both(0, event.Units)
 		}
-		x.both(lo, event.Units)
-	case event.Outcome == Short:
-		if x.attempts || !over { // open whether attempts are counted in full
-			interval.Hi += event.Units
-		}
-	case x.attempts && event.Outcome != Elsewhere:
-		if event.Outcome == RejectedDegraded { // open whether the store counted it
-			interval.Hi += event.Units
-			x.want.Surplus.Hi += event.Units
-			x.want.Held.Lo += lo
-			x.want.Held.Hi += event.Units
-			return true
-		}
-		if presence == either && x.apart() {
-			return false
-		}
-		x.both(lo, event.Units)
-		x.want.Surplus.Lo += lo
-		x.want.Surplus.Hi += event.Units
-	case event.Outcome == RejectedDegraded:
-		interval.Hi += event.Units
+	case !c.attempts:
+		c.want.Units.Hi += event.Units
 		if !over {
-			x.want.Held.Hi += event.Units
+			c.want.Held.Hi += event.Units
 		}
-	case !over: // may be counted for a moment, until it is taken back
-		x.both(0, event.Units)
+	case degraded: // the store may have counted it
+		c.want.Units.Hi += event.Units
+		c.want.Surplus.Hi += event.Units
+		c.want.Held.Lo += surely
+		c.want.Held.Hi += event.Units
+	case lies == either && c.apart():
+		return false
+	default:
+		c.both(surely, event.Units)
+		c.want.Surplus.Lo += surely
+		c.want.Surplus.Hi += event.Units
 	}
 	return true
 }
 
 // give enters a refund, a commit or an expiry. If its take may have left the
-// window, so may what it gave back, and the counter contains neither or both.
-func (x *expecting) give(event *Event, named bool) bool {
-	presence := present
+// window, so may the units that it gave back, and the counter contains neither or
+// both.
+func (c *contents) give(event *Event, named bool) bool {
+	if !named && c.kind != quota.Standing {
+		c.giveUnnamed(event)
+		return true
+	}
+	lies := present
+	if named {
+		lies = c.where(event.TakeCall, event.TakeReply)
+	}
 	switch {
-	case named:
-		presence = x.where(event.TakeCall, event.TakeReply)
-		if presence == either && x.apart() {
-			return false
-		}
-	case x.kind != quota.Standing:
-		// Its take was no later than it was itself.
-		presence = x.where(math.MinInt64/4, event.Reply)
-		if presence == absent {
-			return true
-		}
-		x.both(-max(event.Units, 0), max(-event.Units, 0))
+	case lies == absent:
 		return true
+	case lies == either && c.apart():
+		return false
 	}
-	if presence == absent {
-		return true
-	}
-	counted := presence == present && (!named || event.TakeReply < x.at.Call) // in Lo
-	done := event.Reply < x.at.Call && event.Outcome != Failed
-	x.want.Units.give(event.Units, done, counted)
+	counted := lies == present && (!named || event.TakeReply < c.at.Call)
+	done := event.Reply < c.at.Call && event.Outcome != Failed
+	c.want.Units.give(event.Units, done, counted)
 	if event.Outcome != Failed {
-		x.want.Held.give(event.Units, done, counted)
+		c.want.Held.give(event.Units, done, counted)
 	}
 	return true
+}
+
+// giveUnnamed enters a give-back that names no take. The take may be any one before
+// it.
+func (c *contents) giveUnnamed(event *Event) {
+	beginning := int64(math.MinInt64 / 4)
+	if c.where(beginning, event.Reply) != absent {
+		c.both(-max(event.Units, 0), max(-event.Units, 0))
+	}
 }
 
 // give takes units away, or adds them if they are negative: certainly, if
@@ -285,6 +328,14 @@ func (i *Interval) give(units int64, done, counted bool) {
 // epoch.
 type naming struct{ atEpoch bool }
 
+func namingOf(events []Event) (names naming) {
+	for i := range events {
+		names.atEpoch = names.atEpoch || events[i].takenAtEpoch()
+	}
+	return names
+}
+
+// named reports whether a give-back names its take.
 func (n naming) named(event *Event) bool {
 	return n.atEpoch || event.TakeCall != 0 || event.TakeReply != 0
 }

@@ -70,8 +70,8 @@ func WriteHistory(to io.Writer, head Header, history *History) error {
 	return buf.Flush()
 }
 
-// history writes a history's events. The frames of those on disk are copied, once
-// their checksums have been checked against them.
+// history writes a history's events. Frames on disk are copied, after their checksums
+// have been checked.
 func (w *frameWriter) history(to io.Writer, history *History) error {
 	history.seal()
 	if spill := history.spill; spill != nil {
@@ -81,8 +81,8 @@ func (w *frameWriter) history(to io.Writer, history *History) error {
 		if err != nil {
 			return err
 		}
-		w.takes = w.takes + spill.takes
-		w.gives = w.gives + spill.gives
+		w.takes += spill.takes
+		w.gives += spill.gives
 	}
 	for block := range history.memory() {
 		if err := w.events(to, &block); err != nil {
@@ -95,20 +95,22 @@ func (w *frameWriter) history(to io.Writer, history *History) error {
 // initial writes the initial units: pairs of a subject, as the difference to the
 // one before, and units.
 func (w *frameWriter) initial(to io.Writer, units map[uint32]int64) error {
-	return w.pairs(to, frameInitial, maps.Keys(units), func(data []byte, s uint32) []byte {
-		return binary.AppendVarint(data, units[s])
+	return w.pairs(to, frameInitial, maps.Keys(units), func(data []byte, subject uint32) []byte {
+		return binary.AppendVarint(data, units[subject])
 	})
 }
 
 // names writes the subjects' names: as initial units, a length and bytes.
 func (w *frameWriter) names(to io.Writer, names map[uint32]string) error {
-	for s, n := range names {
-		if len(n) > maxName {
-			return fmt.Errorf("the name of subject %d has %d bytes, at most %d are allowed", s, len(n), maxName)
+	for subject, name := range names {
+		if len(name) > maxName {
+			return fmt.Errorf("the name of subject %d has %d bytes, at most %d are allowed", subject, len(name), maxName)
 		}
 	}
-	return w.pairs(to, frameNames, maps.Keys(names), func(data []byte, s uint32) []byte {
-		return append(binary.AppendUvarint(data, uint64(len(names[s]))), names[s]...)
+	return w.pairs(to, frameNames, maps.Keys(names), func(data []byte, subject uint32) []byte {
+		name := names[subject]
+		data = binary.AppendUvarint(data, uint64(len(name)))
+		return append(data, name...)
 	})
 }
 
@@ -117,13 +119,15 @@ const (
 	maxPairs = 200     // in a frame: 820 KiB of names
 )
 
+// pairs writes a table of subjects. add appends what belongs to one of them.
 func (w *frameWriter) pairs(to io.Writer, kind byte, subjects iter.Seq[uint32], add func([]byte, uint32) []byte) error {
 	for part := range slices.Chunk(slices.Sorted(subjects), maxPairs) {
 		err := w.frame(to, kind, func(data []byte) []byte {
 			last := uint32(0)
-			for _, s := range part {
-				data = add(binary.AppendUvarint(data, uint64(s-last)), s)
-				last = s
+			for _, subject := range part {
+				data = binary.AppendUvarint(data, uint64(subject-last))
+				data = add(data, subject)
+				last = subject
 			}
 			return data
 		})
@@ -318,10 +322,10 @@ func (f *File) initial(data []byte) error {
 	if f.Header.Initial == nil {
 		f.Header.Initial = map[uint32]int64{}
 	}
-	return pairs(data, func(s uint32, b []byte) (int, bool) {
-		v, n := binary.Varint(b)
-		f.Header.Initial[s] = v
-		return n, n > 0
+	return pairs(data, func(subject uint32, data []byte) (size int, valid bool) {
+		units, size := binary.Varint(data)
+		f.Header.Initial[subject] = units
+		return size, size > 0
 	})
 }
 
@@ -329,36 +333,40 @@ func (f *File) names(data []byte) error {
 	if f.Header.Names == nil {
 		f.Header.Names = map[uint32]string{}
 	}
-	return pairs(data, func(s uint32, b []byte) (int, bool) {
-		size, n := binary.Uvarint(b)
-		if n <= 0 || size > maxName || int(size) > len(b[n:]) {
+	return pairs(data, func(subject uint32, data []byte) (size int, valid bool) {
+		length, size := binary.Uvarint(data)
+		if size <= 0 || length > maxName || int(length) > len(data[size:]) {
 			return 0, false
 		}
-		f.Header.Names[s] = string(b[n : n+int(size)])
-		return n + int(size), true
+		end := size + int(length)
+		f.Header.Names[subject] = string(data[size:end])
+		return end, true
 	})
 }
 
-func pairs(data []byte, each func(subject uint32, b []byte) (int, bool)) error {
+// pairs reads a table of subjects. read is given the data behind each subject, and
+// returns the size of what belongs to it.
+func pairs(data []byte, read func(subject uint32, data []byte) (size int, valid bool)) error {
 	last := uint32(0)
 	for len(data) > 0 {
-		d, n := binary.Uvarint(data)
-		data = data[max(n, 0):] // each cannot read a number there if there is none
-		used, ok := each(last+uint32(d), data)
-		if !ok || d > uint64(math.MaxUint32-last) {
+		distance, distanceSize := binary.Uvarint(data)
+		data = data[max(distanceSize, 0):] // read finds no number there if there is none
+		size, valid := read(last+uint32(distance), data)
+		if !valid || distance > uint64(math.MaxUint32-last) {
 			return errors.New("a table of subjects has no valid form")
 		}
-		last += uint32(d)
-		data = data[used:]
+		last += uint32(distance)
+		data = data[size:]
 	}
 	return nil
 }
 
-// footer checks what was read against what was written.
+// footer checks the events read against the numbers and the checksum of the writer.
 func (f *File) footer(data []byte, reader *frameReader) error {
-	takes, n := binary.Uvarint(data)
-	gives, m := binary.Uvarint(data[max(n, 0):])
-	if m <= 0 || len(data) != n+m+4 {
+	takes, takesSize := binary.Uvarint(data)
+	gives, givesSize := binary.Uvarint(data[max(takesSize, 0):])
+	numbers := takesSize + givesSize
+	if givesSize <= 0 || len(data) != numbers+4 {
 		return errors.New("damaged: the footer has no valid form")
 	}
 	if f.again {
@@ -367,7 +375,7 @@ func (f *File) footer(data []byte, reader *frameReader) error {
 	if int64(takes) != f.Takes || int64(gives) != f.GiveBacks {
 		return fmt.Errorf("damaged: %d events of %d", f.Takes+f.GiveBacks, takes+gives)
 	}
-	if binary.LittleEndian.Uint32(data[n+m:]) != reader.sum {
+	if binary.LittleEndian.Uint32(data[numbers:]) != reader.sum {
 		return errors.New("damaged: the checksum over all frames is wrong")
 	}
 	if _, err := reader.reader.ReadByte(); err != io.EOF {

@@ -9,98 +9,153 @@ import (
 // firstRequest judges windows that are the subject's own: one begins when a request
 // is admitted while none is open, and lasts its length.
 //
-// That moment is known as well as the request's effect is, so a window begins
-// between two moments, and the next one between two that lie further apart, unless
-// a pause brings them together again. A request belongs to one of the windows that
-// it can have met with the earliest and with the latest begin of each. If it can
-// have met several, it is placed among them as under a tumbling policy. All begins
-// are taken to be free of each other, which they are not: the certain figures are
-// lower bounds, the possible ones upper bounds, and both are reached if requests
-// are short compared with the windows and the pauses between these.
+// The moment of an admission is only known to lie between call and reply. So a
+// window begins between two moments, and the next one between two moments that lie
+// further apart, unless a pause brings them together again ([openings]). A request
+// can belong to any of the windows that it can have met with the earliest and the
+// latest begin of each. A failed request may have begun a window at any moment from
+// its call on.
 //
-// A failed request may have begun a window at any moment from its call on.
+// The certain leak is the larger one of two lower bounds: the units that find no room
+// if they are placed into the windows that they can belong to, those whose last
+// window comes first before others ([firstRequest.place]); and the sum over all
+// windows of the peak of the units that lie there for certain above the limit. The
+// possible leak is the smaller one of the two corresponding upper bounds
+// ([firstRequest.keep]). All begins are taken to be free of each other, which they
+// are not. The bounds are reached if requests are short compared with the windows
+// and the pauses between these.
 //
 // Stores keep a time to live in whole milliseconds, so a window may last up to one
-// longer (a hundredth of its length if that is less). A rejection in that time is
-// not wrong for certain.
+// millisecond longer (or a hundredth of its length if that is less). A rejection in
+// that time is not wrong for certain.
 type firstRequest struct {
 	*judge
 	length  int64
 	openers []interval // of admitted requests, which may begin a window
-	windows []opened
+	windows []ownWindow
 	verdict windowVerdict
-	due     []answer
+	due     []answer // scratch: units that have no later window, by their replies
 
-	worstFalse, mostFalse         int64
-	packed, swept                 int64
-	packedBy, sweptBy             leaking
+	// Units of the false rejects of one window, certain and possible ones, at worst.
+	worstFalse, mostFalse int64
+	// The certain leak of all windows by placing units into them, and by their peaks,
+	// and the requests that it belongs to.
+	packed, swept     int64
+	packedBy, sweptBy leaking
+	// The possible leak by both ways.
 	possiblePacked, possibleSwept int64
 }
 
-// opened is a window: the moments between which it begins, and what may lie in it.
-type opened struct {
-	lo, hi                        int64 // forever if it need not begin at all
-	takes                         []*met
-	refused                       []*refusal
-	gives                         []*Event
-	asked                         int64 // by all that can have met it
-	offer                         offer // of those that met it first
-	gaveBack                      int64
-	packed, swept, falsely, maybe int64
+// ownWindow is a window of a subject, and the operations that it may hold.
+type ownWindow struct {
+	// The window begins between these moments; latest is forever if it need not
+	// begin at all.
+	earliest, latest int64
+	takes            []*candidate
+	refused          []*refusal
+	gives            []*Event
+
+	asked    int64 // units of all requests that can have met it
+	offer    offer // of the requests that met it first
+	gaveBack int64 // units given back of requests that it holds
+	packed   int64 // certain leak by placing units into windows
+	swept    int64 // certain leak by the peak of the window
+	falsely  int64 // units of certain false rejects
+	maybe    int64 // units of possible false rejects
 }
 
-// met is an admitted request with the windows that it can have met.
-type met struct {
+// candidate is an admitted request with the windows that it can have met.
+type candidate struct {
 	*Event
-	first, last    int
-	unplaced, kept int64
+	first, last int
+	unplaced    int64 // units that no window has taken yet
+	kept        int64 // units that fit wherever they are placed
 }
 
-// refusal is a rejection with the windows that it can have met.
+// refusal is a rejection with the windows that it can have met, and whether it was
+// wrong for certain, or possibly, by the windows judged so far.
 type refusal struct {
 	*Event
 	first, last  int
 	always, once bool
 }
 
-// openings finds the windows of one subject from its admitted requests, by call.
-// lost is the call of the first failed request, or forever.
-func openings(openers []interval, lost, length int64) (out []opened) {
+// openings finds the windows of one subject from its admitted requests, by call. No
+// window begins before the one before it has ended. lost is the call of the first
+// failed request, or forever.
+func openings(openers []interval, lost, length int64) (windows []ownWindow) {
 	if len(openers) == 0 {
 		return nil
 	}
-	byReply := slices.Clone(openers)
-	slices.SortFunc(byReply, func(a, b interval) int { return cmp.Compare(a.reply, b.reply) })
-	// What replies from here on can do: the least call of all that reply no earlier,
-	// and the least reply of all that are called no earlier.
-	calls := make([]int64, len(openers))
-	replies := make([]int64, len(openers))
+	requests := newOpeners(openers, lost)
+	window := ownWindow{
+		earliest: min(requests.leastCalls[0], lost),
+		latest:   requests.leastReplies[0],
+	}
+	for {
+		windows = append(windows, window)
+		earliest, found := requests.earliestFrom(window.earliest + length)
+		if !found {
+			return windows
+		}
+		latest := int64(forever)
+		if window.latest < forever {
+			latest = requests.latestFrom(window.latest + length)
+		}
+		window = ownWindow{earliest: earliest, latest: latest}
+	}
+}
+
+// openers are the requests that may begin windows.
+type openers struct {
+	byCall, byReply []interval
+	leastCalls      []int64 // the least call of byReply[i:]
+	leastReplies    []int64 // the least reply of byCall[i:]
+	lost            int64   // the first call of a failed request, or forever
+}
+
+func newOpeners(byCall []interval, lost int64) openers {
+	o := openers{
+		byCall:       byCall,
+		byReply:      slices.Clone(byCall),
+		leastCalls:   make([]int64, len(byCall)),
+		leastReplies: make([]int64, len(byCall)),
+		lost:         lost,
+	}
+	slices.SortFunc(o.byReply, func(a, b interval) int { return cmp.Compare(a.reply, b.reply) })
 	call := int64(forever)
 	reply := int64(forever)
-	for i := len(openers) - 1; i >= 0; i-- {
-		call = min(call, byReply[i].call)
-		reply = min(reply, openers[i].reply)
-		calls[i], replies[i] = call, reply
+	for i := len(byCall) - 1; i >= 0; i-- {
+		call = min(call, o.byReply[i].call)
+		reply = min(reply, o.byCall[i].reply)
+		o.leastCalls[i] = call
+		o.leastReplies[i] = reply
 	}
-	w := opened{lo: min(calls[0], lost), hi: replies[0]}
-	for {
-		out = append(out, w)
-		from := w.lo + length
-		to := w.hi
-		if to < forever {
-			to += length
-		}
-		n, _ := slices.BinarySearchFunc(byReply, from, func(o interval, t int64) int { return cmp.Compare(o.reply, t) })
-		if n == len(byReply) {
-			return out
-		}
-		w = opened{lo: max(from, min(calls[n], lost)), hi: forever}
-		if n, _ := slices.BinarySearchFunc(openers, to, func(o interval, t int64) int {
-			return cmp.Compare(o.call, t)
-		}); n < len(openers) {
-			w.hi = replies[n]
-		}
+	return o
+}
+
+// earliestFrom is the first moment, from the given one on, at which a request can
+// begin a window. There is none if all had replied before.
+func (o *openers) earliestFrom(moment int64) (earliest int64, found bool) {
+	first, _ := slices.BinarySearchFunc(o.byReply, moment, func(request interval, moment int64) int {
+		return cmp.Compare(request.reply, moment)
+	})
+	if first == len(o.byReply) {
+		return 0, false
 	}
+	return max(moment, min(o.leastCalls[first], o.lost)), true
+}
+
+// latestFrom is the moment by which a request has begun a window, if none is open
+// from the given moment on. It is forever if no request is called from then on.
+func (o *openers) latestFrom(moment int64) int64 {
+	first, _ := slices.BinarySearchFunc(o.byCall, moment, func(request interval, moment int64) int {
+		return cmp.Compare(request.call, moment)
+	})
+	if first == len(o.byCall) {
+		return forever
+	}
+	return o.leastReplies[first]
 }
 
 // span is the windows that an effect in [call, reply] can have met. The last is
@@ -111,8 +166,8 @@ func (f *firstRequest) span(call, reply int64) (first, last int) {
 
 // since is the first window that is open at a moment or begins after it.
 func (f *firstRequest) since(call int64) int {
-	first, _ := slices.BinarySearchFunc(f.windows, call, func(w opened, t int64) int {
-		if w.hi < forever && w.hi+f.length <= t {
+	first, _ := slices.BinarySearchFunc(f.windows, call, func(window ownWindow, call int64) int {
+		if window.latest < forever && window.latest+f.length <= call {
 			return -1
 		}
 		return 1
@@ -122,8 +177,8 @@ func (f *firstRequest) since(call int64) int {
 
 // until is the last window that begins by a moment.
 func (f *firstRequest) until(reply int64) int {
-	after, _ := slices.BinarySearchFunc(f.windows, reply, func(w opened, t int64) int {
-		if w.lo <= t {
+	after, _ := slices.BinarySearchFunc(f.windows, reply, func(window ownWindow, reply int64) int {
+		if window.earliest <= reply {
 			return -1
 		}
 		return 1
@@ -131,18 +186,20 @@ func (f *firstRequest) until(reply int64) int {
 	return after - 1
 }
 
-// between reports whether an effect in [call, reply] can lie in no window.
+// between reports whether an effect in [call, reply] can lie in no window: between
+// the earliest end of one and the latest begin of the next. The first and the last
+// window are the effect's span.
 func (f *firstRequest) between(call, reply int64, first, last int) bool {
 	for k := max(first-1, -1); k <= last; k++ {
-		from := int64(-maxTime)
-		to := int64(forever)
+		ended := int64(-maxTime)
 		if k >= 0 {
-			from = f.windows[k].lo + f.length
+			ended = f.windows[k].earliest + f.length
 		}
+		begun := int64(forever)
 		if k+1 < len(f.windows) {
-			to = f.windows[k+1].hi
+			begun = f.windows[k+1].latest
 		}
-		if max(call, from) < to && reply >= from {
+		if max(call, ended) < begun && reply >= ended {
 			return true
 		}
 	}
@@ -150,16 +207,20 @@ func (f *firstRequest) between(call, reply int64, first, last int) bool {
 }
 
 func (j *judge) firstRequest() {
-	request := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0],
-		due: j.own.due[:0]}
-	request.verdict = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
-	request.find()
-	request.fill()
-	for k := range request.windows {
-		request.judgeWindow(k)
+	f := &firstRequest{
+		judge:   j,
+		length:  int64(j.cfg.Window.RealLength()),
+		openers: j.reuse.firstRequest.openers[:0],
+		due:     j.reuse.firstRequest.due[:0],
+		verdict: windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0},
 	}
-	request.finish()
-	j.own = *request
+	f.find()
+	f.fill()
+	for k := range f.windows {
+		f.judgeWindow(k)
+	}
+	f.finish()
+	j.reuse.firstRequest = *f
 }
 
 // find finds the windows.
@@ -183,223 +244,300 @@ func (f *firstRequest) find() {
 
 // fill puts requests and give-backs into all windows that they can have met.
 func (f *firstRequest) fill() {
-	own := int64(0)
-	late := min(int64(time.Millisecond), f.length/100)
-	begin, _ := f.span(0, 0)
-	for k := range f.windows {
-		initial := int64(0)
-		if f.initial > 0 && begin == k {
-			initial = f.initial
-		}
-		limit, _ := f.cfg.between(f.windows[k].lo, f.windows[k].lo)
-		f.windows[k].offer.begin(initial, limit)
-	}
+	f.beginOffers()
 	for _, event := range f.takes {
 		first, last := f.span(event.Call, event.Reply)
-		lowest, highest := f.limits(event)
-		for k := first; k <= last; k++ {
-			f.windows[k].asked += event.Units
-		}
-		if at := min(first, len(f.windows)-1); at >= 0 {
-			f.windows[at].offer.add(event, lowest)
-		}
+		f.enterOffer(event, first, last)
 		switch {
 		case event.admitted():
-			m := &met{Event: event, first: first, last: last, unplaced: event.Units, kept: event.Units}
-			for k := first; k <= last; k++ {
-				f.windows[k].takes = append(f.windows[k].takes, m)
-			}
-			f.out.unexplained = f.out.unexplained || first < last
+			f.enterAdmitted(event, first, last)
 		case event.rejected():
-			first = f.since(event.Call - late)
-			r := &refusal{Event: event, first: first, last: last, always: event.least() <= lowest}
-			r.once = event.least() <= highest && f.between(event.Call, event.Reply, first, last)
-			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
-			if first > last {
-				f.mark(event, r.always)
-				f.verdictOn(&f.verdict, event.least(), event.Units, r.always, r.once)
-				own += b2n(r.always) * event.least()
-			}
-			for k := first; k <= last; k++ {
-				f.windows[k].refused = append(f.windows[k].refused, r)
-			}
+			f.enterRejected(event, last)
 		}
 	}
-	f.worstFalse = own
-	f.mostFalse = own
+	f.mostFalse = f.worstFalse
 	for _, event := range f.gives {
-		interval := f.names.taken(event)
-		first, last := f.span(interval.call, interval.reply)
-		if !f.names.named(event) {
-			last = max(last, min(first, len(f.windows)-1))
-		}
-		for k := first; k <= last; k++ {
-			f.windows[k].gives = append(f.windows[k].gives, event)
-		}
+		f.enterGive(event)
 	}
 }
 
-func b2n(b bool) int64 {
-	if b {
-		return 1
+// beginOffers begins each window's offer with the units in use at its begin.
+func (f *firstRequest) beginOffers() {
+	first, _ := f.span(0, 0)
+	for k := range f.windows {
+		window := &f.windows[k]
+		initial := int64(0)
+		if k == first {
+			initial = max(0, f.initial)
+		}
+		limit, _ := f.cfg.between(window.earliest, window.earliest)
+		window.offer.begin(initial, limit)
 	}
-	return 0
+}
+
+// enterOffer adds what a request asked for to the windows that it can have met.
+func (f *firstRequest) enterOffer(event *Event, first, last int) {
+	for k := first; k <= last; k++ {
+		f.windows[k].asked += event.Units
+	}
+	if len(f.windows) > 0 {
+		lowest, _ := f.limits(event)
+		met := min(first, len(f.windows)-1)
+		f.windows[met].offer.add(event, lowest)
+	}
+}
+
+// enterAdmitted puts an admitted request into the windows that it can have met.
+func (f *firstRequest) enterAdmitted(event *Event, first, last int) {
+	request := &candidate{Event: event, first: first, last: last, unplaced: event.Units, kept: event.Units}
+	for k := first; k <= last; k++ {
+		f.windows[k].takes = append(f.windows[k].takes, request)
+	}
+	if first < last {
+		f.out.unexplained = true
+	}
+}
+
+// enterRejected puts a rejection into the windows that it can have met. A rejection
+// between two windows is judged here.
+func (f *firstRequest) enterRejected(event *Event, last int) {
+	first := f.since(event.Call - f.grace())
+	lowest, highest := f.limits(event)
+	request := &refusal{Event: event, first: first, last: last}
+	request.always = event.least() <= lowest
+	request.once = event.least() <= highest && f.between(event.Call, event.Reply, first, last)
+	if first < last || request.once && first == last {
+		f.out.unexplained = true
+	}
+	if first > last {
+		f.judgeRefusal(request)
+		if request.always {
+			f.worstFalse += event.least()
+		}
+	}
+	for k := first; k <= last; k++ {
+		f.windows[k].refused = append(f.windows[k].refused, request)
+	}
+}
+
+// grace is how much longer than its length a store may keep a window.
+func (f *firstRequest) grace() int64 { return min(int64(time.Millisecond), f.length/100) }
+
+// enterGive puts a refund, commit or expiry into the windows that its take can have
+// met.
+func (f *firstRequest) enterGive(event *Event) {
+	taken := f.names.taken(event)
+	first, last := f.span(taken.call, taken.reply)
+	if !f.names.named(event) { // between two windows it belongs to the next one
+		last = max(last, min(first, len(f.windows)-1))
+	}
+	for k := first; k <= last; k++ {
+		f.windows[k].gives = append(f.windows[k].gives, event)
+	}
 }
 
 // judgeWindow checks one window against the limit, by what certainly and possibly
 // lies in it.
 func (f *firstRequest) judgeWindow(k int) {
-	opened := &f.windows[k]
-	initial := int64(0)
-	first, last := f.span(0, 0)
-	if f.initial > 0 && first <= k && k <= last {
-		initial = f.initial
-	}
-	f.out.MaxOffered = max(f.out.MaxOffered, opened.asked)
-	bounds := &f.used
-	bounds.reset(0)
-	bounds.low.base, bounds.high.base = b2n(first == last)*initial, initial
-	var possibly int64
-	for _, met := range opened.takes {
-		possibly += met.Units
-		bounds.high.add(instant(max(met.Call, opened.lo)), met.Units)
-		if met.first == met.last {
-			bounds.low.add(after(met.Reply), met.Units)
-		}
-	}
-	f.giveBack(opened, k)
-	bounds.build()
+	window := &f.windows[k]
+	f.out.MaxOffered = max(f.out.MaxOffered, window.asked)
+	surely, possibly := f.initialIn(k)
+	f.used.reset(0)
+	f.used.low.base = surely
+	f.used.high.base = possibly
+	admitted := f.enterTakes(window)
+	f.giveBack(window, k)
+	f.used.build()
 
-	over, may, fits := f.overWindow(opened)
-	opened.swept = over.peak
+	over, mayExceed, fits := f.overWindow(window)
+	window.swept = over.peak
 	f.swept += over.peak
-	f.sweptBy.add(f.latestOf(opened, over))
-	may = min(may, possibly)
-	f.possibleSwept += may
-	f.verdict.LeakPossible = max(f.verdict.LeakPossible, may)
-	for _, refusal := range opened.refused {
-		lowest, highest := f.limits(refusal.Event)
-		surely, once := bounds.left(instant(max(refusal.Call, opened.lo)), instant(refusal.Reply), lowest, highest)
-		refusal.always, refusal.once = refusal.always && refusal.least() <= surely, refusal.once || refusal.least() <= once
-		opened.maybe += b2n(refusal.once) * refusal.Units
-		if k == refusal.last {
-			f.mark(refusal.Event, refusal.always)
-			f.verdictOn(&f.verdict, refusal.least(), refusal.Units, refusal.always, refusal.once)
-			opened.falsely += b2n(refusal.always && refusal.first == refusal.last) * refusal.least()
-		}
-	}
-	f.worstFalse = max(f.worstFalse, opened.falsely)
-	f.mostFalse = max(f.mostFalse, opened.maybe)
-	f.place(opened, k, b2n(first == last)*initial, fits.most)
-	f.keep(opened, initial, fits.least)
+	f.sweptBy.add(f.leakedIn(window, over))
+	possibleLeak := min(mayExceed, admitted)
+	f.possibleSwept += possibleLeak
+	f.verdict.LeakPossible = max(f.verdict.LeakPossible, possibleLeak)
+
+	f.judgeRefusals(window, k)
+	f.place(window, k, surely, fits.most)
+	f.keep(window, possibly, fits.least)
 }
 
-// latestOf are those requests of a window that its excess belongs to.
-func (f *firstRequest) latestOf(w *opened, over excess) leaking {
+// initialIn is how many of the initial units a window holds for certain, and how many
+// it can hold.
+func (f *firstRequest) initialIn(k int) (surely, possibly int64) {
+	first, last := f.span(0, 0)
+	if f.initial <= 0 || k < first || k > last {
+		return 0, 0
+	}
+	if first == last {
+		surely = f.initial
+	}
+	return surely, f.initial
+}
+
+// enterTakes adds the admitted requests of a window to the curves, and returns the
+// units that can lie in it.
+func (f *firstRequest) enterTakes(window *ownWindow) (units int64) {
+	for _, request := range window.takes {
+		units += request.Units
+		f.used.high.add(instant(max(request.Call, window.earliest)), request.Units)
+		if request.first == request.last {
+			f.used.low.add(after(request.Reply), request.Units)
+		}
+	}
+	return units
+}
+
+// judgeRefusals checks the rejections that a window can have met against the room in
+// it. A rejection is judged with its last window.
+func (f *firstRequest) judgeRefusals(window *ownWindow, k int) {
+	for _, request := range window.refused {
+		lowest, highest := f.limits(request.Event)
+		from := instant(max(request.Call, window.earliest))
+		surely, once := f.used.left(from, instant(request.Reply), lowest, highest)
+		request.always = request.always && request.least() <= surely
+		request.once = request.once || request.least() <= once
+		if request.once {
+			window.maybe += request.Units
+		}
+		if k < request.last {
+			continue
+		}
+		f.judgeRefusal(request)
+		if request.always && request.first == request.last {
+			window.falsely += request.least()
+		}
+	}
+	f.worstFalse = max(f.worstFalse, window.falsely)
+	f.mostFalse = max(f.mostFalse, window.maybe)
+}
+
+// judgeRefusal enters a rejection of which all windows are known.
+func (f *firstRequest) judgeRefusal(request *refusal) {
+	f.mark(request.Event, request.always)
+	f.verdictOn(&f.verdict, request.least(), request.Units, request.always, request.once)
+}
+
+// leakedIn are the requests of a window that its certain excess belongs to.
+func (f *firstRequest) leakedIn(window *ownWindow, over excess) leaking {
 	if over.peak == 0 {
 		return leaking{}
 	}
 	f.due = f.due[:0]
-	for _, met := range w.takes {
-		if met.first == met.last && met.Reply <= over.at {
-			f.due = append(f.due, answer{met.Reply, met.Units, met.Tier})
+	for _, request := range window.takes {
+		if request.first == request.last && request.Reply <= over.at {
+			f.due = append(f.due, answer{request.Reply, request.Units, request.Tier})
 		}
 	}
 	return latestCovering(f.due, over.peak)
 }
 
-// giveBack enters what was given back of requests that are, or may be, in a window.
-func (f *firstRequest) giveBack(w *opened, k int) {
-	for _, event := range w.gives {
-		interval := f.names.taken(event)
+// giveBack enters the give-backs of takes that a window holds, or may hold.
+func (f *firstRequest) giveBack(window *ownWindow, k int) {
+	for _, event := range window.gives {
+		taken := f.names.taken(event)
 		named := f.names.named(event)
-		first, last := f.span(interval.call, interval.reply)
+		first, last := f.span(taken.call, taken.reply)
 		f.used.high.add(instant(event.Call), max(0, -event.Units))
 		if named {
 			f.used.free(event, after(event.Reply), forever)
 		}
-		if back := max(0, event.Units); !named || first == last {
-			w.gaveBack += back
+		back := max(0, event.Units)
+		switch {
+		case !named || first == last:
+			window.gaveBack += back
 			f.used.low.add(f.freed(event), -back)
-		} else {
-			for _, met := range w.takes {
-				if met.Call == interval.call && met.Reply == interval.reply && k == first {
-					part := min(back, met.unplaced)
-					met.unplaced -= part
-					back -= part
-				}
-			}
+		case k == first:
+			window.unplace(taken, back)
 		}
 	}
 }
 
-// place fills the window with those units first that have no later window, then
-// with those whose last window comes first. See [tumbling.place].
-func (f *firstRequest) place(w *opened, k int, initial, most int64) {
-	room := max(0, most-initial) + w.gaveBack
+// unplace takes units that were given back out of the requests of an interval: they
+// need no place in any window.
+func (w *ownWindow) unplace(taken interval, units int64) {
+	for _, request := range w.takes {
+		if request.Call == taken.call && request.Reply == taken.reply {
+			part := min(units, request.unplaced)
+			request.unplaced -= part
+			units -= part
+		}
+	}
+}
+
+// place fills the window with the units that have no later window, then with units
+// whose last window comes first. See [tumbling.place].
+func (f *firstRequest) place(window *ownWindow, k int, initial, most int64) {
+	room := max(0, most-initial) + window.gaveBack
 	var due int64
 	f.due = f.due[:0]
-	slices.SortStableFunc(w.takes, func(a, b *met) int {
+	slices.SortStableFunc(window.takes, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Reply, b.Reply))
 	})
-	for _, met := range w.takes {
-		if met.last == k {
-			due += met.unplaced
-			f.due = append(f.due, answer{met.Reply, met.unplaced, met.Tier})
+	for _, request := range window.takes {
+		if request.last == k {
+			due += request.unplaced
+			f.due = append(f.due, answer{request.Reply, request.unplaced, request.Tier})
 			continue
 		}
-		placed := min(met.unplaced, max(0, room-due))
-		met.unplaced -= placed
+		placed := min(request.unplaced, max(0, room-due))
+		request.unplaced -= placed
 		room -= placed
 	}
-	w.packed = max(0, due-room)
-	f.packed += w.packed
-	f.packedBy.add(latestCovering(f.due, w.packed))
+	window.packed = max(0, due-room)
+	f.packed += window.packed
+	f.packedBy.add(latestCovering(f.due, window.packed))
 }
 
-// keep leaves out what may not fit, units with the most windows ahead first.
-func (f *firstRequest) keep(w *opened, initial, least int64) {
+// keep leaves out the units that may not fit, those with the most windows ahead
+// first. Requests are in the order of place.
+func (f *firstRequest) keep(window *ownWindow, initial, least int64) {
 	load := min(initial, least)
-	for _, met := range w.takes {
-		load += met.kept
+	for _, request := range window.takes {
+		load += request.kept
 	}
 	excess := max(0, load-least)
 	f.possiblePacked += excess
-	for _, met := range slices.Backward(w.takes) { // as place has put them in order
-		out := min(met.kept, excess)
-		met.kept -= out
-		excess -= out
+	for _, request := range slices.Backward(window.takes) {
+		leftOut := min(request.kept, excess)
+		request.kept -= leftOut
+		excess -= leftOut
 	}
 }
 
 // finish settles the figures that depend on all windows of the subject.
 func (f *firstRequest) finish() {
-	f.verdict.Leak = max(f.packed, f.swept)
-	leaking := f.packedBy
-	if f.swept > f.packed {
-		leaking = f.sweptBy
+	bySweep := f.swept > f.packed
+	f.verdict.Leak = f.packed
+	leaked := f.packedBy
+	if bySweep {
+		f.verdict.Leak = f.swept
+		leaked = f.sweptBy
 	}
-	f.blame(leaking)
-	f.out.LeakPossible += max(f.verdict.Leak, min(f.possiblePacked+f.overran, f.possibleSwept))
-	var worst, over int64
+	f.blame(leaked)
+	possible := min(f.possiblePacked+f.overran, f.possibleSwept)
+	f.out.LeakPossible += max(f.verdict.Leak, possible)
+
+	var worst, overAsked int64
 	for k := range f.windows {
-		opened := &f.windows[k]
-		leak := opened.packed
-		if f.swept > f.packed {
-			leak = opened.swept
+		window := &f.windows[k]
+		leak := window.packed
+		if bySweep {
+			leak = window.swept
 		}
-		worst = max(worst, opened.swept)
-		f.crossing(opened.offer.crossed, leak)
-		over += opened.offer.over
+		worst = max(worst, window.swept)
+		f.crossing(window.offer.crossed, leak)
+		overAsked += window.offer.over
 	}
-	if n := int64(len(f.windows)); n > 0 { // some window has the average
-		worst = max(worst, (f.verdict.Leak+n-1)/n)
+	if windows := int64(len(f.windows)); windows > 0 { // some window has the average
+		average := (f.verdict.Leak + windows - 1) / windows
+		worst = max(worst, average)
 	}
 	f.verdict.LeakPossible = max(f.verdict.LeakPossible, worst)
-	f.verdict.sure = sure{worst, f.worstFalse, f.mostFalse}
+	f.verdict.sure = sure{leak: worst, falseRejects: f.worstFalse, falsePossible: f.mostFalse}
 	if f.verdict.GaveBack {
-		over = f.overOffered(f.verdict.Leak)
+		overAsked = f.overOffered(f.verdict.Leak)
 	}
-	f.out.OverOffered += over
+	f.out.OverOffered += overAsked
 	f.out.Windows = append(f.out.Windows, f.verdict)
 }

@@ -13,7 +13,7 @@ import (
 // Header is what a history file says about its events: enough to judge them
 // again.
 type Header struct {
-	// Strategy is the label of what was asked, with its options.
+	// Strategy is the label of the strategy, with its options.
 	Strategy string
 	// Policy that was in force. Name, Limit, Unit and Window are kept.
 	Policy quota.Policy

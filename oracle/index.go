@@ -96,8 +96,8 @@ func (x *index) at(subject uint32) int {
 
 // used is the number of subjects that have events.
 func (x *index) used() (n int64) {
-	for p := range x.places() {
-		n += min(1, x.events(p))
+	for place := range x.places() {
+		n += min(1, x.events(place))
 	}
 	return n
 }
@@ -105,14 +105,14 @@ func (x *index) used() (n int64) {
 // check returns the number of events of the largest subject, and refuses what
 // would not fit into memory.
 func (x *index) check(limit int64) (most int64, err error) {
-	for p := range x.places() {
-		n := x.events(p)
-		most = max(most, n)
-		if n > limit {
-			const mib = 1 << 20
+	const mib = 1 << 20
+	for place := range x.places() {
+		events := x.events(place)
+		most = max(most, events)
+		if events > limit {
 			return most, fmt.Errorf("subject %d has %d events; one subject is judged in memory at up to %d bytes an event, "+
 				"%d MiB for this one, and at most %d events (%d MiB) are allowed",
-				x.subject(p), n, judgeBytes, n*judgeBytes/mib, limit, limit*judgeBytes/mib)
+				x.subject(place), events, judgeBytes, events*judgeBytes/mib, limit, limit*judgeBytes/mib)
 		}
 	}
 	return most, nil
@@ -125,7 +125,7 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 		yield(nil, err)
 		return
 	}
-	g := group{
+	held := group{
 		records: make([]record, max(most, min(x.groups, x.total))),
 		events:  make([]Event, 0, most),
 	}
@@ -133,9 +133,9 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 	if len(begins) > 1 && x.scatter != "" {
 		x.apart, err = x.scatterTo(begins)
 		defer func() {
-			_ = x.apart.close()
+			_ = x.apart.close() // the files are temporary
 			x.apart = nil
-		}() // they are of no use to anybody
+		}()
 		if err != nil {
 			yield(nil, fmt.Errorf("put a history in the order of its subjects: %w", err))
 			return
@@ -146,13 +146,14 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 		if i+1 < len(begins) {
 			last = begins[i+1]
 		}
-		g.number = i
-		if err := g.gather(x, first, last); err != nil {
+		held.number = i
+		if err := held.gather(x, first, last); err != nil {
 			yield(nil, err)
 			return
 		}
-		for p := range last - first {
-			if events := g.take(x.subject(first+p), p); len(events) > 0 && !yield(events, nil) {
+		for place := range last - first {
+			events := held.take(x.subject(first+place), place)
+			if len(events) > 0 && !yield(events, nil) {
 				return
 			}
 		}
@@ -162,13 +163,14 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 // grouped are the places at which groups of subjects begin that are brought into memory at
 // a time.
 func (x *index) grouped() (begins []int) {
-	n := int64(0)
-	for p := range x.places() {
-		if p == 0 || n > 0 && n+x.events(p) > x.groups {
-			begins = append(begins, p)
-			n = 0
+	held := int64(0) // events of the group at hand
+	for place := range x.places() {
+		events := x.events(place)
+		if place == 0 || held > 0 && held+events > x.groups {
+			begins = append(begins, place)
+			held = 0
 		}
-		n += x.events(p)
+		held += events
 	}
 	return begins
 }
@@ -202,9 +204,9 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 	return j.finish(), nil
 }
 
-// group is what a pass has brought into memory: the records of neighbouring
-// subjects, those of one next to each other. A record's subject is known by
-// its place, so the field numbers the takes of give-backs.
+// group is the records that a pass has brought into memory: of neighbouring subjects,
+// and of one subject next to each other. A record's subject is known by its place, so
+// in a give-back the field numbers the take.
 type group struct {
 	number  int
 	records []record
@@ -214,14 +216,14 @@ type group struct {
 	events  []Event
 }
 
-func (g *group) gather(x *index, first, last int) error {
+func (g *group) gather(idx *index, first, last int) error {
 	g.start = append(g.start[:0], 0)
 	g.taken = g.taken[:0]
-	for p := first; p < last; p++ {
-		g.start = append(g.start, g.start[p-first]+int(x.events(p)))
+	for place := first; place < last; place++ {
+		g.start = append(g.start, g.start[place-first]+int(idx.events(place)))
 	}
 	g.next = append(g.next[:0], g.start[:last-first]...)
-	if err := g.fill(x, first, last); err != nil {
+	if err := g.fill(idx, first, last); err != nil {
 		return err
 	}
 	if !slices.Equal(g.next, g.start[1:]) {
@@ -230,17 +232,17 @@ func (g *group) gather(x *index, first, last int) error {
 	return nil
 }
 
-func (g *group) fill(x *index, first, last int) error {
-	if x.apart != nil {
-		return x.apart[g.number].each(everySubject, func(event *Event) error { return g.add(x, first, event) })
+func (g *group) fill(idx *index, first, last int) error {
+	if idx.apart != nil {
+		return idx.apart[g.number].each(everySubject, func(event *Event) error { return g.add(idx, first, event) })
 	}
-	if x.blocks == nil {
-		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(event *Event) error {
-			return g.add(x, first, event)
+	if idx.blocks == nil {
+		return idx.each(extent{idx.subject(first), idx.subject(last - 1)}, func(event *Event) error {
+			return g.add(idx, first, event)
 		})
 	}
-	for block := range x.blocks() {
-		if err := g.addBlock(x, first, &block); err != nil {
+	for block := range idx.blocks() {
+		if err := g.addBlock(idx, first, &block); err != nil {
 			return err
 		}
 	}
@@ -248,24 +250,24 @@ func (g *group) fill(x *index, first, last int) error {
 }
 
 // addBlock is add for all events of a block.
-func (g *group) addBlock(x *index, first int, b *block) error {
+func (g *group) addBlock(idx *index, first int, b *block) error {
 	next := g.next
 	records := g.records
 	for i := range b.takes {
 		record := &b.takes[i]
-		p := x.at(record.subject) - first
-		if uint(p) >= uint(len(next)) {
+		place := idx.at(record.subject) - first
+		if uint(place) >= uint(len(next)) {
 			continue
 		}
-		at := next[p]
+		at := next[place]
 		if at >= len(records) {
 			return errChanged
 		}
 		records[at] = *record
-		next[p] = at + 1
+		next[place] = at + 1
 	}
 	for i := range b.gives {
-		if err := g.add(x, first, &b.gives[i]); err != nil {
+		if err := g.add(idx, first, &b.gives[i]); err != nil {
 			return err
 		}
 	}
@@ -273,12 +275,12 @@ func (g *group) addBlock(x *index, first int, b *block) error {
 }
 
 // add puts an event where its subject's belong. Others' are passed over.
-func (g *group) add(x *index, first int, event *Event) error {
-	p := x.at(event.Subject) - first
-	if uint(p) >= uint(len(g.next)) {
+func (g *group) add(idx *index, first int, event *Event) error {
+	place := idx.at(event.Subject) - first
+	if uint(place) >= uint(len(g.next)) {
 		return nil
 	}
-	at := g.next[p]
+	at := g.next[place]
 	if at >= len(g.records) {
 		return errChanged
 	}
@@ -288,7 +290,7 @@ func (g *group) add(x *index, first int, event *Event) error {
 		g.taken = append(g.taken, interval{event.TakeCall, event.TakeReply})
 	}
 	g.records[at] = record
-	g.next[p]++
+	g.next[place]++
 	return nil
 }
 

@@ -20,12 +20,12 @@ func Judge(cfg Config, events []Event) Verdict {
 	}
 	j := newJudge(cfg, until)
 	for len(events) > 0 {
-		n := 1
-		for n < len(events) && events[n].Subject == events[0].Subject {
-			n++
+		number := 1 // of the first subject's events
+		for number < len(events) && events[number].Subject == events[0].Subject {
+			number++
 		}
-		j.subject(events[:n])
-		events = events[n:]
+		j.subject(events[:number])
+		events = events[number:]
 	}
 	return j.finish()
 }
@@ -67,7 +67,7 @@ type judge struct {
 	spans spans
 	out   Verdict
 
-	// Of the subject at hand.
+	// The subject at hand.
 	id       uint32
 	initial  int64
 	takes    []*Event // by call
@@ -75,50 +75,32 @@ type judge struct {
 	names    naming
 	rejected int64    // units of all rejections
 	wrongly  int64    // units of certain false rejects
-	wrong    []*Event // these
+	wrong    []*Event // certain false rejects
 	overran  int64    // units that commits used beyond reservations
 
-	windows tumbling
-	buckets bucket
-	own     firstRequest
-	used    bounds
-	levels  []level // if the limit changes
-	flying  curve   // admissions under way, likewise
-	// Under rolling policies, what was asked for and what was answered.
+	// reuse is the state of the last subject, whose memory is used again.
+	reuse struct {
+		tumbling     tumbling
+		bucket       bucket
+		firstRequest firstRequest
+	}
+	used   bounds  // units in use
+	levels []level // limits that can have been in force, if the limit changes
+	flying curve   // number of admissions under way, if the limit changes
+	// Under rolling policies, a lower bound of the units asked for, and answered, in
+	// the window that ends at each moment.
 	asked, answered curve
-	replies         []int64
-	latest          []answer
+	replies         []int64  // scratch
+	latest          []answer // scratch
 }
 
+// subject judges the events of one subject.
 func (j *judge) subject(events []Event) {
 	if !j.cfg.about(events) {
 		return
 	}
-	first := len(j.out.Windows)
-	j.id = events[0].Subject
-	j.initial = j.cfg.initial(j.id)
-	j.takes = slices.Grow(j.takes[:0], len(events))
-	j.gives = j.gives[:0]
-	j.rejected = 0
-	j.wrongly = 0
-	j.wrong = j.wrong[:0]
-	j.overran = 0
-	j.names = naming{}
-	for i := range events {
-		event := &events[i]
-		if !event.wellFormed() {
-			j.out.Malformed++
-			continue
-		}
-		if event.Kind != Take {
-			j.gives = append(j.gives, event)
-			j.overran += max(0, -event.Units)
-			continue
-		}
-		j.takes = append(j.takes, event)
-		j.names.atEpoch = j.names.atEpoch || event.takenAtEpoch()
-		j.count(event)
-	}
+	j.begin(events[0].Subject)
+	j.sort(events)
 	j.out.Overrun += j.overran
 	if len(j.takes) == 0 {
 		return
@@ -130,31 +112,71 @@ func (j *judge) subject(events []Event) {
 	if len(j.cfg.Changes) > 0 {
 		j.envelope()
 	}
-	switch {
-	case j.cfg.Window.Kind.Tumbling():
-		j.tumbling()
-	case j.cfg.Window.Kind == quota.Rolling:
-		j.rolling()
-	case j.cfg.Window.Kind == quota.Bucket:
-		j.bucket()
-	case j.cfg.Window.Kind == quota.FirstRequest:
-		j.firstRequest()
-	default:
-		j.standing()
-	}
+	first := len(j.out.Windows)
+	j.judgeWindows()
 	j.total(j.out.Windows[first:])
-	j.stretches()
+	j.longestWrong()
 	if j.cfg.Brief {
 		j.out.Windows = j.out.Windows[:first]
 	}
 }
 
+// begin begins a subject.
+func (j *judge) begin(subject uint32) {
+	j.id = subject
+	j.initial = j.cfg.initial(subject)
+	j.takes = j.takes[:0]
+	j.gives = j.gives[:0]
+	j.names = naming{}
+	j.rejected = 0
+	j.wrongly = 0
+	j.wrong = j.wrong[:0]
+	j.overran = 0
+}
+
+// sort separates takes from give-backs, and leaves out events that make no sense.
+func (j *judge) sort(events []Event) {
+	j.takes = slices.Grow(j.takes, len(events))
+	for i := range events {
+		event := &events[i]
+		switch {
+		case !event.wellFormed():
+			j.out.Malformed++
+		case event.Kind != Take:
+			j.gives = append(j.gives, event)
+			j.overran += max(0, -event.Units)
+		default:
+			j.takes = append(j.takes, event)
+			j.names.atEpoch = j.names.atEpoch || event.takenAtEpoch()
+			j.count(event)
+		}
+	}
+}
+
+// judgeWindows judges the windows of the subject, by the kind of the policy.
+func (j *judge) judgeWindows() {
+	kind := j.cfg.Window.Kind
+	switch {
+	case kind.Tumbling():
+		j.tumbling()
+	case kind == quota.Rolling:
+		j.rolling()
+	case kind == quota.Bucket:
+		j.bucket()
+	case kind == quota.FirstRequest:
+		j.firstRequest()
+	default:
+		j.standing()
+	}
+}
+
+// count adds a take to the sums over all subjects.
 func (j *judge) count(event *Event) {
 	if event.short() {
 		j.out.Issued.Units += event.Units
 		j.out.Rejected.Units += event.Units
 		j.rejected += event.Units
-		j.out.unexplained = true // it is decided together with what was granted
+		j.out.unexplained = true // it is decided together with the granted units
 		return
 	}
 	j.out.Issued.add(event.Units)
@@ -172,7 +194,8 @@ func (j *judge) count(event *Event) {
 	}
 }
 
-// inFlight finds the most requests at once. Two that share an instant overlap.
+// inFlight finds the most requests at once, by a sweep over the calls. Two requests
+// that share an instant overlap.
 func (j *judge) inFlight() {
 	j.replies = j.replies[:0]
 	for _, event := range j.takes {
@@ -195,7 +218,8 @@ func (j *judge) inFlight() {
 	}
 }
 
-// inSpan finds the most units within a length of time.
+// inSpan finds the most admitted units of requests that overlap a length of time: the
+// span and, for their calls, the longest request.
 func (j *judge) inSpan() {
 	j.latest = j.latest[:0]
 	longest := int64(0)
@@ -213,47 +237,60 @@ func (j *judge) inSpan() {
 			continue
 		}
 		units += event.Units
-		for ; j.latest[gone].reply < event.Call-int64(j.cfg.Span)-longest; gone++ {
+		begin := event.Call - int64(j.cfg.Span) - longest
+		for ; j.latest[gone].reply < begin; gone++ {
 			units -= j.latest[gone].units
 		}
 		j.out.MaxSpan = max(j.out.MaxSpan, units)
 	}
 }
 
-// total adds up what the subject's windows have in common under all policies.
+// total adds up the figures that a subject's windows have under all policies.
 func (j *judge) total(windows []windowVerdict) {
 	verdict := &j.out
 	leaked := false
 	for i := range windows {
-		windowVerdict := &windows[i]
-		verdict.Touched.add(windowVerdict)
-		verdict.unexplained = verdict.unexplained || windowVerdict.Crossed || windowVerdict.GaveBack
-		leaked = leaked || windowVerdict.Leak > 0
-		verdict.LeakUnits += windowVerdict.Leak
-		verdict.LeakWorst = max(verdict.LeakWorst, windowVerdict.sure.leak)
-		verdict.LeakPossibleWorst = max(verdict.LeakPossibleWorst, windowVerdict.LeakPossible)
-		verdict.FalseRejects += windowVerdict.FalseRejects
-		verdict.FalseRejectsPossible += windowVerdict.FalseRejectsPossible
-		verdict.FalseRejectUnits += windowVerdict.FalseRejectUnits
-		verdict.FalseRejectUnitsPossible += windowVerdict.FalseRejectUnitsPossible
-		verdict.FalseRejectWorst = max(verdict.FalseRejectWorst, windowVerdict.sure.falseRejects)
-		verdict.FalseRejectPossibleWorst = max(verdict.FalseRejectPossibleWorst, windowVerdict.sure.falsePossible)
+		window := &windows[i]
+		leaked = leaked || window.Leak > 0
+		verdict.Touched.add(window)
+		verdict.unexplained = verdict.unexplained || window.Crossed || window.GaveBack
+		verdict.LeakUnits += window.Leak
+		verdict.LeakWorst = max(verdict.LeakWorst, window.sure.leak)
+		verdict.LeakPossibleWorst = max(verdict.LeakPossibleWorst, window.LeakPossible)
+		verdict.FalseRejects += window.FalseRejects
+		verdict.FalseRejectsPossible += window.FalseRejectsPossible
+		verdict.FalseRejectUnits += window.FalseRejectUnits
+		verdict.FalseRejectUnitsPossible += window.FalseRejectUnitsPossible
+		verdict.FalseRejectWorst = max(verdict.FalseRejectWorst, window.sure.falseRejects)
+		verdict.FalseRejectPossibleWorst = max(verdict.FalseRejectPossibleWorst, window.sure.falsePossible)
 	}
 	if leaked {
 		verdict.LeakSubjects++
 	}
 }
 
-// crossing notes a subject-window of which more units than the limit were answered,
-// or not.
+// crossing notes a subject-window if more units than the limit were answered in it.
 func (j *judge) crossing(passed bool, leak int64) {
-	// A leak proves that more than the limit was answered, though some of it was
+	// A leak proves that more than the limit was answered, although some of it was
 	// asked for in the window before.
 	if passed || leak > 0 {
 		j.crossed(leak)
 	}
 }
 
+// crossedTimes notes so many crossings of a subject, or as many as leaks if that is
+// more. The first of them have the leaks.
+func (j *judge) crossedTimes(crossings int, leaks []int64) {
+	for i := range max(crossings, len(leaks)) {
+		leak := int64(0)
+		if i < len(leaks) {
+			leak = leaks[i]
+		}
+		j.crossed(leak)
+	}
+}
+
+// crossed notes a subject-window in which demand exceeded the limit, and its leak.
 func (j *judge) crossed(leak int64) {
 	j.out.Crossings++
 	j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
@@ -262,23 +299,26 @@ func (j *judge) crossed(leak int64) {
 	}
 }
 
-// overOffered is for subjects whose units come back, so what was asked for
-// cannot be checked against the limit.
+// overOffered is the units asked for over the limit of a subject whose units come
+// back: its demand cannot be compared with the limit, so this is the units that leaked
+// or were rightly rejected.
 func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wrongly }
 
-// refused enters a rejection for which there was room for at least surely units all
-// the time, and for at most once at some moment.
+// refused enters a rejection. There was room for at least surely units all the time,
+// and for at most once units at some moment.
 func (j *judge) refused(verdict *windowVerdict, event *Event, surely, once int64) {
 	j.mark(event, event.least() <= surely)
 	if event.short() {
-		j.verdictOn(verdict, max(0, min(surely, event.Units)), max(0, min(once, event.Units)), surely > 0, once > 0)
+		certain := max(0, min(surely, event.Units))
+		possible := max(0, min(once, event.Units))
+		j.verdictOn(verdict, certain, possible, surely > 0, once > 0)
 		return
 	}
 	j.verdictOn(verdict, event.Units, event.Units, event.Units <= surely, event.Units <= once)
 }
 
-// verdictOn enters a rejection into the window it was called in, with the units that
-// were certainly, and possibly, rejected although there was room.
+// verdictOn enters a rejection into the window of its call, with the units that were
+// certainly, and possibly, rejected although there was room.
 func (j *judge) verdictOn(verdict *windowVerdict, surely, maybe int64, certain, possible bool) {
 	if certain {
 		verdict.FalseRejects++
@@ -291,16 +331,17 @@ func (j *judge) verdictOn(verdict *windowVerdict, surely, maybe int64, certain, 
 	}
 }
 
-// mark keeps a rejection that was certainly wrong.
+// mark keeps a rejection if it is a false reject for certain.
 func (j *judge) mark(event *Event, certain bool) {
 	if certain {
 		j.wrong = append(j.wrong, event)
 	}
 }
 
-// stretches finds for how long one tier of an instance rejected the subject wrongly: in how long a row of the answers
-// there, from the call of the first to the reply of the last.
-func (j *judge) stretches() {
+// longestWrong finds the longest time in which one tier of an instance gave the subject
+// only false rejects: from the call of the first of consecutive answers to the reply
+// of the last.
+func (j *judge) longestWrong() {
 	if len(j.wrong) == 0 {
 		return
 	}
@@ -308,20 +349,20 @@ func (j *judge) stretches() {
 	for _, event := range j.wrong {
 		isWrong[event] = true
 	}
-	first := map[uint8]*Event{} // of the row at hand, by instance
+	firsts := map[uint8]*Event{} // of the consecutive answers, by instance
 	for _, event := range j.takes {
-		f := first[event.Instance]
+		first := firsts[event.Instance]
 		switch {
 		case !event.answered() || event.Instance == noInstance:
 			continue
 		case !isWrong[event]:
-			delete(first, event.Instance)
+			delete(firsts, event.Instance)
 			continue
-		case f == nil || f.Tier != event.Tier:
-			f = event
-			first[event.Instance] = event
+		case first == nil || first.Tier != event.Tier:
+			first = event
+			firsts[event.Instance] = event
 		}
-		if length := event.Reply - f.Call; length > j.out.LongestWrong {
+		if length := event.Reply - first.Call; length > j.out.LongestWrong {
 			j.out.LongestWrong = length
 			j.out.LongestTier = event.Tier
 		}
@@ -340,9 +381,9 @@ type leaking struct {
 	units    map[uint8]int64
 }
 
-func (l *leaking) add(o leaking) {
-	l.requests += o.requests
-	l.units = byTier(l.units, o.units)
+func (l *leaking) add(more leaking) {
+	l.requests += more.requests
+	l.units = byTier(l.units, more.units)
 }
 
 // byTier adds units of tiers to others, and returns them.
@@ -357,9 +398,9 @@ func byTier(sum, units map[uint8]int64) map[uint8]int64 {
 }
 
 // blame enters requests that leaked units belong to.
-func (j *judge) blame(l leaking) {
-	j.out.LeakedRequests += l.requests
-	j.out.LeakTiers = byTier(j.out.LeakTiers, l.units)
+func (j *judge) blame(requests leaking) {
+	j.out.LeakedRequests += requests.requests
+	j.out.LeakTiers = byTier(j.out.LeakTiers, requests.units)
 }
 
 // freed is the first moment at which a give-back can have had its effect: not
@@ -371,21 +412,21 @@ func (j *judge) freed(event *Event) int64 {
 	return instant(event.Call)
 }
 
-// latestCovering are the requests that hold the given number of units when
-// they are taken from the one answered last backwards. It reorders the slice.
+// latestCovering are the requests answered last that hold the given number of units
+// together. It reorders the slice.
 func latestCovering(answers []answer, units int64) (out leaking) {
 	if units == 0 {
 		return out
 	}
 	out.units = map[uint8]int64{}
 	slices.SortFunc(answers, func(a, b answer) int { return cmp.Compare(b.reply, a.reply) })
-	for _, answer := range answers {
+	for _, latest := range answers {
 		if units <= 0 {
 			break
 		}
-		if answer.units > 0 {
-			out.units[answer.tier] += min(units, answer.units)
-			units -= answer.units
+		if latest.units > 0 {
+			out.units[latest.tier] += min(units, latest.units)
+			units -= latest.units
 			out.requests++
 		}
 	}

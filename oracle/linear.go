@@ -1,6 +1,9 @@
 package oracle
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Linear says whether the requests of every subject-window can be put in an
 // order, each within its interval, in which a counter that never passes the limit
@@ -22,8 +25,7 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 		return
 	}
 	room := limit - initial
-	var admitted int64
-	full := int64(math.MinInt64) // call of the last effect that there was room for
+	admitted := int64(0)
 	for _, event := range takes {
 		switch {
 		case event.Units != 1 || event.short():
@@ -31,7 +33,6 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 			return
 		case event.admitted():
 			admitted++
-			full = max(full, event.Call)
 		}
 	}
 	// A negative room is the operator's doing, and still nothing may be admitted.
@@ -40,22 +41,27 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 		l.Exact = false
 		return
 	}
-	if !l.Exact {
-		return
-	}
-	// A rejection is right after as many effects as there is room for. So failed
-	// requests take effect, the earliest first, while there is room.
-	missing := room - admitted
+	l.Exact = l.Exact && rejectedWhenFull(takes, room-admitted)
+}
+
+// rejectedWhenFull reports whether all rejections can come when no room is left. missing
+// is the room that is left by all admissions.
+//
+// The room is used up after as many effects as there is room for. So failed requests
+// take effect, the earliest first, while there is room, and every effect comes at its
+// call. A rejection comes at its reply.
+func rejectedWhenFull(takes []*Event, missing int64) bool {
+	full := int64(math.MinInt64) // call of the last effect
 	for _, event := range takes {
-		if event.Outcome == Failed && missing > 0 {
+		switch {
+		case event.admitted():
+			full = max(full, event.Call)
+		case event.Outcome == Failed && missing > 0:
 			missing--
 			full = max(full, event.Call)
 		}
 	}
-	for _, event := range takes {
-		if event.rejected() && (missing > 0 || event.Reply < full) {
-			l.Exact = false
-			return
-		}
-	}
+	return !slices.ContainsFunc(takes, func(event *Event) bool {
+		return event.rejected() && (missing > 0 || event.Reply < full)
+	})
 }

@@ -124,64 +124,111 @@ type Key struct {
 // the false reject need only be possible. The same holds in windows in which the limit
 // changed, for the cell knows which limit a request saw; their leak is not compared.
 func Agree(verdict Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
-	windows := make(map[Key]*windowVerdict, len(verdict.Windows))
-	for i := range verdict.Windows {
-		windowVerdict := &verdict.Windows[i]
-		windows[Key{windowVerdict.Subject, windowVerdict.Index}] = windowVerdict
+	comparison := newComparison(verdict, cfg)
+	for key, cell := range cells {
+		comparison.compare(key, cell.Tally())
 	}
-	var found []string
-	report := func(k Key, format string, args ...any) {
-		found = append(found, fmt.Sprintf("subject %d, window %d: ", k.Subject, k.Index)+fmt.Sprintf(format, args...))
+	comparison.findUncounted()
+	return comparison.err()
+}
+
+// comparison is of cells with the verdict on the same run.
+type comparison struct {
+	cfg     Config
+	windows []windowVerdict
+	// left are the windows of which no cell has come yet.
+	left map[Key]*windowVerdict
+	// contradictions are the places at which cells and history disagree.
+	contradictions []string
+}
+
+func newComparison(verdict Verdict, cfg Config) *comparison {
+	c := &comparison{
+		cfg:     cfg,
+		windows: verdict.Windows,
+		left:    make(map[Key]*windowVerdict, len(verdict.Windows)),
 	}
-	for k, cell := range cells {
-		tally := cell.Tally()
-		windowVerdict := windows[k]
-		delete(windows, k)
-		if windowVerdict == nil {
-			if tally.Asked != 0 {
-				report(k, "%d units asked online, no request in the history", tally.Asked)
-			}
-			continue
+	for i := range c.windows {
+		window := &c.windows[i]
+		c.left[window.key()] = window
+	}
+	return c
+}
+
+func (w *windowVerdict) key() Key { return Key{w.Subject, w.Index} }
+
+// compare compares one cell with the verdict on its window.
+func (c *comparison) compare(key Key, tally cellTally) {
+	window := c.left[key]
+	delete(c.left, key)
+	if window == nil {
+		if tally.Asked != 0 {
+			c.report(key, "%d units asked online, no request in the history", tally.Asked)
 		}
-		if tally.Admitted != windowVerdict.Admitted {
-			report(k, "admitted %d units online, %d in the history", tally.Admitted, windowVerdict.Admitted)
-		}
-		if windowVerdict.Crossed && !tally.Crossed {
-			report(k, "a request crossed its boundary, unnoticed online")
-		}
-		if windowVerdict.Crossed || tally.Crossed {
-			continue
-		}
-		gaveBack := windowVerdict.GaveBack || tally.GaveBack != 0
-		limit, steady := cfg.within(k.Index)
-		if leak := tally.Leak(limit); leak != windowVerdict.Leak && !gaveBack && steady && cfg.leakIsPlain() {
-			report(k, "leak of %d units online, %d in the history", leak, windowVerdict.Leak)
-		}
-		bound := windowVerdict.FalseRejects
-		what := "certain"
-		if gaveBack || !steady {
-			bound = windowVerdict.FalseRejectsPossible
-			what = "possible"
-		}
-		if tally.FalseRejects > bound {
-			report(k, "%d false rejects online, only %d %s in the history", tally.FalseRejects, bound, what)
+		return
+	}
+	if tally.Admitted != window.Admitted {
+		c.report(key, "admitted %d units online, %d in the history", tally.Admitted, window.Admitted)
+	}
+	if window.Crossed && !tally.Crossed {
+		c.report(key, "a request crossed its boundary, unnoticed online")
+	}
+	if window.Crossed || tally.Crossed {
+		return
+	}
+	limit, steady := c.cfg.within(key.Index)
+	exact := steady && !window.GaveBack && tally.GaveBack == 0
+	leak := tally.Leak(limit)
+	if exact && c.cfg.leakIsPlain() && leak != window.Leak {
+		c.report(key, "leak of %d units online, %d in the history", leak, window.Leak)
+	}
+	c.compareFalseRejects(key, tally.FalseRejects, window, exact)
+}
+
+// compareFalseRejects compares the false rejects of a cell with those of its window:
+// the certain ones, if the history knows the order of its operations as exactly as
+// the cell, and otherwise the possible ones.
+func (c *comparison) compareFalseRejects(key Key, online int64, window *windowVerdict, exact bool) {
+	bound := window.FalseRejectsPossible
+	kind := "possible"
+	if exact {
+		bound = window.FalseRejects
+		kind = "certain"
+	}
+	if online > bound {
+		c.report(key, "%d false rejects online, only %d %s in the history", online, bound, kind)
+	}
+}
+
+// findUncounted reports windows of the history that no cell has counted.
+func (c *comparison) findUncounted() {
+	for i := range c.windows {
+		window := &c.windows[i]
+		// No request was called in a window that requests only passed through.
+		passedThrough := window.Crossed && window.Admitted == 0
+		if c.left[window.key()] != nil && !passedThrough {
+			c.report(window.key(), "in the history, but not counted online")
 		}
 	}
-	for i := range verdict.Windows {
-		windowVerdict := &verdict.Windows[i]
-		k := Key{windowVerdict.Subject, windowVerdict.Index}
-		// A window that was only passed through was no request's at the call.
-		if windows[k] != nil && (windowVerdict.Admitted != 0 || !windowVerdict.Crossed) {
-			report(k, "in the history, but not counted online")
-		}
-	}
-	if len(found) == 0 {
+}
+
+// report notes a contradiction.
+func (c *comparison) report(key Key, format string, args ...any) {
+	place := fmt.Sprintf("subject %d, window %d: ", key.Subject, key.Index)
+	c.contradictions = append(c.contradictions, place+fmt.Sprintf(format, args...))
+}
+
+// err is an error with the first contradictions, or nil if there are none.
+func (c *comparison) err() error {
+	const shown = 5
+	number := len(c.contradictions)
+	if number == 0 {
 		return nil
 	}
-	const shown = 5
-	n := len(found)
-	if n > shown {
-		found = append(found[:shown], fmt.Sprintf("and %d more", n-shown))
+	texts := c.contradictions
+	if number > shown {
+		texts = append(texts[:shown], fmt.Sprintf("and %d more", number-shown))
 	}
-	return fmt.Errorf("the online count and the history disagree in %d places: %s", n, strings.Join(found, "; "))
+	list := strings.Join(texts, "; ")
+	return fmt.Errorf("the online count and the history disagree in %d places: %s", number, list)
 }

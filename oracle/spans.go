@@ -13,32 +13,34 @@ type span struct {
 }
 
 // spans finds the windows of a tumbling policy. Finding one costs a few hundred
-// nanoseconds of calendar arithmetic, and the one asked for is nearly always the
-// one found last.
+// nanoseconds of calendar arithmetic, and it is nearly always the one found last.
 type spans struct {
 	window quota.Window
 	epoch  time.Time
 	last   span
 }
 
-func (s *spans) at(t int64) span {
-	if t < s.last.start || t >= s.last.end {
-		s.last = s.convert(s.window.At(s.epoch.Add(time.Duration(t))))
+// at is the window of a moment.
+func (s *spans) at(moment int64) span {
+	if moment < s.last.start || moment >= s.last.end {
+		s.last = s.convert(s.window.At(s.epoch.Add(time.Duration(moment))))
 	}
 	return s.last
 }
 
-func (s *spans) after(w span) span {
-	s.last = s.convert(s.window.Span(w.index + 1))
+// after is the window that follows another.
+func (s *spans) after(window span) span {
+	s.last = s.convert(s.window.Span(window.index + 1))
 	return s.last
 }
 
-func (s *spans) convert(w quota.Span) span {
-	return span{index: w.Index, start: s.offset(w.Start), end: s.offset(w.End)}
+func (s *spans) convert(window quota.Span) span {
+	return span{index: window.Index, start: s.offset(window.Start), end: s.offset(window.End)}
 }
 
-// offset saturates 292 years from the epoch, as time.Time.Sub does; a quarter
-// of that is kept, so that times can be doubled.
+// offset is nanoseconds since the epoch. time.Time.Sub saturates 292 years from it; a
+// quarter of that is kept, so that times can be doubled.
 func (s *spans) offset(t time.Time) int64 {
-	return min(max(int64(t.Sub(s.epoch)), math.MinInt64/4), math.MaxInt64/4)
+	since := int64(t.Sub(s.epoch))
+	return min(max(since, math.MinInt64/4), math.MaxInt64/4)
 }

@@ -8,14 +8,14 @@ import (
 	"os"
 )
 
-// spill is the file that takes up what does not fit into a history's memory. It
+// spill is the file that takes up the events that do not fit into a history's memory. It
 // holds frames of events as a history file does.
 type spill struct {
 	file *os.File
 	to   io.Writer // the file, but in tests
 	done chan struct{}
 	gone bool // from its directory
-	// Of what was written whole: bytes, and events.
+	// size is the bytes that were written in whole frames, takes and gives their events.
 	size, takes, gives int64
 }
 

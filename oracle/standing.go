@@ -3,31 +3,15 @@ package oracle
 import "time"
 
 // standing judges units that count from their admission until they are given
-// back.
+// back. The certain leak is the peak of the units that were in use for certain above
+// the limit. The possible leak is the most that can have been in use above it.
 func (j *judge) standing() {
 	verdict := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
-	j.used.reset(j.initial)
-	var asked int64
-	var o offer
-	o.begin(j.initial, j.limit)
-	for _, event := range j.takes {
-		asked += event.Units
-		lowest, _ := j.limits(event)
-		o.add(event, lowest)
-		if event.admitted() {
-			verdict.Admitted += event.Units
-			j.used.high.add(instant(event.Call), event.Units)
-			j.used.low.add(after(event.Reply), event.Units)
-		}
-	}
-	for _, event := range j.gives {
-		j.give(event)
-	}
-	j.used.build()
+	demand := j.enterStanding(&verdict)
 
-	over, may := j.overStanding()
+	over, mayExceed := j.overStanding()
 	verdict.Leak = over.peak
-	verdict.LeakPossible = max(verdict.Leak, min(may, verdict.Admitted))
+	verdict.LeakPossible = max(verdict.Leak, min(mayExceed, verdict.Admitted))
 	j.out.LeakPossible += verdict.LeakPossible
 	j.blame(j.answeredBy(j.takes, over.at, over.peak))
 	j.out.Standing.Excursions += over.excursions
@@ -38,19 +22,45 @@ func (j *judge) standing() {
 		j.out.Linear = Linear{}
 	}
 	j.out.Linear.window(j.takes, j.limit, j.initial)
-	verdict.sure = sure{verdict.Leak, verdict.FalseRejectUnits, verdict.FalseRejectUnitsPossible}
-	j.out.MaxOffered = max(j.out.MaxOffered, asked)
+	verdict.sure = sure{
+		leak:          verdict.Leak,
+		falseRejects:  verdict.FalseRejectUnits,
+		falsePossible: verdict.FalseRejectUnitsPossible,
+	}
 	if verdict.GaveBack {
 		j.out.OverOffered += j.overOffered(verdict.Leak)
 	} else {
-		j.out.OverOffered += o.over
+		j.out.OverOffered += demand.over
 	}
-	j.crossing(o.crossed, verdict.Leak)
+	j.crossing(demand.crossed, verdict.Leak)
 	j.out.Windows = append(j.out.Windows, verdict)
 }
 
-// overStanding is what was certainly, and possibly, in use over the limit.
-func (j *judge) overStanding() (over excess, may int64) {
+// enterStanding makes the curves of the units in use, and adds up the demand.
+func (j *judge) enterStanding(verdict *windowVerdict) (demand offer) {
+	j.used.reset(j.initial)
+	demand.begin(j.initial, j.limit)
+	var asked int64
+	for _, event := range j.takes {
+		asked += event.Units
+		lowest, _ := j.limits(event)
+		demand.add(event, lowest)
+		if event.admitted() {
+			verdict.Admitted += event.Units
+			j.used.high.add(instant(event.Call), event.Units)
+			j.used.low.add(after(event.Reply), event.Units)
+		}
+	}
+	for _, event := range j.gives {
+		j.give(event)
+	}
+	j.used.build()
+	j.out.MaxOffered = max(j.out.MaxOffered, asked)
+	return demand
+}
+
+// overStanding is the units that were certainly, and possibly, in use over the limit.
+func (j *judge) overStanding() (over excess, possible int64) {
 	if len(j.cfg.Changes) == 0 {
 		return j.used.low.overLimit(j.limit, j.until), j.used.mayExceed(j.limit)
 	}
@@ -61,8 +71,8 @@ func (j *judge) overStanding() (over excess, may int64) {
 	}
 	j.flying.build()
 	over, _ = j.used.above(j.levels, everLasting, j.until)
-	may, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
-	return over, may
+	possible, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
+	return over, possible
 }
 
 // falseRejects judges the rejections among requests that lie in one window.
@@ -76,25 +86,25 @@ func (j *judge) falseRejects(verdict *windowVerdict, takes []*Event) {
 	}
 }
 
-// give takes units back that belong to the window at hand, if no window says
-// otherwise. A refund that failed took effect at the latest when the application
-// let go, and possibly never in the store; nor may the store notice an expiry.
-// What a commit used beyond its reservation is use, but never leak for certain.
+// give enters units that are given back. A refund that failed took effect at the
+// latest when the application let go, and possibly never in the store; nor may the
+// store notice an expiry. Units that a commit used beyond its reservation are in use,
+// but never leak for certain.
 func (j *judge) give(event *Event) {
 	j.used.high.add(instant(event.Call), max(0, -event.Units))
 	j.used.low.add(j.freed(event), -max(0, event.Units))
 	j.used.free(event, after(event.Reply), forever)
 }
 
-// answeredBy are, of the requests admitted by the instant t, those answered
-// last that hold the given number of units.
-func (j *judge) answeredBy(takes []*Event, t, units int64) leaking {
+// answeredBy are the requests that hold the given number of units together: the ones
+// answered last of all that were admitted by an instant.
+func (j *judge) answeredBy(takes []*Event, instant, units int64) leaking {
 	if units == 0 {
 		return leaking{}
 	}
 	j.latest = j.latest[:0]
 	for _, event := range takes {
-		if event.admitted() && event.Reply <= t {
+		if event.admitted() && event.Reply <= instant {
 			j.latest = append(j.latest, answer{event.Reply, event.Units, event.Tier})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // rider is a request that was called in one window and answered in another.
 type rider struct {
 	*Event
-	home     int   // its first window's place in Verdict.Windows
+	home     int   // place in Verdict.Windows of the window of its call
 	unplaced int64 // admitted units that no window has taken yet
 	kept     int64 // admitted units that fit wherever they are placed
 	always   bool  // rejected: would have fitted into each window so far
@@ -17,12 +17,13 @@ type rider struct {
 
 // tumbling judges windows that follow each other, one at a time.
 //
-// The least leak comes from placing units into windows in order, those first
-// that run out of windows first. For the most, a set of units is kept that fits
-// however they are placed, by letting each take up room in every window that it
-// touches: what has to be left out of the largest such set is the bound. If
-// units were given back, limits on what each window held by itself can be
-// sharper, and the better of both ways is taken.
+// The certain leak is the larger one of two lower bounds: the units that find no room
+// if they are placed into the windows that they can belong to ([tumbling.place]), and
+// the sum over all windows of the peak of the units that lie there for certain above
+// the limit ([curve.overLimit]). The second one is larger only if units were given
+// back. The possible leak is the smaller one of two upper bounds: the units that are
+// not among the most that fit wherever they are placed ([tumbling.keep]), and the sum
+// of the most that each window by itself can exceed its limit by.
 type tumbling struct {
 	*judge
 
@@ -33,9 +34,9 @@ type tumbling struct {
 	here     []*Event // requests called and answered in it
 	riders   []*rider // requests that came from the one before or go on to the next
 	returned int64    // units given back in it of requests that were charged to it
-	due      []answer
-	most     int64 // units that surely do not fit beyond
-	least    int64 // units that surely fit
+	due      []answer // scratch
+	most     int64    // units beyond which none fits for certain
+	least    int64    // units that fit for certain
 
 	// Requests and calls that give back, of windows still to come.
 	takes, gives []*Event
@@ -43,28 +44,32 @@ type tumbling struct {
 	// answered in, though it was called in an earlier one; made when needed.
 	undone map[interval]int64
 
-	records                          []windowLeak
-	possiblePacked, possibleSwept    int64
-	packedLeak, sweptLeak, overAsked int64
-	packedBy, sweptBy                leaking
+	windows   []windowLeak
+	overAsked int64 // units asked for over the limit
+	// Both bounds of the leak, and the requests that the certain one belongs to.
+	packedLeak, sweptLeak         int64
+	packedBy, sweptBy             leaking
+	possiblePacked, possibleSwept int64
 }
 
-// windowLeak is what one window came to.
+// windowLeak is the result of one window.
 type windowLeak struct {
-	passed        bool  // more than the limit was answered, by the window of the call
-	packed, swept int64 // certain leak, by each way
-	free          int64 // units that surely were free at its end
-	besides       int64 // refused units that surely fitted besides the admitted ones, if its limit changed
+	passed  bool  // more than the limit was answered, by the window of the call
+	packed  int64 // certain leak by placing units into windows
+	swept   int64 // certain leak by the window's peak
+	free    int64 // units that were free for certain at its end
+	besides int64 // refused units that fitted next to the admitted ones for certain, if its limit changed
 }
 
 func (j *judge) tumbling() {
-	t := &j.windows
+	t := &j.reuse.tumbling
 	*t = tumbling{
 		judge: j, takes: j.takes, gives: j.gives,
-		here: t.here[:0], riders: t.riders[:0], due: t.due[:0], records: t.records[:0],
+		here: t.here[:0], riders: t.riders[:0], due: t.due[:0], windows: t.windows[:0],
 	}
 	first := len(j.out.Windows)
 	for t.next() {
+		t.enterTakes()
 		t.bound()
 		t.judgeRejections()
 		t.place()
@@ -90,20 +95,32 @@ func (t *tumbling) next() bool {
 	}
 	t.home = len(t.out.Windows)
 	verdict := windowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
+	t.out.Windows = append(t.out.Windows, verdict)
+	t.windows = append(t.windows, windowLeak{})
+	return true
+}
+
+// verdict is the verdict on the window at hand, and leak its leak.
+func (t *tumbling) verdict() *windowVerdict { return &t.out.Windows[t.home] }
+func (t *tumbling) leak() *windowLeak       { return &t.windows[len(t.windows)-1] }
+
+// enterTakes adds up the requests that were called in the window.
+func (t *tumbling) enterTakes() {
+	verdict := t.verdict()
 	limit, _ := t.cfg.between(t.start, t.start)
-	var o offer
-	o.begin(t.initial, limit)
-	var visiting, asked int64
-	for _, rider := range t.riders {
-		visiting += rider.Units
+	var demand offer
+	demand.begin(t.initial, limit)
+	var offered int64 // units of all requests that touch the window
+	for _, request := range t.riders {
+		offered += request.Units
 	}
 	t.here = t.here[:0]
 	for len(t.takes) > 0 && t.takes[0].Call < t.end {
 		event := t.takes[0]
 		t.takes = t.takes[1:]
-		asked += event.Units
+		offered += event.Units
 		lowest, _ := t.limits(event)
-		o.add(event, lowest)
+		demand.add(event, lowest)
 		if event.admitted() {
 			verdict.Admitted += event.Units
 		}
@@ -112,91 +129,97 @@ func (t *tumbling) next() bool {
 			continue
 		}
 		verdict.Crossed = true
-		p := &rider{Event: event, home: t.home, always: true}
-		if event.admitted() {
-			p.unplaced = t.toPlace(event)
-			p.kept = event.Units
-		}
-		t.riders = append(t.riders, p)
+		t.ride(event)
 	}
-	t.overAsked += o.over
-	t.out.MaxOffered = max(t.out.MaxOffered, visiting+asked)
-	t.out.Windows = append(t.out.Windows, verdict)
-	t.records = append(t.records, windowLeak{passed: o.crossed})
-	return true
+	t.leak().passed = demand.crossed
+	t.overAsked += demand.over
+	t.out.MaxOffered = max(t.out.MaxOffered, offered)
 }
 
-// bound makes the curves of what was in use in this window, and takes from them
-// what it alone must, or may, have leaked.
-func (t *tumbling) bound() {
-	bounds := &t.used
-	bounds.reset(t.initial)
-	var admitted int64 // possibly in this window
-	for _, event := range t.here {
-		if event.admitted() {
-			admitted += event.Units
-			bounds.high.add(instant(event.Call), event.Units)
-			bounds.low.add(after(event.Reply), event.Units)
-		}
+// ride adds a request that is answered in a later window.
+func (t *tumbling) ride(event *Event) {
+	request := &rider{Event: event, home: t.home, always: true}
+	if event.admitted() {
+		request.unplaced = t.toPlace(event)
+		request.kept = event.Units
 	}
-	for _, rider := range t.riders {
-		if rider.admitted() {
-			admitted += rider.Units
-			bounds.high.add(instant(max(rider.Call, t.start)), rider.Units)
-		}
-	}
-	t.giveBack()
-	bounds.build()
+	t.riders = append(t.riders, request)
+}
 
-	over, may := t.overWindow()
-	t.records[len(t.records)-1].swept = over.peak
+// bound makes the curves of the units in use in this window, and finds the leak that
+// this window alone must have, or may have.
+func (t *tumbling) bound() {
+	t.used.reset(t.initial)
+	admitted := t.enterAdmitted()
+	t.giveBack()
+	t.used.build()
+
+	over, mayExceed := t.overWindow()
+	t.leak().swept = over.peak
 	t.sweptLeak += over.peak
 	t.sweptBy.add(t.answeredBy(t.here, over.at, over.peak))
-	verdict := &t.out.Windows[t.home]
-	verdict.LeakPossible = min(may, admitted)
+	verdict := t.verdict()
+	verdict.LeakPossible = min(mayExceed, admitted)
+	t.possibleSwept += verdict.LeakPossible
+	verdict.sure.leak = over.peak
 	if verdict.Crossed || verdict.GaveBack {
 		t.out.Linear = Linear{}
 	}
 	t.out.Linear.window(t.here, t.cfg.Limit, t.initial)
-	t.possibleSwept += verdict.LeakPossible
-	verdict.sure.leak = over.peak
 }
 
-// overWindow is what was certainly, and possibly, in use over the limit, and sets
-// what fits into the window.
-func (t *tumbling) overWindow() (over excess, may int64) {
-	bounds := &t.used
+// enterAdmitted adds the admitted requests to the curves, and returns the units that
+// were possibly admitted in this window.
+func (t *tumbling) enterAdmitted() (units int64) {
+	for _, event := range t.here {
+		if event.admitted() {
+			units += event.Units
+			t.used.high.add(instant(event.Call), event.Units)
+			t.used.low.add(after(event.Reply), event.Units)
+		}
+	}
+	for _, request := range t.riders {
+		if request.admitted() {
+			units += request.Units
+			t.used.high.add(instant(max(request.Call, t.start)), request.Units)
+		}
+	}
+	return units
+}
+
+// overWindow is the units that were certainly, and possibly, in use over the limit. It
+// sets how many units fit into the window.
+func (t *tumbling) overWindow() (over excess, possible int64) {
 	life := lasting{instant(t.start), instant(t.end), instant(t.end) - 1}
 	if limit, is := t.steady(life.from, life.tail); is {
 		t.most = limit
 		t.least = limit
-		return bounds.low.overLimit(limit, t.end), bounds.mayExceed(limit)
+		return t.used.low.overLimit(limit, t.end), t.used.mayExceed(limit)
 	}
-	bounds.hold()
+	t.used.hold()
 	t.flying.reset(0)
 	for _, event := range t.here {
 		t.flying.underWay(event, life)
 	}
-	for _, rider := range t.riders {
-		t.flying.underWay(rider.Event, life)
+	for _, request := range t.riders {
+		t.flying.underWay(request.Event, life)
 	}
 	t.flying.build()
-	over, t.most = bounds.above(t.levels, life, t.end)
-	may, t.least = bounds.mayPass(t.levels, life, &t.flying)
-	return over, may
+	over, t.most = t.used.above(t.levels, life, t.end)
+	possible, t.least = t.used.mayPass(t.levels, life, &t.flying)
+	return over, possible
 }
 
-// giveBack enters into the curves what was given back by calls in this window.
-// It matters only if its take was, or may have been, charged to this window: to
-// one that is over nothing can be added any more.
+// giveBack enters the refunds, commits and expiries that were called in this window
+// into the curves. They matter only if their take was, or may have been, charged to
+// this window: nothing can be added to a window that is over.
 //
 // A take that was called in an earlier window and answered in this one was
-// charged to either. Low does not contain it, so what was given back of it
-// changes nothing there; and as soon as it is given back, this window surely does
-// not contain it. A give-back that names no take is taken out of low, and left in
-// high.
+// charged to either. The low curve does not contain it, so a give-back of it changes
+// nothing there. As soon as the give-back is done, this window does not contain the
+// units for certain. A give-back that names no take is taken out of the low curve, and
+// left in the high one.
 func (t *tumbling) giveBack() {
-	verdict := &t.out.Windows[t.home]
 	t.returned = 0
 	for len(t.gives) > 0 && t.gives[0].Call < t.end {
 		event := t.gives[0]
@@ -205,7 +228,7 @@ func (t *tumbling) giveBack() {
 		if event.Call < t.start || named && event.TakeReply < t.start {
 			continue
 		}
-		verdict.GaveBack = true
+		t.verdict().GaveBack = true
 		t.used.high.add(instant(event.Call), max(0, -event.Units))
 		if named {
 			t.used.free(event, after(event.Reply), forever)
@@ -218,50 +241,61 @@ func (t *tumbling) giveBack() {
 	}
 }
 
-// interval of a take, which tells what was given back of it.
+// interval is the call and the reply of a take, by which give-backs name it.
 type interval struct{ call, reply int64 }
 
-// toPlace is what must be put into some window of a request that was called in
-// this one and is answered in a later one. What is given back in that later one
-// need not: put there, it leaves nothing.
+// toPlace is the units that must be put into some window, of a request that was called
+// in this one and is answered in a later one. Units that are given back in that later
+// window need no place: put there, they leave nothing.
 func (t *tumbling) toPlace(event *Event) int64 {
 	if t.undone == nil {
-		t.undone = map[interval]int64{}
-		for _, g := range t.gives {
-			if t.names.named(g) && g.TakeReply >= t.end && g.Call < t.spans.at(g.TakeReply).end {
-				t.undone[interval{g.TakeCall, g.TakeReply}] += max(0, g.Units)
-			}
-		}
+		t.findUndone()
 	}
-	k := interval{event.Call, event.Reply}
-	free := min(t.undone[k], event.Units)
-	t.undone[k] -= free
+	take := interval{event.Call, event.Reply}
+	free := min(t.undone[take], event.Units)
+	t.undone[take] -= free
 	return event.Units - free
 }
 
-// judgeRejections checks every rejection against what was in use during the part
-// of it that lies in this window.
-func (t *tumbling) judgeRejections() {
-	verdict := &t.out.Windows[t.home]
-	t.falseRejects(verdict, t.here)
-	verdict.sure.falseRejects = verdict.FalseRejectUnits
-	verdict.sure.falsePossible = verdict.FalseRejectUnitsPossible
-	for _, rider := range t.riders {
-		if rider.rejected() {
-			// Nothing enters the curves at or after the window's end that could matter.
-			lowest, highest := t.limits(rider.Event)
-			surely, once := t.used.left(instant(max(rider.Call, t.start)), instant(rider.Reply), lowest, highest)
-			rider.always = rider.always && rider.least() <= surely
-			rider.once = rider.once || rider.least() <= once
-			if rider.least() <= once {
-				verdict.sure.falsePossible += rider.Units
-			}
+// findUndone finds the units that are given back in the window that their take is
+// answered in, of takes that are answered later than in this window.
+func (t *tumbling) findUndone() {
+	t.undone = map[interval]int64{}
+	for _, event := range t.gives {
+		if t.names.named(event) && event.TakeReply >= t.end && event.Call < t.spans.at(event.TakeReply).end {
+			t.undone[t.names.taken(event)] += max(0, event.Units)
 		}
 	}
 }
 
-// place fills the window with those units first that have no later window, then
-// with those whose last window comes first.
+// judgeRejections checks every rejection against the units in use during the part
+// of it that lies in this window.
+func (t *tumbling) judgeRejections() {
+	verdict := t.verdict()
+	t.falseRejects(verdict, t.here)
+	verdict.sure.falseRejects = verdict.FalseRejectUnits
+	verdict.sure.falsePossible = verdict.FalseRejectUnitsPossible
+	for _, request := range t.riders {
+		if !request.rejected() {
+			continue
+		}
+		// Nothing enters the curves at or after the window's end that could matter.
+		lowest, highest := t.limits(request.Event)
+		from := instant(max(request.Call, t.start))
+		surely, once := t.used.left(from, instant(request.Reply), lowest, highest)
+		request.always = request.always && request.least() <= surely
+		if request.least() <= once {
+			request.once = true
+			verdict.sure.falsePossible += request.Units
+		}
+	}
+}
+
+// place fills the window with the units that have no later window, then with units
+// whose last window comes first. Units that have no later window and find no room
+// leak. A unit can belong to windows that follow each other, so this is the greedy
+// matching in a convex bipartite graph, which is the largest (Glover, "Maximum matching
+// in a convex bipartite graph", 1967): as few units leak as can be.
 func (t *tumbling) place() {
 	room := max(0, t.most-t.initial) + t.returned
 	t.due = t.due[:0]
@@ -273,24 +307,25 @@ func (t *tumbling) place() {
 		}
 	}
 	slices.SortFunc(t.riders, func(a, b *rider) int { return cmp.Compare(a.Reply, b.Reply) })
-	for _, rider := range t.riders {
-		if rider.Reply < t.end {
-			due += rider.unplaced
-			t.due = append(t.due, answer{rider.Reply, rider.unplaced, rider.Tier})
+	for _, request := range t.riders {
+		if request.Reply < t.end { // it has no later window
+			due += request.unplaced
+			t.due = append(t.due, answer{request.Reply, request.unplaced, request.Tier})
 			continue
 		}
-		placed := min(rider.unplaced, max(0, room-due))
-		rider.unplaced -= placed
+		placed := min(request.unplaced, max(0, room-due))
+		request.unplaced -= placed
 		room -= placed
 	}
 	leak := max(0, due-room)
-	t.records[len(t.records)-1].packed = leak
+	t.leak().packed = leak
 	t.packedLeak += leak
 	t.packedBy.add(latestCovering(t.due, leak))
 }
 
-// keep leaves out what may not fit, units with the most windows ahead first.
-// Riders are in the order of their replies.
+// keep leaves out units that may not fit, those with the most windows ahead first: each
+// takes up room in every window that it touches; see [rollingLimit.possible]. Riders
+// are in the order of their replies.
 func (t *tumbling) keep() {
 	load := min(t.initial, t.least)
 	for _, event := range t.here {
@@ -298,101 +333,116 @@ func (t *tumbling) keep() {
 			load += event.Units
 		}
 	}
-	for _, rider := range t.riders {
-		load += rider.kept
+	for _, request := range t.riders {
+		load += request.kept
 	}
-	leak := &t.records[len(t.records)-1]
+	leak := t.leak()
 	leak.free = max(0, t.least-load+t.returned)
 	if lowest, highest := t.cfg.between(t.start, t.end-1); lowest < highest {
 		leak.besides = t.besides()
 	}
 	excess := max(0, load-t.least)
 	t.possiblePacked += excess
-	for _, rider := range slices.Backward(t.riders) {
-		out := min(rider.kept, excess)
-		rider.kept -= out
-		excess -= out
+	for _, request := range slices.Backward(t.riders) {
+		leftOut := min(request.kept, excess)
+		request.kept -= leftOut
+		excess -= leftOut
 	}
 }
 
-// besides is a lower bound of the refused units that fitted besides the admitted ones of a window whose limit
-// changed. Requests get room in the order of their calls: no more than there was while each was under way, and
-// than each admission that was answered later left under the limit of that time.
+// roomy is a request of a window whose limit changed, with the room that was left all
+// the time while it was under way.
+type roomy struct {
+	*Event
+	left int64
+}
+
+// besides is a lower bound of the refused units that fitted next to the admitted ones
+// of a window whose limit changed. Requests get room in the order of their calls: no
+// more than was left while each was under way, and no more than each admission that was
+// answered later left under the limit of its time.
 func (t *tumbling) besides() (units int64) {
-	type request struct {
-		*Event
-		left int64
-	}
-	var admitted, refused []request
-	visit := func(event *Event) {
-		lowest, _ := t.limits(event)
-		left, _ := t.used.left(instant(max(event.Call, t.start)), instant(event.Reply), lowest, lowest)
-		switch {
-		case event.admitted():
-			admitted = append(admitted, request{event, left})
-		case event.rejected() && event.Call >= t.start && event.Reply < t.end && left >= event.least():
-			refused = append(refused, request{event, left})
-		}
-	}
-	for _, event := range t.here {
-		visit(event)
-	}
-	for _, rider := range t.riders {
-		visit(rider.Event)
-	}
-	slices.SortFunc(admitted, func(a, b request) int { return cmp.Compare(a.Reply, b.Reply) })
+	admitted, refused := t.roomOfEach()
+	// From here on, left is the least room of an admission and all answered later.
+	slices.SortFunc(admitted, func(a, b roomy) int { return cmp.Compare(a.Reply, b.Reply) })
 	for i := len(admitted) - 2; i >= 0; i-- {
 		admitted[i].left = min(admitted[i].left, admitted[i+1].left)
 	}
-	slices.SortFunc(refused, func(a, b request) int {
+	slices.SortFunc(refused, func(a, b roomy) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.left, b.left))
 	})
 	for _, request := range refused {
 		for len(admitted) > 0 && admitted[0].Reply < request.Call {
 			admitted = admitted[1:]
 		}
+		left := request.left
 		if len(admitted) > 0 {
-			request.left = min(request.left, admitted[0].left)
+			left = min(left, admitted[0].left)
 		}
-		units = max(units, min(units+request.Units, request.left))
+		units = max(units, min(units+request.Units, left))
 	}
 	return units
 }
 
-// leave lets those go that were answered in this window.
-func (t *tumbling) leave() {
-	for _, rider := range t.riders {
-		if rider.Reply < t.end && rider.rejected() {
-			t.mark(rider.Event, rider.always)
-			t.verdictOn(&t.out.Windows[rider.home], rider.least(), rider.Units, rider.always, rider.once)
+// roomOfEach finds the room of all admitted requests, and of the rejections that lie in
+// the window and had room.
+func (t *tumbling) roomOfEach() (admitted, refused []roomy) {
+	requests := slices.Clone(t.here)
+	for _, request := range t.riders {
+		requests = append(requests, request.Event)
+	}
+	for _, event := range requests {
+		lowest, _ := t.limits(event)
+		from := instant(max(event.Call, t.start))
+		left, _ := t.used.left(from, instant(event.Reply), lowest, lowest)
+		inside := event.Call >= t.start && event.Reply < t.end
+		switch {
+		case event.admitted():
+			admitted = append(admitted, roomy{event, left})
+		case event.rejected() && inside && left >= event.least():
+			refused = append(refused, roomy{event, left})
 		}
 	}
-	t.riders = slices.DeleteFunc(t.riders, func(p *rider) bool { return p.Reply < t.end })
+	return admitted, refused
+}
+
+// leave judges and drops the riders that were answered in this window.
+func (t *tumbling) leave() {
+	for _, request := range t.riders {
+		if request.Reply < t.end && request.rejected() {
+			t.mark(request.Event, request.always)
+			t.verdictOn(&t.out.Windows[request.home], request.least(), request.Units, request.always, request.once)
+		}
+	}
+	t.riders = slices.DeleteFunc(t.riders, func(request *rider) bool { return request.Reply < t.end })
 }
 
 // finish settles the figures that depend on all windows of the subject.
 func (t *tumbling) finish(windows []windowVerdict) {
-	swept := t.sweptLeak > t.packedLeak
+	bySweep := t.sweptLeak > t.packedLeak
 	leak := t.packedLeak
-	leaking := t.packedBy
-	if swept {
+	leaked := t.packedBy
+	if bySweep {
 		leak = t.sweptLeak
-		leaking = t.sweptBy
+		leaked = t.sweptBy
 	}
-	t.blame(leaking)
-	t.out.LeakPossible += max(leak, min(t.possiblePacked+t.overran, t.possibleSwept))
+	t.blame(leaked)
+	possible := min(t.possiblePacked+t.overran, t.possibleSwept)
+	t.out.LeakPossible += max(leak, possible)
 	for i := range windows {
 		verdict := &windows[i]
-		windowLeak := t.records[i]
-		verdict.Leak = windowLeak.packed
-		if swept {
-			verdict.Leak = windowLeak.swept
+		window := &t.windows[i]
+		verdict.Leak = window.packed
+		if bySweep {
+			verdict.Leak = window.swept
 		}
 		verdict.LeakPossible = max(verdict.LeakPossible, verdict.Leak)
-		t.out.NeverGiven += max(windowLeak.besides, min(windowLeak.free, verdict.FalseRejectUnits))
+		t.out.NeverGiven += max(window.besides, min(window.free, verdict.FalseRejectUnits))
 		// However the leak is spread, some window has the average of it.
-		verdict.sure.leak = max(verdict.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
-		t.crossing(windowLeak.passed, verdict.Leak)
+		number := int64(len(windows))
+		average := (leak + number - 1) / number
+		verdict.sure.leak = max(verdict.sure.leak, average)
+		t.crossing(window.passed, verdict.Leak)
 	}
 	if slices.ContainsFunc(windows, func(verdict windowVerdict) bool { return verdict.GaveBack }) {
 		t.out.OverOffered += t.overOffered(leak)

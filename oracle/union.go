@@ -41,23 +41,29 @@ func Union(sources ...Source) (*File, error) {
 }
 
 // sameLimits reports whether two sources were limited alike.
-func sameLimits(x, y *Source) bool {
-	timeline := x.agreed()
-	q := y.agreed()
-	header := &x.Header
-	b := &y.Header
-	return timeline.Real.Equal(q.Real) && timeline.Policy.Equal(q.Policy) && timeline.Speed == q.Speed &&
-		header.Policy.Limit == b.Policy.Limit &&
-		header.Policy.Window.Kind == b.Policy.Window.Kind && header.Policy.Window.Length == b.Policy.Window.Length &&
-		header.Policy.Window.Refill == b.Policy.Window.Refill &&
-		header.Policy.Window.Location.String() == b.Policy.Window.Location.String() &&
-		slices.Equal(header.Changes, b.Changes)
+func sameLimits(a, b *Source) bool {
+	first := &a.Header
+	second := &b.Header
+	return sameTimeline(a.timeline(), b.timeline()) &&
+		first.Policy.Limit == second.Policy.Limit &&
+		sameWindow(&first.Policy.Window, &second.Policy.Window) &&
+		slices.Equal(first.Changes, second.Changes)
 }
 
-// began is the source's epoch by the common clock, and agreed are its windows by that clock.
+func sameTimeline(a, b quota.Timeline) bool {
+	return a.Real.Equal(b.Real) && a.Policy.Equal(b.Policy) && a.Speed == b.Speed
+}
+
+func sameWindow(a, b *quota.Window) bool {
+	return a.Kind == b.Kind && a.Length == b.Length && a.Refill == b.Refill &&
+		a.Location.String() == b.Location.String()
+}
+
+// began is the source's epoch by the common clock.
 func (s *Source) began() time.Time { return s.Header.Epoch.Add(-s.Ahead) }
 
-func (s *Source) agreed() quota.Timeline {
+// timeline is the source's policy time by the common clock.
+func (s *Source) timeline() quota.Timeline {
 	timeline := s.Header.Policy.Window.Timeline
 	if timeline != (quota.Timeline{}) {
 		timeline.Real = timeline.Real.Add(-s.Ahead)
@@ -65,50 +71,69 @@ func (s *Source) agreed() quota.Timeline {
 	return timeline
 }
 
-func joined(all []Source) *File {
-	name := fmt.Sprintf("the union of %d histories", len(all))
-	out := &File{name: name, index: &index{groups: groupEvents, scatter: os.TempDir()}, want: everySubject}
-	header := &out.Header
-	*header = all[0].Header
+// joined makes the union of sources that were limited alike.
+func joined(sources []Source) *File {
+	union := &File{
+		name:   fmt.Sprintf("the union of %d histories", len(sources)),
+		index:  &index{groups: groupEvents, scatter: os.TempDir()},
+		want:   everySubject,
+		Header: joinedHeader(sources),
+	}
+	for i := range sources {
+		union.join(&sources[i])
+	}
+	union.index.each = union.each
+	union.index.close()
+	return union
+}
+
+// joinedHeader is the header of a union, still without tiers.
+func joinedHeader(sources []Source) Header {
+	first := &sources[0]
+	header := first.Header
 	header.Tiers = nil
-	header.Policy.Window.Timeline = all[0].agreed()
-	header.Epoch = all[0].began()
+	header.Policy.Window.Timeline = first.timeline()
+	header.Epoch = first.began()
 	header.Initial = map[uint32]int64{}
 	header.Names = map[uint32]string{}
-	for i := range all {
-		source := &all[i]
-		if at := source.began(); at.Before(header.Epoch) {
-			header.Epoch = at
+	for i := range sources {
+		source := &sources[i]
+		if began := source.began(); began.Before(header.Epoch) {
+			header.Epoch = began
 		}
-		for s, n := range source.Header.Initial { // who filled it knows if less was granted than all have asked for
-			if known, ok := header.Initial[s]; !ok || n < known {
-				header.Initial[s] = n
+		// The process that filled a subject knows best how many units it was granted:
+		// that may be less than all have asked for.
+		for subject, units := range source.Header.Initial {
+			if known, is := header.Initial[subject]; !is || units < known {
+				header.Initial[subject] = units
 			}
 		}
 		maps.Copy(header.Names, source.Header.Names)
-		out.Takes = out.Takes + source.Takes
-		out.GiveBacks = out.GiveBacks + source.GiveBacks
 	}
-	instances := 0
-	for i := range all {
-		source := &all[i]
-		p := part{Source: *source, shift: int64(source.began().Sub(header.Epoch)), first: instances}
-		wrong := int64(source.Wrong)
-		instances += source.instances
-		for _, name := range source.Header.Tiers {
-			if !slices.Contains(header.Tiers, name) {
-				header.Tiers = append(header.Tiers, name)
-			}
-			p.tiers = append(p.tiers, uint8(slices.Index(header.Tiers, name)))
+	return header
+}
+
+// join adds a source to a union whose epoch is known.
+func (f *File) join(source *Source) {
+	wrong := int64(source.Wrong)
+	joining := part{
+		Source: *source,
+		shift:  int64(source.began().Sub(f.Header.Epoch)),
+		first:  f.instances,
+	}
+	for _, name := range source.Header.Tiers {
+		if !slices.Contains(f.Header.Tiers, name) {
+			f.Header.Tiers = append(f.Header.Tiers, name)
 		}
-		out.parts = append(out.parts, p)
-		out.longest = max(out.longest, source.longest+2*wrong)
-		out.index.merge(source.index, p.shift+wrong)
-		source.index = nil // that of many parts takes more room than all else
+		joining.tiers = append(joining.tiers, uint8(slices.Index(f.Header.Tiers, name)))
 	}
-	out.index.each = out.each
-	out.index.close()
-	return out
+	f.parts = append(f.parts, joining)
+	f.Takes += source.Takes
+	f.GiveBacks += source.GiveBacks
+	f.instances += source.instances
+	f.longest = max(f.longest, source.longest+2*wrong)
+	f.index.merge(source.index, joining.shift+wrong)
+	source.index = nil // the indexes of many parts take more room than all else
 }
 
 // each visits the events of a part as the union has them.
@@ -116,76 +141,100 @@ func (p *part) each(want extent, visit func(*Event) error) error {
 	early := p.shift - int64(p.Wrong)
 	late := p.shift + int64(p.Wrong)
 	return p.File.each(want, func(event *Event) error {
-		o := *event
-		o.Call += early
-		o.Reply += late
-		if o.TakeCall != 0 || o.TakeReply != 0 {
-			o.TakeCall += early
-			o.TakeReply += late
+		moved := *event
+		moved.Call += early
+		moved.Reply += late
+		if moved.TakeCall != 0 || moved.TakeReply != 0 {
+			moved.TakeCall += early
+			moved.TakeReply += late
 		}
-		o.Instance = uint8(min(p.first+int(o.Instance), noInstance))
-		if int(o.Tier) < len(p.tiers) {
-			o.Tier = p.tiers[o.Tier]
+		moved.Instance = uint8(min(p.first+int(moved.Instance), noInstance))
+		if int(moved.Tier) < len(p.tiers) {
+			moved.Tier = p.tiers[moved.Tier]
 		}
-		return visit(&o)
+		return visit(&moved)
 	})
 }
 
-// merge adds what another index has counted. Its times are so much later here.
-func (x *index) merge(o *index, later int64) {
-	x.total += o.total
-	x.until = max(x.until, o.until+later)
-	for p := range o.places() {
-		x.addAll(o.subject(p), uint32(o.events(p)))
+// merge adds the counts of another index. Its times are so much later here.
+func (x *index) merge(other *index, later int64) {
+	x.total += other.total
+	x.until = max(x.until, other.until+later)
+	for place := range other.places() {
+		x.addAll(other.subject(place), uint32(other.events(place)))
 	}
 }
 
 // scattered are the events of groups of subjects, each in a temporary file.
 type scattered []*spill
 
-// scatterTo writes the events of each group, which begins at one of the places, to a file of
-// its own: then a long history is read twice, however many groups it has.
-func (x *index) scatterTo(begins []int) (out scattered, err error) {
-	writers := make([]frameWriter, len(begins))
-	held := make([][]Event, len(begins))
-	for range begins {
-		file, err := os.CreateTemp(x.scatter, "history-*.part")
-		if err != nil {
-			return out, err
-		}
-		out = append(out, &spill{file: file, to: file, gone: removeOpen(file.Name()) == nil})
+// scatterTo writes the events of each group, which begins at one of the places, to a
+// file of its own: then a long history is read twice, however many groups it has.
+func (x *index) scatterTo(begins []int) (groups scattered, err error) {
+	groups, err = newScattered(x.scatter, len(begins))
+	if err != nil {
+		return groups, err
 	}
-	flush := func(i int) error {
-		err := writers[i].events(out[i].to, &block{gives: held[i]})
-		out[i].size = writers[i].written
-		held[i] = held[i][:0]
-		return err
+	writers := make([]groupWriter, len(begins))
+	for i := range writers {
+		writers[i].file = groups[i]
 	}
 	err = x.each(everySubject, func(event *Event) error {
-		p := x.at(event.Subject)
-		i, found := slices.BinarySearch(begins, p)
+		place := x.at(event.Subject)
+		group, found := slices.BinarySearch(begins, place)
 		if !found {
-			i--
+			group--
 		}
-		held[i] = append(held[i], *event)
-		if len(held[i]) == lastChunk {
-			return flush(i)
-		}
-		return nil
+		return writers[group].add(event)
 	})
-	for i := range held {
+	for i := range writers {
 		if err == nil {
-			err = flush(i)
+			err = writers[i].flush()
 		}
 	}
-	return out, err
+	return groups, err
+}
+
+// newScattered makes the files. If there is an error, it returns those made so far.
+func newScattered(dir string, files int) (groups scattered, err error) {
+	for range files {
+		file, err := os.CreateTemp(dir, "history-*.part")
+		if err != nil {
+			return groups, err
+		}
+		gone := removeOpen(file.Name()) == nil
+		groups = append(groups, &spill{file: file, to: file, gone: gone})
+	}
+	return groups, nil
+}
+
+// groupWriter writes the events of one group, many at a time.
+type groupWriter struct {
+	file   *spill
+	writer frameWriter
+	held   []Event // not written yet
+}
+
+func (g *groupWriter) add(event *Event) error {
+	g.held = append(g.held, *event)
+	if len(g.held) == lastChunk {
+		return g.flush()
+	}
+	return nil
+}
+
+func (g *groupWriter) flush() error {
+	err := g.writer.events(g.file.to, &block{gives: g.held})
+	g.file.size = g.writer.written
+	g.held = g.held[:0]
+	return err
 }
 
 func (s scattered) close() (err error) {
-	for _, spill := range s {
-		err = errors.Join(err, spill.file.Close())
-		if !spill.gone {
-			err = errors.Join(err, os.Remove(spill.file.Name()))
+	for _, group := range s {
+		err = errors.Join(err, group.file.Close())
+		if !group.gone {
+			err = errors.Join(err, os.Remove(group.file.Name()))
 		}
 	}
 	return err

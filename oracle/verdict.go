@@ -65,7 +65,7 @@ type Verdict struct {
 	// the operations explains. Under a rolling policy the certain leak is a lower
 	// bound of the fewest units that would have to go, and equal to that if requests of
 	// one unit come strictly one after the other. If the limit is lowered,
-	// what was rightly in use before does not leak.
+	// units that were rightly in use before do not leak.
 	LeakUnits, LeakPossible int64
 	// LeakWorst and LeakPossibleWorst are those of a single subject-window.
 	LeakWorst, LeakPossibleWorst int64
@@ -86,8 +86,8 @@ type Verdict struct {
 	// CrossingLeaks is the certain leak of each crossing, by subject and window.
 	// Under a rolling policy a subject's stretches that leaked come first.
 	CrossingLeaks []int64
-	// OverOffered is what was asked for over the limit, in units. If units were
-	// given back, it is what was leaked and what was rightly rejected.
+	// OverOffered is the units asked for over the limit. If units were given back, it is
+	// the units that leaked or were rightly rejected.
 	OverOffered int64
 
 	// FalseRejects are rejections although there was room: certainly, at every
@@ -103,9 +103,10 @@ type Verdict struct {
 	// certain false rejects, and LongestTier is its number.
 	LongestWrong int64
 	LongestTier  uint8
-	// NeverGiven are refused units that certainly fitted besides all that was admitted: under a tumbling
-	// policy those that were free when their window ended or, if its limit changed, those with room under the limits of
-	// their time, under a rolling one those with room in every window that they would have been in. Room counts
+	// NeverGiven is refused units that fitted next to all admitted units for certain.
+	// Under a tumbling policy they are units that were free when their window ended or,
+	// if its limit changed, units with room under the limits of their time. Under a
+	// rolling policy they had room in every window that they could lie in. Room counts
 	// once, however often it was asked for. It is 0 for other windows.
 	NeverGiven int64
 

@@ -92,10 +92,33 @@ var (
 	lastStart  = time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// Complete fills in defaults and reports the first thing that does not fit.
+// Complete fills in defaults and reports the first setting that does not fit.
 func (c *Config) Complete() error {
+	c.setTimes()
+	open := c.openLoop()
+	c.setSizes(open)
+	if err := c.Plan.Complete(MaxWorkers); err != nil {
+		return err
+	}
+	if err := c.checkLimits(); err != nil {
+		return err
+	}
+	if err := c.checkLoad(open); err != nil {
+		return err
+	}
+	if err := c.checkSizes(open); err != nil {
+		return err
+	}
+	if err := c.Topology.complete(c.Instances); err != nil {
+		return err
+	}
+	return c.checkTrouble()
+}
+
+// setTimes fills in the start, the speed of a trace and the duration.
+func (c *Config) setTimes() {
 	if c.Workload != nil && c.Workload.NeedsTrace && c.Stream.Speed() == 0 && c.Load.Loop != workloads.Closed {
-		c.Stream.Set("speed", 1) // recorded time is what simulation is for
+		c.Stream.Set("speed", 1) // the recorded time
 	}
 	if c.Start.IsZero() {
 		c.Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -103,20 +126,32 @@ func (c *Config) Complete() error {
 	if c.Duration == 0 && c.Requests == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = time.Minute
 	}
-	open := c.Workload != nil && (c.Open(workloads.Info{Loop: c.Workload.Loop}) || c.Stream.Speed() > 0 &&
-		c.Load.Loop != workloads.Closed)
-	if c.Workers == 0 {
-		c.Workers = 50
-		if open {
-			c.Workers = 10_000
-		}
+}
+
+// openLoop reports whether requests start when they are due: by the workload, or
+// because a trace is replayed by its recorded times.
+func (c *Config) openLoop() bool {
+	if c.Workload == nil {
+		return false
 	}
+	replayed := c.Stream.Speed() > 0 && c.Load.Loop != workloads.Closed
+	return replayed || c.Open(workloads.Info{Loop: c.Workload.Loop})
+}
+
+// setSizes fills in the numbers of workers and tracked subjects, and the networks.
+func (c *Config) setSizes(open bool) {
+	workers := 50
+	if open {
+		workers = 10_000
+	}
+	c.Workers = cmp.Or(c.Workers, workers)
 	c.Tracked = cmp.Or(c.Tracked, 200)
 	c.RedisNet = cmp.Or(c.RedisNet, new(defaultRedis()))
 	c.PostgresNet = cmp.Or(c.PostgresNet, new(defaultPostgres()))
-	if err := c.Plan.Complete(MaxWorkers); err != nil {
-		return err
-	}
+}
+
+// checkLimits reports a number or a time beyond its limits.
+func (c *Config) checkLimits() error {
 	switch {
 	case c.Load.Loop == harness.Both:
 		return errors.New("a simulation has no latency for a second loop: give a closed loop or an open one")
@@ -130,24 +165,26 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies "+
 			"before 2262, where nanoseconds since 1970 end",
 			c.Start.UTC().Format(time.RFC3339), firstStart.Format(time.RFC3339), lastStart.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// checkLoad reports rushes and windows that the load cannot have.
+func (c *Config) checkLoad(open bool) error {
+	switch {
 	case len(c.Rushes) > 0 && (!open || c.Stream.Speed() > 0):
 		return errors.New("a rush adds to the arrivals of an open loop: give a rate")
 	case c.Workload.Boundary && c.Duration == 0:
 		return errors.New("this workload puts the end of a window into the middle of the duration: give one")
 	}
+	end := c.Start.Add(cmp.Or(c.Duration, MaxDuration))
 	for _, rush := range c.Rushes {
-		if rush.From.Before(c.Start) || !rush.From.Before(c.Start.Add(cmp.Or(c.Duration, MaxDuration))) {
+		if rush.From.Before(c.Start) || !rush.From.Before(end) {
 			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", rush,
 				c.Start.UTC().Format(time.RFC3339))
 		}
 	}
-	if err := c.checkSizes(open); err != nil {
-		return err
-	}
-	if err := c.Topology.complete(c.Instances); err != nil {
-		return err
-	}
-	return c.checkTrouble()
+	return nil
 }
 
 // checkTrouble reports an event that virtual time cannot have.
@@ -222,14 +259,17 @@ func (c *Config) CheckStream(info workloads.Info) error {
 
 // checkSamples reports a series that cannot be held.
 func (c *Config) checkSamples(n int64, length time.Duration) error {
+	tracked := int64(c.Tracked)
+	readings := n * tracked
 	switch {
 	case n > MaxSamples:
+		closest := (length / MaxSamples).Round(time.Nanosecond) + 1
 		return fmt.Errorf("a sample every %v for %v makes %s samples per strategy: give at most %s, which is every %v",
-			c.Every, length, format.Count(n), format.Count(MaxSamples), (length/MaxSamples).Round(time.Nanosecond)+1)
-	case n*int64(c.Tracked) > maxReadings:
-		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer time "+
-			"between samples or fewer tracked subjects",
-			format.Count(n), format.Count(int64(c.Tracked)), format.Count(n*int64(c.Tracked)), format.Count(maxReadings))
+			c.Every, length, format.Count(n), format.Count(MaxSamples), closest)
+	case readings > maxReadings:
+		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer "+
+			"time between samples or fewer tracked subjects",
+			format.Count(n), format.Count(tracked), format.Count(readings), format.Count(maxReadings))
 	}
 	return nil
 }
