@@ -75,7 +75,7 @@ type exploration struct {
 }
 
 // start opens the store of --redis and checks where to write.
-func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
+func (s *Options) start(cmd *cobra.Command) (*exploration, error) {
 	x := &exploration{
 		Options: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		record: results.NewExploration(),
@@ -96,36 +96,39 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 	x.progress = terminal.NewProgress(x.stderr)
 	x.progress.Detail(s.Quiet, s.Verbose)
 	x.stderr = x.progress
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.out.Release())
-		}
-	}()
-	serves := s.Given("service")
-	switch {
-	case s.On == Embedded && serves && !s.Given("redis"):
-		s.On = "auto"
-	case s.On == Embedded:
-		return x, nil
+	if err := x.openRedis(); err != nil {
+		return nil, errors.Join(err, x.out.Release())
 	}
-	if s.Full && !serves {
-		return nil, s.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that "+
+	return x, nil
+}
+
+// openRedis opens the store of --redis, unless searches run on the embedded one.
+func (x *exploration) openRedis() error {
+	serves := x.Given("service")
+	switch {
+	case x.On == Embedded && serves && !x.Given("redis"):
+		x.On = "auto"
+	case x.On == Embedded:
+		return nil
+	}
+	if x.Full && !serves {
+		return x.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that "+
 			"it prints to --replay"))
 	}
-	server, err := redisstore.Open(x.ctx, s.On, stores.Options{})
+	server, err := redisstore.Open(x.ctx, x.On, stores.Options{})
 	if err != nil {
 		if x.ctx.Err() != nil {
-			return nil, exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
+			return exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
 		}
-		return nil, s.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
+		return x.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
 	}
 	if server.Admin() == nil {
-		return nil, s.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is "+
+		return x.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is "+
 			"none: leave out cluster"), server.Close()))
 	}
 	x.server = server
 	session.RemoveDead(x.ctx, x.stderr, string(strategies.NeedRedis), server)
-	return x, nil
+	return nil
 }
 
 // mostSets is how many sets of processes of a service run at the same time if no number is given.
