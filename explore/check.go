@@ -51,24 +51,17 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 	truth := &s.Run.Truth
 	look := s.Look()
 	leak := truth.Leak()
-	unit := truth.Policy.Unit
-	limit := truth.Policy.Limit
 	if wanted[Leak] && leak > 0 {
-		detail := fmt.Sprintf("%s in use, the limit is %d", format.Units(truth.Peak, unit), limit)
-		if truth.Crossed {
-			detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
-		} else if truth.Changed() {
-			detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed", format.Units(truth.InUse, unit), leak)
-		}
-		out = append(out, Finding{Property: Leak, Detail: detail, Units: leak})
+		out = append(out, Finding{Property: Leak, Detail: leakDetail(truth, leak), Units: leak})
 	}
 	if wanted[Stuck] && len(look.Stuck) > 0 {
 		out = append(out, Finding{Property: Stuck, Detail: strings.Join(look.Stuck, "; ")})
 	}
-	if wanted[Forgotten] && !truth.Crossed && truth.InUse >= limit && len(look.Forgot) > 0 {
-		out = append(out, Finding{Property: Forgotten,
-			Detail: fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
-				look.Forgot[0], truth.InUse, format.Units(limit, unit))})
+	full := !truth.Crossed && truth.InUse >= truth.Policy.Limit
+	if wanted[Forgotten] && full && len(look.Forgot) > 0 {
+		all := format.Units(truth.Policy.Limit, truth.Policy.Unit)
+		detail := fmt.Sprintf("instance %d has forgotten that %d of %s are in use", look.Forgot[0], truth.InUse, all)
+		out = append(out, Finding{Property: Forgotten, Detail: detail})
 	}
 	if wanted[Guarantee] {
 		out = s.checkGuarantee(out, leak > 0, &look)
@@ -84,23 +77,43 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 		return out, nil
 	}
 	if wanted[FalseReject] && truth.Rejections > 0 {
-		if verdict := truth.Judge(); verdict.FalseRejects > 0 {
-			finding := Finding{Property: FalseReject, Units: verdict.FalseRejectUnits}
-			finding.Detail = format.Number(verdict.FalseRejects, "request") + " rejected although quota was free throughout"
-			if clause := s.allows(quota.PropertyFalseReject, leak > 0, &look); clause != nil {
-				finding.Property = declared
-				finding.Detail = clause.Formula
-				if clause.Bound == quota.Unbounded {
-					finding.Units = 0
-				}
-			}
-			out = append(out, finding)
-		}
+		out = s.checkRejections(out, leak > 0, &look)
 	}
 	if wanted[Drift] || wanted[Stranded] {
 		return s.checkCounts(out, truth, wanted)
 	}
 	return out, nil
+}
+
+// leakDetail says by how much a limit was exceeded.
+func leakDetail(truth *engine.Truth, leak int64) string {
+	unit := truth.Policy.Unit
+	limit := truth.Policy.Limit
+	switch {
+	case truth.Crossed:
+		return fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
+	case truth.Changed():
+		return fmt.Sprintf("%s in use, %d more than any limit of that time allowed", format.Units(truth.InUse, unit), leak)
+	}
+	return fmt.Sprintf("%s in use, the limit is %d", format.Units(truth.Peak, unit), limit)
+}
+
+// checkRejections checks that no request was rejected although quota was free.
+func (s *search) checkRejections(out []Finding, leaked bool, look *engine.Look) []Finding {
+	verdict := s.Run.Truth.Judge()
+	if verdict.FalseRejects == 0 {
+		return out
+	}
+	finding := Finding{Property: FalseReject, Units: verdict.FalseRejectUnits}
+	finding.Detail = format.Number(verdict.FalseRejects, "request") + " rejected although quota was free throughout"
+	if clause := s.allows(quota.PropertyFalseReject, leaked, look); clause != nil {
+		finding.Property = declared
+		finding.Detail = clause.Formula
+		if clause.Bound == quota.Unbounded {
+			finding.Units = 0
+		}
+	}
+	return append(out, finding)
 }
 
 func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engine.Look) ([]Finding, error) {

@@ -37,20 +37,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if c.Service != "" {
 		c.setServiceDefaults()
 	}
-	if c.Policy.Name == "" {
-		policy, err := ownPolicy(sel.Meta)
-		if err != nil {
-			return c, err
-		}
-		c.Policy = policy
-	}
-	if c.Policy.Window.Timeline != (quota.Timeline{}) {
-		return c, fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
-	}
-	if err := sel.ServesPolicy(&c.Policy); err != nil {
-		if policy, none := ExamplePolicy(sel.Meta); none == nil {
-			err = fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, sel.Name, policy.Text())
-		}
+	if err := c.fitPolicy(sel.Meta); err != nil {
 		return c, err
 	}
 	if len(c.Scripts) == 0 {
@@ -67,21 +54,58 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if err := c.fitLimits(); err != nil {
 		return c, err
 	}
+	if err := c.fitFaults(); err != nil {
+		return c, err
+	}
+	err := c.setLimit(sel.Meta)
+	return c, err
+}
+
+// fitPolicy sets the policy if none is given, and reports why it cannot be searched.
+func (c *Config) fitPolicy(meta *strategies.Meta) error {
+	if c.Policy.Name == "" {
+		policy, err := ownPolicy(meta)
+		if err != nil {
+			return err
+		}
+		c.Policy = policy
+	}
+	if c.Policy.Window.Timeline != (quota.Timeline{}) {
+		return fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
+	}
+	err := meta.ServesPolicy(&c.Policy)
+	if err == nil {
+		return nil
+	}
+	policy, none := ExamplePolicy(meta)
+	if none != nil {
+		return err
+	}
+	return fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, meta.Name, policy.Text())
+}
+
+// fitFaults reports a fault that cannot be injected.
+func (c *Config) fitFaults() error {
 	for _, fault := range c.Faults {
 		if !slices.Contains(engine.Faults, fault) {
-			return c, fmt.Errorf("fault %q cannot be injected", fault)
+			return fmt.Errorf("fault %q cannot be injected", fault)
 		}
 		if c.Service == "" && engine.OfServices(fault) {
-			return c, fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", fault)
+			return fmt.Errorf("fault %s can befall a service alone: give one by --service, or leave the fault out", fault)
 		}
 	}
+	return nil
+}
+
+// setLimit sets the limit that is searched, and reports why the strategy does not serve it.
+func (c *Config) setLimit(meta *strategies.Meta) error {
 	c.Limit = cmp.Or(c.Limit, c.roomForAllButOne())
 	c.Policy.Limit = c.Limit
-	if err := sel.ServesPolicy(&c.Policy); err != nil {
-		return c, fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take "+
+	if err := meta.ServesPolicy(&c.Policy); err != nil {
+		return fmt.Errorf("a search needs a limit of %d here: if the limiter is right with that, have its Serves take "+
 			"it (%w)", c.Limit, err)
 	}
-	return c, nil
+	return nil
 }
 
 // fitKind reports why the strategy cannot be explored so, whatever the bounds.

@@ -219,47 +219,73 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	if library && cfg.Instances == 0 && (sel.PerProcess || len(sel.Needs) == 0) {
 		cfg.Instances = 1
 	}
-	out := cfg.Placed(sel)
-	add := func(config Config) {
-		if _, err := config.Complete(sel); err == nil && !slices.ContainsFunc(config.Scripts, func(script Script) bool {
-			return slices.ContainsFunc(script, func(action Action) bool {
-				return action.Units > 1 && !sel.ServesUnits(&config.Policy, action.Units)
-			})
-		}) {
-			out = append(out, config)
-		}
-	}
-	three := cfg
-	three.Clients = 3
-	add(three)
 	kinds := sel.Kinds
 	if given {
 		kinds = []quota.Kind{cfg.Policy.Window.Kind}
 	}
+	three := cfg
+	three.Clients = 3
+	further := []Config{three}
 	for _, kind := range kinds {
-		seen := map[string]bool{} // a calendar, and a policy that is given, have one length
-		for _, passing := range passings[kind] {
-			config := passing.config(cfg)
-			if key := fmt.Sprintf("%s %d %s %v", config.Policy.Name, passing.limit, passing.scripts, passing.from); !seen[key] {
-				seen[key] = true
-				add(config)
-			}
-		}
+		further = append(further, cfg.whileTimePasses(kind)...)
 	}
-	if !library {
-		return out
+	if library {
+		further = append(further, cfg.withUsualFaults()...)
 	}
-	for _, faults := range faulty {
-		config := cfg
-		config.Faults = faults
-		config.Properties = slices.DeleteFunc(chosen(cfg.Properties), func(property Property) bool {
-			return property != Guarantee && property != TTL && property != Stuck
-		})
-		if len(config.Properties) > 0 {
-			add(config)
+	out := cfg.Placed(sel)
+	for _, config := range further {
+		if config.served(sel) {
+			out = append(out, config)
 		}
 	}
 	return out
+}
+
+// whileTimePasses are the searches of a kind of window in which time passes between calls.
+func (c Config) whileTimePasses(kind quota.Kind) (out []Config) {
+	seen := map[string]bool{} // a calendar, and a policy that is given, have one length
+	for _, passing := range passings[kind] {
+		config := passing.config(c)
+		key := fmt.Sprintf("%s %d %s %v", config.Policy.Name, passing.limit, passing.scripts, passing.from)
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		out = append(out, config)
+	}
+	return out
+}
+
+// withUsualFaults are the searches of a library with faults. They look for what must hold in spite of these.
+func (c Config) withUsualFaults() (out []Config) {
+	properties := slices.DeleteFunc(chosen(c.Properties), func(property Property) bool {
+		return property != Guarantee && property != TTL && property != Stuck
+	})
+	if len(properties) == 0 {
+		return nil
+	}
+	for _, faults := range faulty {
+		config := c
+		config.Faults = faults
+		config.Properties = slices.Clone(properties)
+		out = append(out, config)
+	}
+	return out
+}
+
+// served reports whether the strategy serves the policy, the limit and the units of a search.
+func (c Config) served(sel strategies.Selection) bool {
+	if _, err := c.Complete(sel); err != nil {
+		return false
+	}
+	for _, script := range c.Scripts {
+		for _, action := range script {
+			if action.Units > 1 && !sel.ServesUnits(&c.Policy, action.Units) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ofService are the searches of a service.

@@ -76,53 +76,71 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, targe
 	if cfg.isolates(sel) {
 		return replayInChild(ctx, sel, &cfg, &ticket, token)
 	}
-	var here *Replayed
-	var found *normal
-	_, err = explored(ctx, sel, cfg, func(s *search) (any, error) {
-		if err := s.serially(); err != nil {
-			return nil, err
-		}
-		if ticket.Property == TTL {
-			if err := s.orders(); err != nil {
-				return nil, err
-			}
-		}
-		found = s.normal
-		cfg.shares = s.Setup.Shares
-		here, err = s.replay(path, ticket.Property)
-		if errors.Is(err, engine.ErrMisfit) {
-			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)
-		}
+	here, err := replayHere(ctx, sel, cfg, path, ticket.Property)
+	if err != nil {
 		return nil, err
-	})
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case OnPostgres(sel) || cfg.Service != "":
-		here.Same = true
-		return here, nil
-	case target.Redis != nil && sel.Foreign:
+		here.replay.Same = true
+		return here.replay, nil
+	case target.Redis == nil:
+		here.replay.Store = embedded
+		here.replay.Same = true
+		return here.replay, nil
+	case sel.Foreign:
 		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process "+
 			"alone: leave the server out", sel.Name)}
-	case target.Redis == nil:
-		here.Store = embedded
-		here.Same = true
-		return here, nil
 	}
+	cfg.shares = here.shares
 	there, err := replayLive(ctx, sel, cfg, target, func(s *search) (*Replayed, error) {
-		s.normal = found
+		s.normal = here.normal
 		return s.replay(path, ticket.Property)
 	})
 	if err != nil {
 		return nil, err
 	}
-	there.Same = slices.EqualFunc(there.Finding.Steps, here.Finding.Steps, func(a, b results.Step) bool {
-		return a.Reply == b.Reply && a.Outcome == b.Outcome && a.InUse == b.InUse
-	})
+	there.Same = slices.EqualFunc(there.Finding.Steps, here.replay.Finding.Steps, sameReply)
 	if !there.Same {
 		there.Notes = append(there.Notes, "not every reply is the one that the embedded store gives")
 	}
 	return there, nil
+}
+
+// firstReplay is a replay on the store that the schedule was found on, and what a replay on a server needs of it.
+type firstReplay struct {
+	replay *Replayed
+	normal *normal
+	shares bool
+}
+
+// replayHere repeats a schedule on the store that it was found on, or on one of the same kind.
+func replayHere(ctx context.Context, sel strategies.Selection, cfg Config, path []engine.Choice,
+	property Property) (first firstReplay, err error) {
+	_, err = explored(ctx, sel, cfg, func(s *search) (any, error) {
+		if err := s.serially(); err != nil {
+			return nil, err
+		}
+		if property == TTL {
+			if err := s.orders(); err != nil {
+				return nil, err
+			}
+		}
+		first.normal = s.normal
+		first.shares = s.Setup.Shares
+		replay, err := s.replay(path, property)
+		first.replay = replay
+		if errors.Is(err, engine.ErrMisfit) {
+			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)
+		}
+		return nil, err
+	})
+	return first, err
+}
+
+// sameReply reports whether a step had the same result in two replays.
+func sameReply(a, b results.Step) bool {
+	return a.Reply == b.Reply && a.Outcome == b.Outcome && a.InUse == b.InUse
 }
 
 func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, target Target,

@@ -63,27 +63,46 @@ func (c *Config) fitService(sel strategies.Selection) error {
 		return fmt.Errorf("request %q: every subject would be the same to the service: write {subject} where it belongs, "+
 			"e.g. %s, or name a header by subject-header", c.Request, defaultRequest)
 	}
-	switch at, err := c.clock(); {
+	if err := c.fitServiceClock(); err != nil {
+		return err
+	}
+	if _, ok := c.Redis.(*redis.Client); !ok && c.Redis != nil {
+		return errors.New("a service is explored on one Redis server: give a URL of one by --redis")
+	}
+	if err := c.fitServiceFaults(); err != nil {
+		return err
+	}
+	for _, property := range c.Properties {
+		if !slices.Contains(ofServices, property) && property != Drift && len(c.Properties) < len(properties) {
+			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", property, ofServices)
+		}
+	}
+	return nil
+}
+
+// fitServiceClock reports why the service's clock cannot be stopped at the moment that is given.
+func (c *Config) fitServiceClock() error {
+	at, err := c.clock()
+	switch {
 	case err != nil:
 		return fmt.Errorf("clock %q: write a moment such as 2026-01-01 00:00:00", c.ServiceClock)
 	case c.From != 0 && c.ServiceClock != "" && c.From != at.Sub(engine.Start):
 		return errors.New("the search begins at the moment of --service-clock: leave out that it begins at another")
 	}
-	if _, ok := c.Redis.(*redis.Client); !ok && c.Redis != nil {
-		return errors.New("a service is explored on one Redis server: give a URL of one by --redis")
-	}
+	return nil
+}
+
+// fitServiceFaults reports a fault that cannot befall the service.
+func (c *Config) fitServiceFaults() error {
+	shared := c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2)
 	for _, fault := range c.Faults {
 		if !slices.Contains(ofServiceFaults, fault) {
-			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost reply)", fault)
+			return fmt.Errorf("fault %s cannot befall a service: leave it out (a retry is the service's own, after a lost "+
+				"reply)", fault)
 		}
-		if c.Instances > 0 && c.Instances < cmp.Or(c.Clients, 2) && !slices.Contains(ofSharedFaults, fault) {
+		if shared && !slices.Contains(ofSharedFaults, fault) {
 			return fmt.Errorf("fault %s is not tried on clients that may share a connection: leave the fault or the "+
 				"instances out", fault)
-		}
-	}
-	for _, property := range c.Properties {
-		if !slices.Contains(ofServices, property) && property != Drift && len(c.Properties) < len(properties) {
-			return fmt.Errorf("property %s cannot be seen of a service: give some of %v", property, ofServices)
 		}
 	}
 	return nil

@@ -220,38 +220,13 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	w.applied[graph.choices[choice].Fault()] = true
 	w.depth = max(w.depth, depth+1)
 	for _, finding := range e.found {
-		at, again := w.milder[finding.Property]
-		switch {
-		case finding.Property == declared:
-			w.allow(&finding, w.res)
-			continue
-		case w.wanted[finding.Property]:
-			delete(w.wanted, finding.Property)
-			at = len(w.broken)
-			w.broken = append(w.broken, breakage{})
-		case !again || e.paused >= w.broken[at].Paused:
-			continue
-		}
-		finding.Paused = e.paused
-		if n := w.preemptions; w.counts {
-			finding.Preemptions = &n
-		}
-		w.broken[at] = breakage{finding, append(graph.pathTo(e.open.node, nil), graph.choices[choice])}
-		delete(w.milder, finding.Property)
-		if e.paused > 0 {
-			w.milder[finding.Property] = at
-		}
+		w.takeFinding(e, finding)
 	}
 	_, old := graph.seen[e.hash]
 	if old {
 		w.pruned++
 	} else {
-		graph.seen[e.hash] = struct{}{}
-		o := open{node: int32(len(graph.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
-		graph.nodes = append(graph.nodes, node{parent: e.open.node, choice: choice})
-		for more, next := range e.next {
-			graph.add(w.preemptions+more, depth+1, o, next)
-		}
+		w.discover(e, depth+1)
 	}
 	if w.sleep != nil {
 		w.sleep.learn(graph, e, int32(len(graph.at(w.preemptions, depth+1))-1), !old && len(e.next[0]) > 0)
@@ -264,6 +239,45 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	}
 	w.told(true)
 	return nil
+}
+
+// takeFinding takes in a property that a step has broken, if its schedule is the first or a milder one.
+func (w *stateSearch) takeFinding(e *edge, finding Finding) {
+	at, again := w.milder[finding.Property]
+	switch {
+	case finding.Property == declared:
+		w.allow(&finding, w.res)
+		return
+	case w.wanted[finding.Property]:
+		delete(w.wanted, finding.Property)
+		at = len(w.broken)
+		w.broken = append(w.broken, breakage{})
+	case !again || e.paused >= w.broken[at].Paused:
+		return
+	}
+	finding.Paused = e.paused
+	if w.counts {
+		preemptions := w.preemptions
+		finding.Preemptions = &preemptions
+	}
+	last := w.graph.choices[e.open.next[e.number]]
+	path := append(w.graph.pathTo(e.open.node, nil), last)
+	w.broken[at] = breakage{finding, path}
+	delete(w.milder, finding.Property)
+	if e.paused > 0 {
+		w.milder[finding.Property] = at
+	}
+}
+
+// discover adds the state that a step has led to, which is new.
+func (w *stateSearch) discover(e *edge, depth int) {
+	graph := w.graph
+	graph.seen[e.hash] = struct{}{}
+	state := open{node: int32(len(graph.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
+	graph.nodes = append(graph.nodes, node{parent: e.open.node, choice: e.open.next[e.number]})
+	for more, next := range e.next {
+		graph.add(w.preemptions+more, depth, state, next)
+	}
 }
 
 // told says how far the walk has come.

@@ -57,56 +57,78 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 	if _, err := searches[0].Complete(sel); err != nil && sel.ServesPolicy(&small) != nil {
 		t.Skipf("not searched: %v", err)
 	}
-	found := map[string]bool{}
-	tried := map[quota.Fault]bool{}
-	var made results.Exploration
+	exploration := exploration{sel: sel, test: test, found: map[string]bool{}}
 	for i, cfg := range searches {
 		if o.Budget > 0 {
 			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), 1)
 		}
-		for _, fault := range cfg.Faults {
-			tried[fault] = true
-		}
-		search, err := explore.Run(t.Context(), sel, cfg)
-		switch {
-		case errors.Is(err, explore.ErrNotDeterministic):
-			// what further searches find would not repeat, either
-			t.Fatalf("%v; if it must, name Exploration in Options.Skip", err)
-		case err != nil:
-			t.Error(err)
-		}
-		if search == nil {
-			if errors.As(err, new(*explore.UnfitError)) {
-				return // the others do not fit either
-			}
-			continue
-		}
-		made.Searches = append(made.Searches, search)
-		wrong, err := wrongIn(search, found, test)
-		if err != nil {
-			t.Error(err)
-		}
-		if wrong != "" {
-			t.Error("\n" + wrong)
-		}
-		if slices.ContainsFunc(search.Withheld, func(withheld results.Withheld) bool {
-			return withheld.Code == string(witness.OtherClient)
-		}) {
-			return // nor would the others see it
-		}
-		if search.Claim != "" && testing.Verbose() {
-			t.Log("claimed: " + search.Claim)
+		if !exploration.search(t, cfg) {
+			return
 		}
 	}
 	if !t.Failed() {
 		advise(t, sel, o.Policy)
 	}
-	for range made.Untried() {
+	for range exploration.made.Untried() {
 		t.Error("nothing was tried, the time was up before the first schedule: give a longer Options.Budget")
+	}
+	logUntried(t, sel, searches)
+}
+
+// exploration is the searches of one test.
+type exploration struct {
+	sel  strategies.Selection
+	test string // its pattern
+	// found are the properties and faults of the findings so far.
+	found map[string]bool
+	made  results.Exploration
+}
+
+// search makes one, and reports whether the next one is worth while.
+func (x *exploration) search(t *testing.T, cfg explore.Config) bool {
+	t.Helper()
+	search, err := explore.Run(t.Context(), x.sel, cfg)
+	switch {
+	case errors.Is(err, explore.ErrNotDeterministic):
+		// what further searches find would not repeat, either
+		t.Fatalf("%v; if it must, name Exploration in Options.Skip", err)
+	case err != nil:
+		t.Error(err)
+	}
+	if search == nil {
+		unfit := errors.As(err, new(*explore.UnfitError))
+		return !unfit // the others do not fit either
+	}
+	x.made.Searches = append(x.made.Searches, search)
+	wrong, err := wrongIn(search, x.found, x.test)
+	if err != nil {
+		t.Error(err)
+	}
+	if wrong != "" {
+		t.Error("\n" + wrong)
+	}
+	unseen := slices.ContainsFunc(search.Withheld, func(withheld results.Withheld) bool {
+		return withheld.Code == string(witness.OtherClient)
+	})
+	if unseen {
+		return false // nor would the others see it
+	}
+	if search.Claim != "" && testing.Verbose() {
+		t.Log("claimed: " + search.Claim)
+	}
+	return true
+}
+
+// logUntried logs what none of the searches has tried.
+func logUntried(t *testing.T, sel strategies.Selection, searches []explore.Config) {
+	t.Helper()
+	var tried []quota.Fault
+	for _, cfg := range searches {
+		tried = append(tried, cfg.Faults...)
 	}
 	var left []string
 	for _, fault := range explore.Faults() {
-		if !tried[fault] {
+		if !slices.Contains(tried, fault) {
 			left = append(left, string(fault))
 		}
 	}

@@ -99,51 +99,78 @@ func Limiter(t *testing.T, meta *strategies.Meta, options Options) {
 		replay(t, sel, token)
 		return
 	}
-	var skipped, ran []string
-	stage := func(stage Stage, f func(t *testing.T)) {
-		t.Run(string(stage), func(t *testing.T) {
-			if slices.Contains(options.Skip, stage) {
-				t.Skip("left out by the test's options")
-			}
-			defer func() {
-				if t.Skipped() {
-					skipped = append(skipped, string(stage))
-				} else {
-					ran = append(ran, string(stage))
-				}
-			}()
-			if stage != Conformance && options.served.Limit == 0 {
-				t.Skipf("not tried: %s serves no policy that is known: register one that it serves by quota.RegisterPolicy, or set "+
-					"Options.Policy", m.Name)
-			}
-			f(t)
-		})
-	}
-	stage(Conformance, func(t *testing.T) {
-		began := clock.Nano()
-		strategytest.Run(t, m, options.stores()...)
-		if !t.Failed() {
-			t.Log("claimed: does what its Meta declares, one caller after the other and many at once")
-		} else if took := time.Duration(clock.Nano() - began); options.Budget == 0 {
-			options.Budget = max(budget-took, budget/4) // it has waited for a request that does not return, perhaps
-		}
-	})
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
-	stage(Exploration, func(t *testing.T) {
+	proof := proof{options: &options, name: m.Name}
+	proof.stage(t, Conformance, func(t *testing.T) { options.conforms(t, m) })
+	proof.stage(t, Exploration, func(t *testing.T) {
 		options.Budget = cmp.Or(options.Budget, budget)
 		options.explored(t, sel, pattern)
 	})
-	stage(Simulation, func(t *testing.T) {
+	proof.stage(t, Simulation, func(t *testing.T) {
 		if why, cannot := sel.Excludes(strategies.ModeSimulate); cannot || explore.OnPostgres(sel) {
 			t.Skip("not simulated: " + cmp.Or(why, "its statements run on a real PostgreSQL, whose time does not jump"))
 		}
 		options.simulated(t, sel)
 	})
-	switch {
-	case len(skipped) > 0 && len(ran) == 0:
-		t.Skipf("nothing is proved: no stage has run (%s)", strings.Join(skipped, ", "))
-	case len(skipped) > 0:
-		t.Logf("not all is proved: what has not run is %s", strings.Join(skipped, ", "))
+	proof.end(t)
+}
+
+// proof is one call of [Limiter].
+type proof struct {
+	options *Options
+	name    string // of the limiter
+	// skipped and ran are the stages that have been skipped and those that have run.
+	skipped []string
+	ran     []string
+}
+
+// stage runs one in a subtest, unless it is left out or has no policy.
+func (p *proof) stage(t *testing.T, stage Stage, run func(t *testing.T)) {
+	t.Helper()
+	t.Run(string(stage), func(t *testing.T) {
+		if slices.Contains(p.options.Skip, stage) {
+			t.Skip("left out by the test's options")
+		}
+		defer func() {
+			if t.Skipped() {
+				p.skipped = append(p.skipped, string(stage))
+			} else {
+				p.ran = append(p.ran, string(stage))
+			}
+		}()
+		if stage != Conformance && p.options.served.Limit == 0 {
+			t.Skipf("not tried: %s serves no policy that is known: register one that it serves by quota.RegisterPolicy, or set "+
+				"Options.Policy", p.name)
+		}
+		run(t)
+	})
+}
+
+// end names the stages that were skipped.
+func (p *proof) end(t *testing.T) {
+	t.Helper()
+	if len(p.skipped) == 0 {
+		return
+	}
+	skipped := strings.Join(p.skipped, ", ")
+	if len(p.ran) == 0 {
+		t.Skipf("nothing is proved: no stage has run (%s)", skipped)
+	}
+	t.Logf("not all is proved: what has not run is %s", skipped)
+}
+
+// conforms runs the conformance suite. If it fails, the time it took is taken off the budget of the exploration.
+func (o *Options) conforms(t *testing.T, meta *strategies.Meta) {
+	t.Helper()
+	began := clock.Nano()
+	strategytest.Run(t, meta, o.stores()...)
+	if !t.Failed() {
+		t.Log("claimed: does what its Meta declares, one caller after the other and many at once")
+		return
+	}
+	took := time.Duration(clock.Nano() - began)
+	if o.Budget == 0 {
+		o.Budget = max(budget-took, budget/4) // it has waited for a request that does not return, perhaps
 	}
 }
 

@@ -29,64 +29,41 @@ func zincrby(table *Table, args []string) Reply { return table.zadd(args[1], arg
 var increment = map[string]bool{"INCR": true}
 
 func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
-	nx := set["NX"]
-	xx := set["XX"]
+	if bad := zaddMisuse(pairs, set); bad != nil {
+		return *bad
+	}
+	members, ok := parseScored(pairs)
+	if !ok {
+		return notFloat
+	}
+	entry, answer := t.zaddEntry(key, set)
+	if entry == nil {
+		return answer
+	}
 	incr := set["INCR"]
-	lower := set["LT"]
-	higher := set["GT"]
-	switch {
-	case len(pairs) == 0 || len(pairs)%2 != 0:
-		return syntaxError
-	case nx && xx:
-		return nxWithXX
-	case nx && (higher || lower) || higher && lower:
-		return nxWithGTLT
-	case incr && len(pairs) > 2:
-		return incrOfSeveral
-	}
-	scores := make([]float64, len(pairs)/2)
-	for i := range scores {
-		var ok bool
-		scores[i], ok = parseScore(pairs[2*i])
-		if !ok {
-			return notFloat
-		}
-	}
-	entry, ok := t.find(key, kindZset)
-	switch {
-	case !ok:
-		return wrongType
-	case entry == nil && xx && incr:
-		return nilReply
-	case entry == nil && xx:
-		return intReply(0)
-	case entry == nil:
-		entry = t.create(key, kindZset)
-	}
 	var added, updated int64
-	for i, score := range scores {
-		member := pairs[2*i+1]
-		old, has := entry.sorted.scores[member]
-		if has && incr && !nx {
+	for _, given := range members {
+		old, has := entry.sorted.scores[given.member]
+		score := given.score
+		if has && incr && !set["NX"] {
 			score += old
 		}
 		if math.IsNaN(score) {
 			return scoreIsNaN
 		}
-		if has && (nx || higher && score <= old || lower && score >= old) || !has && xx {
-			if incr {
-				return nilReply
-			}
-			continue
-		}
+		skipped := !has && set["XX"] || has && keepsScore(set, old, score)
 		switch {
+		case skipped && incr:
+			return nilReply
+		case skipped:
+			continue
 		case !has:
 			added++
 		case score != old:
 			updated++
 		}
 		if !has || score != old {
-			entry.sorted.set(member, score)
+			entry.sorted.set(given.member, score)
 			t.touch(key)
 		}
 		if incr {
@@ -97,6 +74,67 @@ func (t *Table) zadd(key string, pairs []string, set map[string]bool) Reply {
 		added += updated
 	}
 	return intReply(added)
+}
+
+// zaddMisuse is the error of a ZADD whose options or arguments do not go together; nil if they do.
+func zaddMisuse(pairs []string, set map[string]bool) *Reply {
+	nx := set["NX"]
+	lower := set["LT"]
+	higher := set["GT"]
+	switch {
+	case len(pairs) == 0 || len(pairs)%2 != 0:
+		return &syntaxError
+	case nx && set["XX"]:
+		return &nxWithXX
+	case nx && (higher || lower) || higher && lower:
+		return &nxWithGTLT
+	case set["INCR"] && len(pairs) > 2:
+		return &incrOfSeveral
+	}
+	return nil
+}
+
+// zaddEntry is the sorted set that a ZADD adds to, which is created unless the options forbid it. If it is nil, the
+// reply is the answer.
+func (t *Table) zaddEntry(key string, set map[string]bool) (*entry, Reply) {
+	entry, ok := t.find(key, kindZset)
+	switch {
+	case !ok:
+		return nil, wrongType
+	case entry != nil:
+		return entry, Reply{}
+	case set["XX"] && set["INCR"]:
+		return nil, nilReply
+	case set["XX"]:
+		return nil, intReply(0)
+	}
+	return t.create(key, kindZset), Reply{}
+}
+
+// parseScored reads pairs of a score and a member.
+func parseScored(pairs []string) (members []scored, ok bool) {
+	members = make([]scored, len(pairs)/2)
+	for i := range members {
+		score, ok := parseScore(pairs[2*i])
+		if !ok {
+			return nil, false
+		}
+		members[i] = scored{score: score, member: pairs[2*i+1]}
+	}
+	return members, true
+}
+
+// keepsScore reports whether the options of a ZADD keep the old score of a member.
+func keepsScore(set map[string]bool, old, score float64) bool {
+	switch {
+	case set["NX"]:
+		return true
+	case set["GT"]:
+		return score <= old
+	case set["LT"]:
+		return score >= old
+	}
+	return false
 }
 
 func zscore(_ *Table, e *entry, args []string) Reply {

@@ -122,35 +122,48 @@ func (w *Engine) footAfter(choice engine.Choice) {
 	for _, id := range woken { // of which it makes no difference how often
 		*read |= actorOf(id)
 	}
-	anew := slices.ContainsFunc(w.instances, func(in *instance) bool { return in.lives > 0 })
-	for _, n := range locks {
-		*read |= footLocks
-		if n == 0 || anew { // numbers depend on which instance began anew first
-			*written |= footLocks
-		} else {
-			footprint.store.Wrote("\x00lock " + strconv.Itoa(n))
-		}
-	}
+	w.footLocked(locks)
 	if choice.Kind != engine.StepActor && choice.Kind != engine.PromptJob {
 		*written |= footFaults
 	}
-	for _, x := range [...]struct {
-		so  bool
-		in  *uint64
-		bit uint64
-	}{
-		{w.Run.Truth.Order() != footprint.truth, written, footTruth},
-		{footprint.tables, read, footTables},
-		{footprint.synced, written, footSynced},
-		{footprint.store.Scripts, read, footScripts},
-		{footprint.store.Loaded, written, footScripts},
-	} {
-		if x.so {
-			*x.in |= x.bit
-		}
+	if w.Run.Truth.Order() != footprint.truth {
+		*written |= footTruth
 	}
+	footprint.common()
 	copy(footprint.footprint.Read[1:], footprint.store.Read[:])
 	copy(footprint.footprint.Written[1:], footprint.store.Written[:])
+}
+
+// footLocked notes the locks and events that a step has used.
+func (w *Engine) footLocked(locks []int) {
+	footprint := &w.foot
+	renewed := slices.ContainsFunc(w.instances, func(in *instance) bool { return in.lives > 0 })
+	for _, number := range locks {
+		footprint.footprint.Read[0] |= footLocks
+		if number == 0 || renewed { // numbers depend on which instance began anew first
+			footprint.footprint.Written[0] |= footLocks
+		} else {
+			footprint.store.Wrote("\x00lock " + strconv.Itoa(number))
+		}
+	}
+}
+
+// common notes the tables, jobs and scripts that all instances have in common.
+func (f *footprint) common() {
+	read := &f.footprint.Read[0]
+	written := &f.footprint.Written[0]
+	if f.tables {
+		*read |= footTables
+	}
+	if f.synced {
+		*written |= footSynced
+	}
+	if f.store.Scripts {
+		*read |= footScripts
+	}
+	if f.store.Loaded {
+		*written |= footScripts
+	}
 }
 
 // footAsks is called before the first instance is asked what is in use.

@@ -84,8 +84,7 @@ func (w *Engine) await(c *client, own bool) error {
 			continue
 		}
 		if c.late != nil && c.late.Overtaken() { // by a client that goes on with the same connection
-			c.late.Answer()
-			c.late = nil
+			c.answerLate()
 			continue
 		}
 		select {
@@ -100,8 +99,7 @@ func (w *Engine) await(c *client, own bool) error {
 		case <-w.timer.C:
 			if c.late != nil {
 				w.outwaited = true
-				c.late.Answer()
-				c.late = nil
+				c.answerLate()
 				w.timer.Reset(w.Setup.Patience)
 				continue
 			}
@@ -113,6 +111,12 @@ func (w *Engine) await(c *client, own bool) error {
 			return w.base.Err()
 		}
 	}
+}
+
+// answerLate lets the reply that was held back arrive.
+func (c *client) answerLate() {
+	c.late.Answer()
+	c.late = nil
 }
 
 // blocked reports whether the client may wait for another one of its instance, which can go on.

@@ -96,66 +96,96 @@ func (l *List) Keep(names []string) error {
 func (l *List) Files(chosen []strategies.Selection) ([]*claims.File, error) {
 	var out []*claims.File
 	for _, fault := range l.Faults {
-		texts := l.Policies
-		if len(fault.Policies) > 0 {
-			texts = fault.Policies
+		row, err := l.row(fault)
+		if err != nil {
+			return nil, err
 		}
-		policies := make([]quota.Policy, len(texts))
-		for i, text := range texts {
-			var err error
-			policies[i], err = quota.LookupPolicy(text)
-			if err != nil {
-				return nil, err
-			}
-		}
-		file := &claims.File{Record: fault.Name, Title: fault.Says, Longer: l.Longer, Runs: map[string]claims.Run{}}
-		names := map[string]string{} // of runs, by their settings
 		for _, sel := range chosen {
 			store, meets := fault.meets(sel)
-			if !meets {
-				continue
+			if meets {
+				row.file.Claims = append(row.file.Claims, row.cell(sel, store))
 			}
-			label := sel.String()
-			claim := claims.Claim{ID: label, Says: fault.Says}
-			served := slices.IndexFunc(policies, func(policy quota.Policy) bool { return sel.ServesPolicy(&policy) == nil })
-			switch {
-			case served < 0:
-				claim.Unmeasurable = "it serves no policy of the list"
-			case fault.Crosses && sel.Reset == strategies.ResetsNever:
-				claim.Unmeasurable = "it has no reset, and a window ends"
-			}
-			if claim.Unmeasurable != "" {
-				file.Claims = append(file.Claims, claim)
-				continue
-			}
-			settings := fmt.Sprintf("--policy %q %s %s", texts[served], l.Settings,
-				strings.ReplaceAll(fault.Settings, "{store}", store))
-			name, ok := names[settings]
-			if !ok {
-				name = fault.Name
-				if len(names) > 0 {
-					name = fmt.Sprintf("%s-%d", fault.Name, len(names)+1)
-				}
-				names[settings] = name
-				file.Runs[name] = claims.Run{Command: "run", Quick: settings + " " + l.Quick, Full: settings + " " + l.Full}
-			}
-			run := file.Runs[name]
-			run.Command += " " + label
-			file.Runs[name] = run
-			claim.Cell = &claims.Cell{Run: name, Label: label}
-			if sel.Down != nil {
-				claim.Cell.Down = sel.Down(sel.Options)
-			}
-			file.Claims = append(file.Claims, claim)
 		}
-		if len(file.Claims) > 0 {
-			out = append(out, file)
+		if len(row.file.Claims) > 0 {
+			out = append(out, row.file)
 		}
 	}
 	if len(out) == 0 {
 		return nil, errors.New("none of the faults is of a store that these strategies need: name others")
 	}
 	return out, nil
+}
+
+// row is the cells of one fault.
+type row struct {
+	list  *List
+	fault Fault
+	// texts are its policies as they are written, and policies are what they say.
+	texts    []string
+	policies []quota.Policy
+	file     *claims.File
+	// names are those of the runs, by their settings.
+	names map[string]string
+}
+
+// row is that of a fault, without cells.
+func (l *List) row(fault Fault) (*row, error) {
+	texts := l.Policies
+	if len(fault.Policies) > 0 {
+		texts = fault.Policies
+	}
+	policies := make([]quota.Policy, len(texts))
+	for i, text := range texts {
+		policy, err := quota.LookupPolicy(text)
+		if err != nil {
+			return nil, err
+		}
+		policies[i] = policy
+	}
+	file := &claims.File{Record: fault.Name, Title: fault.Says, Longer: l.Longer, Runs: map[string]claims.Run{}}
+	return &row{list: l, fault: fault, texts: texts, policies: policies, file: file, names: map[string]string{}}, nil
+}
+
+// cell is that of a strategy, which is added to a run.
+func (r *row) cell(sel strategies.Selection, store string) claims.Claim {
+	label := sel.String()
+	claim := claims.Claim{ID: label, Says: r.fault.Says}
+	served := slices.IndexFunc(r.policies, func(policy quota.Policy) bool { return sel.ServesPolicy(&policy) == nil })
+	switch {
+	case served < 0:
+		claim.Unmeasurable = "it serves no policy of the list"
+		return claim
+	case r.fault.Crosses && sel.Reset == strategies.ResetsNever:
+		claim.Unmeasurable = "it has no reset, and a window ends"
+		return claim
+	}
+	onStore := strings.ReplaceAll(r.fault.Settings, "{store}", store)
+	settings := fmt.Sprintf("--policy %q %s %s", r.texts[served], r.list.Settings, onStore)
+	name := r.run(settings)
+	run := r.file.Runs[name]
+	run.Command += " " + label
+	r.file.Runs[name] = run
+	claim.Cell = &claims.Cell{Run: name, Label: label}
+	if sel.Down != nil {
+		claim.Cell.Down = sel.Down(sel.Options)
+	}
+	return claim
+}
+
+// run is the name of the run with these settings, which is added if it is missing.
+func (r *row) run(settings string) string {
+	if name, ok := r.names[settings]; ok {
+		return name
+	}
+	name := r.fault.Name
+	if len(r.names) > 0 {
+		name = fmt.Sprintf("%s-%d", r.fault.Name, len(r.names)+1)
+	}
+	r.names[settings] = name
+	quick := settings + " " + r.list.Quick
+	full := settings + " " + r.list.Full
+	r.file.Runs[name] = claims.Run{Command: "run", Quick: quick, Full: full}
+	return name
 }
 
 // meets reports whether a strategy needs the store that has the fault, and which of its stores that is.

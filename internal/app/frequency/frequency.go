@@ -91,24 +91,36 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 	case len(report.Runs) != 1:
 		return nil
 	}
-	run := &report.Runs[0]
+	simulated := simulation{rate: rate, subjects: subjects, run: &report.Runs[0]}
 	for _, finding := range findings {
-		atRate := results.AtRate{Rate: rate, Subjects: subjects, Requests: run.Issued}
-		switch finding.Property {
-		case explore.Leak:
-			if run.Leak.Trials == 0 {
-				continue
-			}
-			atRate.Units = run.Leak.Units
-			atRate.Met = run.Leak.LeakedTrials
-			atRate.Windows = run.Leak.Trials
-		case explore.FalseReject:
-			atRate.Units = run.FalseRejects.Units
-			atRate.Met = run.FalseRejects.Count
-		}
-		finding.AtRate = &atRate
+		finding.AtRate = simulated.atRate(finding.Property)
 	}
 	return nil
+}
+
+// simulation is one at a rate of requests.
+type simulation struct {
+	rate     float64
+	subjects int64
+	run      *results.Run
+}
+
+// atRate is how often a property broke; nil for leaks if no window was asked for more than its limit.
+func (s *simulation) atRate(property explore.Property) *results.AtRate {
+	atRate := &results.AtRate{Rate: s.rate, Subjects: s.subjects, Requests: s.run.Issued}
+	switch property {
+	case explore.Leak:
+		if s.run.Leak.Trials == 0 {
+			return nil
+		}
+		atRate.Units = s.run.Leak.Units
+		atRate.Met = s.run.Leak.LeakedTrials
+		atRate.Windows = s.run.Leak.Trials
+	case explore.FalseReject:
+		atRate.Units = s.run.FalseRejects.Units
+		atRate.Met = s.run.FalseRejects.Count
+	}
+	return atRate
 }
 
 // met are the findings that a simulation can meet.

@@ -75,7 +75,7 @@ type exploration struct {
 }
 
 // start opens the store of --redis and checks where to write.
-func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
+func (s *Options) start(cmd *cobra.Command) (*exploration, error) {
 	x := &exploration{
 		Options: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		record: results.NewExploration(),
@@ -96,36 +96,39 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 	x.progress = terminal.NewProgress(x.stderr)
 	x.progress.Detail(s.Quiet, s.Verbose)
 	x.stderr = x.progress
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.out.Release())
-		}
-	}()
-	serves := s.Given("service")
-	switch {
-	case s.On == Embedded && serves && !s.Given("redis"):
-		s.On = "auto"
-	case s.On == Embedded:
-		return x, nil
+	if err := x.openRedis(); err != nil {
+		return nil, errors.Join(err, x.out.Release())
 	}
-	if s.Full && !serves {
-		return nil, s.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that "+
+	return x, nil
+}
+
+// openRedis opens the store of --redis, unless searches run on the embedded one.
+func (x *exploration) openRedis() error {
+	serves := x.Given("service")
+	switch {
+	case x.On == Embedded && serves && !x.Given("redis"):
+		x.On = "auto"
+	case x.On == Embedded:
+		return nil
+	}
+	if x.Full && !serves {
+		return x.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that "+
 			"it prints to --replay"))
 	}
-	server, err := redisstore.Open(x.ctx, s.On, stores.Options{})
+	server, err := redisstore.Open(x.ctx, x.On, stores.Options{})
 	if err != nil {
 		if x.ctx.Err() != nil {
-			return nil, exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
+			return exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
 		}
-		return nil, s.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
+		return x.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
 	}
 	if server.Admin() == nil {
-		return nil, s.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is "+
+		return x.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is "+
 			"none: leave out cluster"), server.Close()))
 	}
 	x.server = server
 	session.RemoveDead(x.ctx, x.stderr, string(strategies.NeedRedis), server)
-	return x, nil
+	return nil
 }
 
 // mostSets is how many sets of processes of a service run at the same time if no number is given.
@@ -156,34 +159,10 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		at = 1
 	}
 	all := newProgress(plan, exploration.Full, at, exploration.Timeout)
-	searching, enough := context.WithCancel(exploration.ctx)
-	defer enough()
 	defer exploration.progress.Watch(all.status)()
-	withOdds := len(chosen) == 1 || exploration.Given("odds-rate")
-	for i, found := range parallel.Do(at, len(plan), exploration.searcher(searching, plan, all, withOdds)) {
-		if found.again {
-			continue
-		}
-		err := exploration.take(plan[i].sel, found)
-		if exploration.Asked.First && found.search != nil && len(found.search.Findings) > 0 {
-			enough()
-			exploration.skipRest(plan, i)
-			break
-		}
-		if err == nil || exploration.ctx.Err() != nil {
-			continue
-		}
-		switch {
-		case len(plan) > i+1 && plan[i].repeatsStopped(err):
-			exploration.moving = err
-		case !errors.As(err, new(*explore.UnfitError)):
-			exploration.failed(plan[i].sel, err)
-		case len(chosen) == 1 && i == 0:
-			return exploration.end(exit.With(exit.Usage, err))
-		default:
-			exploration.skip(plan[i].sel.String(), err.Error())
-			fmt.Fprintf(exploration.stderr, "skipped %s: %v\n", plan[i].sel, err)
-		}
+	alone := len(chosen) == 1
+	if err := exploration.searchAll(plan, all, alone); err != nil {
+		return exploration.end(exit.With(exit.Usage, err))
 	}
 	exploration.unrepeated(chosen[0])
 	for _, strategy := range exploration.record.Untried() {
@@ -193,12 +172,46 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	if cfg.Service == "" {
 		exploration.advise(chosen, cfg.Policy)
 	}
-	if len(exploration.record.Searches)+len(exploration.record.Censuses)+len(exploration.record.Failed) == 0 &&
-		exploration.ctx.Err() == nil {
-		return exploration.end(exit.Usagef("none of the strategies can be explored: %s",
-			exploration.record.Skipped[0].Reason))
+	record := &exploration.record
+	ended := len(record.Searches) + len(record.Censuses) + len(record.Failed)
+	if ended == 0 && exploration.ctx.Err() == nil {
+		return exploration.end(exit.Usagef("none of the strategies can be explored: %s", record.Skipped[0].Reason))
 	}
 	return exploration.end(nil)
+}
+
+// searchAll makes the searches of the plan and takes in what they find. alone is set if one strategy was chosen: the
+// error says why it cannot be explored at all.
+func (x *exploration) searchAll(plan []asking, all *progress, alone bool) error {
+	ctx, enough := context.WithCancel(x.ctx)
+	defer enough()
+	withOdds := alone || x.Given("odds-rate")
+	for i, found := range parallel.Do(all.parallel, len(plan), x.searcher(ctx, plan, all, withOdds)) {
+		if found.again {
+			continue
+		}
+		err := x.take(plan[i].sel, found)
+		if x.Asked.First && found.search != nil && len(found.search.Findings) > 0 {
+			enough()
+			x.skipRest(plan, i)
+			break
+		}
+		if err == nil || x.ctx.Err() != nil {
+			continue
+		}
+		switch {
+		case len(plan) > i+1 && plan[i].repeatsStopped(err):
+			x.moving = err
+		case !errors.As(err, new(*explore.UnfitError)):
+			x.failed(plan[i].sel, err)
+		case alone && i == 0:
+			return err
+		default:
+			x.skip(plan[i].sel.String(), err.Error())
+			fmt.Fprintf(x.stderr, "skipped %s: %v\n", plan[i].sel, err)
+		}
+	}
+	return nil
 }
 
 // ofService has a service explored on the Redis that was opened, by as many sets of processes as can be had.

@@ -23,13 +23,11 @@ type Latency func(actor *Actor, op *Op) time.Duration
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	makeMoreRoom()
 	if s.queue == nil {
-		s.queue = &queue{scheduler: s, latency: latency}
-		for _, actor := range s.actors {
-			s.queue.park(actor)
-		}
+		s.fillQueue(latency)
 	}
 	q := s.queue
-	q.latency, q.end = latency, q.since(until)
+	q.latency = latency
+	q.end = q.since(until)
 	q.runs = s.pass == nil // what lives through the time that passes does so on this goroutine
 	defer func() { q.runs = false }()
 	for {
@@ -44,10 +42,9 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 			continue
 		}
 		if entry.at > q.end {
-			if s.settled() {
-				return nil
+			if !s.settled() {
+				s.Advance(max(q.end-s.since, 0))
 			}
-			s.Advance(max(q.end-s.since, 0))
 			return nil
 		}
 		if entry.at > s.since {
@@ -60,20 +57,32 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		if q.without(entry) {
 			continue
 		}
-		actor := entry.actor
-		q.pop()
-		if !actor.Ready() {
-			q.await(actor)
-			continue
-		}
-		s.Step(actor)
-		s.passes(0)
-		q.pollContexts()
+		q.step(entry.actor)
 	}
 	if s.settled() {
 		return nil
 	}
 	return s.stuck()
+}
+
+// fillQueue makes the queue, with all actors in it.
+func (s *Scheduler) fillQueue(latency Latency) {
+	s.queue = &queue{scheduler: s, latency: latency}
+	for _, actor := range s.actors {
+		s.queue.park(actor)
+	}
+}
+
+// step takes the first actor out of the queue, and has it run or wait.
+func (q *queue) step(actor *Actor) {
+	q.pop()
+	if !actor.Ready() {
+		q.await(actor)
+		return
+	}
+	q.scheduler.Step(actor)
+	q.scheduler.passes(0)
+	q.pollContexts()
 }
 
 // without carries out what needs no actor to run: a request that arrives at its store, or
