@@ -143,4 +143,5 @@ func TestTrouble(t *testing.T) {
 	}
 	if n := len(testkit.Strategy(t, "lease").Meta.Notes.Trouble); n != len(rows)+2 {
 		t.Errorf("the table has %d lines, and %d causes were tried", n, len(rows))
-	}}
+	}
+}
