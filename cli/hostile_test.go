@@ -29,8 +29,8 @@ func hostile(t *testing.T) map[string]string {
 		"list":      {"[{}]", "no \"schema\" field"},
 		"binary":    {"\x00\x01\x1b[31m", "not valid JSON"},
 		"deep":      {strings.Repeat("[", 200_000), "nested more than"},
-		"many":      {`{"schema":3,"kind":"measured","runs":[` + strings.Repeat("{},", 100_000) + "{}]}", "more than 50000 runs"},
-		"nothing":   {`{"schema":3,"kind":"measured"}`, "missing"},
+		"many":      {`{"schema":4,"kind":"measured","runs":[` + strings.Repeat("{},", 100_000) + "{}]}", "more than 50000 runs"},
+		"nothing":   {`{"schema":4,"kind":"measured"}`, "missing"},
 	}
 	wants := map[string]string{}
 	for name, f := range files {

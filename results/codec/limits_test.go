@@ -68,11 +68,11 @@ func TestDecodeHostile(t *testing.T) {
 		"number 1e-9999999999999999999":     edit(`"rate_per_s": 5000`, `"rate_per_s": 1e-9999999999999999999`),
 		"a number of 100002 characters":     edit(`"rate_per_s": 5000`, `"rate_per_s": 0.`+strings.Repeat("1", 100_000)),
 		"nested more than 12 deep":          edit(`"stalls_p99": 38`, `"parts": [`+strings.Repeat(part, 2000)+strings.Repeat("]}", 2000)+`], "stalls_p99": 38`),
-		"line 1: nested more than 12 deep":  `{"schema":3,"x":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}",
+		"line 1: nested more than 12 deep":  `{"schema":4,"x":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}",
 		`unknown field "parts"`:             edit(`"outcome": "admitted"`, `"parts": [`+part+"]}], "+`"outcome": "admitted"`),
 		`"requests" occurs twice`:           edit(`"workers": 50`, `"workers": 50, "requests": -4`),
-		"more than 50000 runs":              `{"schema":3,"runs":[` + strings.Repeat("{},", 60_000) + "{}]}",
-		"or 1000000 objects":                `{"schema":3,"x":[[` + strings.Repeat("{},", 1_000_000) + "{}]]}",
+		"more than 50000 runs":              `{"schema":4,"runs":[` + strings.Repeat("{},", 60_000) + "{}]}",
+		"or 1000000 objects":                `{"schema":4,"x":[[` + strings.Repeat("{},", 1_000_000) + "{}]]}",
 		"it covers 1 to":                    edit(rich.Runs[0].Response.Histogram, bomb(t)),
 	} {
 		var err error

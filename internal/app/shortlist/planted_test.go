@@ -35,9 +35,14 @@ func planted(name string, kind quota.Kind, decide allow) strategies.Selection {
 	return strategies.Selection{Meta: &m}
 }
 
-// tumbling is the key of the window in force if windows follow one another.
+// tumbling is the key of the window in force: that of the policy if its windows follow one another.
 func tumbling(env strategies.Env, p *quota.Policy, key string) string {
-	return key + ":" + env.Clock.Now().Truncate(p.Window.Length).Format(time.RFC3339)
+	now := env.Clock.Now()
+	start := now.Truncate(p.Window.Length)
+	if p.Window.Kind.Tumbling() { // of which a measurement moves the boundaries
+		start = p.Window.At(now).Start
+	}
+	return key + ":" + start.Format(time.RFC3339Nano)
 }
 
 // racy reads, compares and writes.
