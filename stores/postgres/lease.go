@@ -139,7 +139,8 @@ func sign(ctx context.Context, on runner, schema, owner string) error {
 	var sql string
 	err := on.QueryRow(ctx, `
 		SELECT format('COMMENT ON SCHEMA %I IS %L', $1::text,
-		              json_build_object('quotabench', $2::json, 'renewed', extract(epoch FROM clock_timestamp())::float8)::text)`,
+		              json_build_object('quotabench', $2::json,
+		                                'renewed', extract(epoch FROM clock_timestamp())::float8)::text)`,
 		schema, owner).Scan(&sql)
 	if err == nil {
 		_, err = on.Exec(ctx, sql)
@@ -212,7 +213,8 @@ func (p *Store) rollBackPrepared(ctx context.Context, schema string) error {
 	// CollectRows returns the error of this.
 	rows, _ := p.admin.Query(ctx, `
 		SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts
-		WHERE database = current_database() AND starts_with(gid, $1) AND substr(gid, length($1) + 1, 1) !~ '[a-z0-9_]'`, schema)
+		WHERE database = current_database() AND starts_with(gid, $1)
+		  AND substr(gid, length($1) + 1, 1) !~ '[a-z0-9_]'`, schema)
 	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err

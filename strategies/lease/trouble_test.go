@@ -137,11 +137,11 @@ func TestTrouble(t *testing.T) {
 			row += fmt.Sprintf("|%d, %d", leak, stranded)
 		}
 		row += "|"
-		if !slices.Contains(testkit.Strategy(t, "lease").Meta.Notes.Trouble, row) {
+		if !slices.Contains(testkit.Strategy(t, "lease").Notes.Trouble, row) {
 			t.Errorf("the page does not have %s", row)
 		}
 	}
-	if n := len(testkit.Strategy(t, "lease").Meta.Notes.Trouble); n != len(rows)+2 {
+	if n := len(testkit.Strategy(t, "lease").Notes.Trouble); n != len(rows)+2 {
 		t.Errorf("the table has %d lines, and %d causes were tried", n, len(rows))
 	}
 }

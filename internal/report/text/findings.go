@@ -105,7 +105,8 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	}
 	out = append(out, findingLines(page, grave)...)
 	notes := others[results.DiscardsNothing]
-	timings := others[results.DiscardsRound] + others[results.DisturbsTimings] + others[results.Disturbs] + others[results.DisturbsResponse]
+	timings := others[results.DiscardsRound] + others[results.DisturbsTimings] +
+		others[results.Disturbs] + others[results.DisturbsResponse]
 	if notes+timings == 0 {
 		return out
 	}
