@@ -40,24 +40,38 @@ func (r *Store) usable(ctx context.Context) error {
 	if r.self.Replica {
 		return nil
 	}
+	return tryCommands(ctx, r.admin)
+}
+
+// tryCommands sends each kind of command that runs need, and leaves nothing behind.
+func tryCommands(ctx context.Context, admin goredis.UniversalClient) error {
 	key := "quotabench:check:" + strings.ToLower(crand.Text())
 	script := goredis.NewScript("return redis.call('PTTL', KEYS[1])")
 	for _, step := range []struct {
 		command string
 		try     func() goredis.Cmder
 	}{
-		{"SET", func() goredis.Cmder { return r.admin.Set(ctx, key, 1, checkFor) }},
-		{"EVAL", func() goredis.Cmder { return script.Eval(ctx, r.admin, []string{key}) }},
-		{"EVALSHA", func() goredis.Cmder { return script.EvalSha(ctx, r.admin, []string{key}) }},
-		{"SCAN", func() goredis.Cmder { return r.admin.Scan(ctx, 0, key, 1) }},
-		{"PTTL", func() goredis.Cmder { return r.admin.PTTL(ctx, key) }},
-		{"UNLINK", func() goredis.Cmder { return r.admin.Unlink(ctx, key) }},
+		{"SET", func() goredis.Cmder { return admin.Set(ctx, key, 1, checkFor) }},
+		{"EVAL", func() goredis.Cmder { return script.Eval(ctx, admin, []string{key}) }},
+		{"EVALSHA", func() goredis.Cmder { return script.EvalSha(ctx, admin, []string{key}) }},
+		{"SCAN", func() goredis.Cmder { return admin.Scan(ctx, 0, key, 1) }},
+		{"PTTL", func() goredis.Cmder { return admin.PTTL(ctx, key) }},
+		{"UNLINK", func() goredis.Cmder { return admin.Unlink(ctx, key) }},
 	} {
 		if err := step.try().Err(); err != nil {
+			removeCheck(ctx, admin, key)
 			return &commandError{step.command, err}
 		}
 	}
 	return nil
+}
+
+// removeCheck removes the key of a check that has failed or was interrupted. It lives no longer than [checkFor]
+// otherwise.
+func removeCheck(ctx context.Context, admin goredis.UniversalClient, key string) {
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = admin.Unlink(rest, key).Err() // what is wrong with the server has been found
 }
 
 // unusable puts what a server answers that is reached and cannot be used into one line
