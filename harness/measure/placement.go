@@ -25,13 +25,8 @@ type ground struct {
 	cores []int
 	known bool
 	procs int // GOMAXPROCS if nothing is placed
-	// stores are those that the strategy needs.
-	stores []standing
-}
-
-// standing is a store and where it runs.
-type standing struct {
-	place stores.Place
+	// stores are where those run that the strategy needs.
+	stores []stores.Place
 }
 
 // ownCores is from how many cores on the stores have cores of their own. On fewer the harness and a store would have
@@ -84,8 +79,8 @@ var loops = map[bool]string{false: "closed loop", true: "open loop"}
 
 // survey counts the servers on this machine, and those of them that were started here.
 func (g *ground) survey() (here, ours int) {
-	for _, store := range g.stores {
-		switch store.place {
+	for _, place := range g.stores {
+		switch place {
 		case stores.StartedHere:
 			here++
 			ours++
@@ -214,7 +209,7 @@ func (p *placer) take(ctx context.Context, open bool, perSecond float64,
 	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
 	for _, name := range names {
 		if store, ok := p.set.Get(name); ok {
-			g.stores = append(g.stores, standing{place: stores.PlaceOf(store)})
+			g.stores = append(g.stores, stores.PlaceOf(store))
 		}
 	}
 	placement = p.asked.place(g)

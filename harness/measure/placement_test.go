@@ -9,11 +9,11 @@ import (
 )
 
 func TestPlace(t *testing.T) {
-	redis := standing{place: stores.StartedHere}
-	postgres := standing{place: stores.StartedHere}
-	beside := standing{place: stores.OnThisHost}
-	remote := standing{place: stores.Elsewhere}
-	inside := standing{place: stores.InProcess}
+	redis := stores.StartedHere
+	postgres := stores.StartedHere
+	beside := stores.OnThisHost
+	remote := stores.Elsewhere
+	inside := stores.InProcess
 	const closed, open = false, true
 	type want struct {
 		mode, harness, stores string
@@ -32,56 +32,56 @@ func TestPlace(t *testing.T) {
 		asked  Cores
 		open   bool
 		cores  int
-		stores []standing
+		stores []stores.Place
 		want   want
 	}{
-		{"one core", auto, closed, 1, []standing{redis}, shared(1, "one core")},
-		{"two cores", auto, closed, 2, []standing{redis}, few(2)},
-		{"three cores", auto, closed, 3, []standing{redis}, few(3)},
-		{"four cores", auto, closed, 4, []standing{redis}, apart("0-1", "2-3", 2)},
-		{"two cores, apart", asApart, closed, 2, []standing{redis}, apart("0", "1", 1)},
-		{"three cores, apart", asApart, closed, 3, []standing{redis}, apart("0-1", "2", 2)},
-		{"eight cores", auto, closed, 8, []standing{redis}, apart("0-3", "4-7", 4)},
-		{"several stores share", auto, closed, 5, []standing{redis, redis}, apart("0-2", "3-4", 3)},
-		{"a model beside a store", auto, closed, 4, []standing{redis, inside}, apart("0-1", "2-3", 2)},
-		{"a remote one beside ours", auto, closed, 4, []standing{redis, remote}, apart("0-1", "2-3", 2)},
+		{"one core", auto, closed, 1, []stores.Place{redis}, shared(1, "one core")},
+		{"two cores", auto, closed, 2, []stores.Place{redis}, few(2)},
+		{"three cores", auto, closed, 3, []stores.Place{redis}, few(3)},
+		{"four cores", auto, closed, 4, []stores.Place{redis}, apart("0-1", "2-3", 2)},
+		{"two cores, apart", asApart, closed, 2, []stores.Place{redis}, apart("0", "1", 1)},
+		{"three cores, apart", asApart, closed, 3, []stores.Place{redis}, apart("0-1", "2", 2)},
+		{"eight cores", auto, closed, 8, []stores.Place{redis}, apart("0-3", "4-7", 4)},
+		{"several stores share", auto, closed, 5, []stores.Place{redis, redis}, apart("0-2", "3-4", 3)},
+		{"a model beside a store", auto, closed, 4, []stores.Place{redis, inside}, apart("0-1", "2-3", 2)},
+		{"a remote one beside ours", auto, closed, 4, []stores.Place{redis, remote}, apart("0-1", "2-3", 2)},
 		{"no store", auto, closed, 4, nil, shared(4, "no store is needed")},
-		{"in this process", auto, closed, 4, []standing{inside}, shared(4, "no server")},
-		{"remote", asApart, closed, 4, []standing{remote, inside}, shared(4, "no server")},
-		{"not ours", auto, closed, 4, []standing{beside}, want{results.PlacedBeside, "0-2", "", 3, "running already"}},
-		{"not ours, two cores", auto, closed, 2, []standing{beside, remote}, few(2)},
-		{"not ours, one core", auto, closed, 1, []standing{beside}, shared(1, "one core")},
-		{"PostgreSQL", auto, closed, 2, []standing{postgres}, few(2)},
-		{"PostgreSQL and Redis", auto, closed, 3, []standing{redis, postgres}, few(3)},
-		{"PostgreSQL, four cores", auto, closed, 4, []standing{postgres}, apart("0-1", "2-3", 2)},
-		{"PostgreSQL apart", asApart, closed, 2, []standing{postgres}, apart("0", "1", 1)},
-		{"not ours, apart on two", asApart, closed, 2, []standing{beside},
+		{"in this process", auto, closed, 4, []stores.Place{inside}, shared(4, "no server")},
+		{"remote", asApart, closed, 4, []stores.Place{remote, inside}, shared(4, "no server")},
+		{"not ours", auto, closed, 4, []stores.Place{beside}, want{results.PlacedBeside, "0-2", "", 3, "running already"}},
+		{"not ours, two cores", auto, closed, 2, []stores.Place{beside, remote}, few(2)},
+		{"not ours, one core", auto, closed, 1, []stores.Place{beside}, shared(1, "one core")},
+		{"PostgreSQL", auto, closed, 2, []stores.Place{postgres}, few(2)},
+		{"PostgreSQL and Redis", auto, closed, 3, []stores.Place{redis, postgres}, few(3)},
+		{"PostgreSQL, four cores", auto, closed, 4, []stores.Place{postgres}, apart("0-1", "2-3", 2)},
+		{"PostgreSQL apart", asApart, closed, 2, []stores.Place{postgres}, apart("0", "1", 1)},
+		{"not ours, apart on two", asApart, closed, 2, []stores.Place{beside},
 			want{results.PlacedBeside, "0", "", 1, "running already"}},
 
-		{"open, one core", auto, open, 1, []standing{redis}, shared(2, "one core")},
-		{"open, two cores", auto, open, 2, []standing{redis}, few(2)},
-		{"open, three cores", auto, open, 3, []standing{postgres}, few(3)},
-		{"open, four cores", auto, open, 4, []standing{redis}, apart("0-2", "3", 3)},
-		{"open, six cores", auto, open, 6, []standing{redis, postgres}, apart("0-2", "3-5", 3)},
-		{"open, eight cores", auto, open, 8, []standing{redis}, apart("0-3", "4-7", 4)},
-		{"open, apart on two", asApart, open, 2, []standing{redis}, apart("0", "1", 2)},
-		{"open, not ours", auto, open, 8, []standing{beside}, shared(8, "running already")},
-		{"open, remote", auto, open, 8, []standing{remote}, shared(8, "no server")},
+		{"open, one core", auto, open, 1, []stores.Place{redis}, shared(2, "one core")},
+		{"open, two cores", auto, open, 2, []stores.Place{redis}, few(2)},
+		{"open, three cores", auto, open, 3, []stores.Place{postgres}, few(3)},
+		{"open, four cores", auto, open, 4, []stores.Place{redis}, apart("0-2", "3", 3)},
+		{"open, six cores", auto, open, 6, []stores.Place{redis, postgres}, apart("0-2", "3-5", 3)},
+		{"open, eight cores", auto, open, 8, []stores.Place{redis}, apart("0-3", "4-7", 4)},
+		{"open, apart on two", asApart, open, 2, []stores.Place{redis}, apart("0", "1", 2)},
+		{"open, not ours", auto, open, 8, []stores.Place{beside}, shared(8, "running already")},
+		{"open, remote", auto, open, 8, []stores.Place{remote}, shared(8, "no server")},
 		{"open, no store", auto, open, 2, nil, shared(2, "no store")},
 
-		{"shared", Cores{Mode: CoresShared}, closed, 8, []standing{redis}, shared(8, "asked for")},
-		{"shared, open", Cores{Mode: CoresShared}, open, 8, []standing{redis}, shared(8, "asked for")},
-		{"given", given("0", "2-3"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0", "2-3", 1, "asked for"}},
-		{"given, open", given("0-1", "2"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "2", 2, "asked for"}},
-		{"given, three for an open loop", given("0-2", "3"), open, 4, []standing{redis},
+		{"shared", Cores{Mode: CoresShared}, closed, 8, []stores.Place{redis}, shared(8, "asked for")},
+		{"shared, open", Cores{Mode: CoresShared}, open, 8, []stores.Place{redis}, shared(8, "asked for")},
+		{"given", given("0", "2-3"), closed, 4, []stores.Place{redis}, want{results.PlacedGiven, "0", "2-3", 1, "asked for"}},
+		{"given, open", given("0-1", "2"), open, 4, []stores.Place{redis}, want{results.PlacedGiven, "0-1", "2", 2, "asked for"}},
+		{"given, three for an open loop", given("0-2", "3"), open, 4, []stores.Place{redis},
 			want{results.PlacedGiven, "0-2", "3", 3, "asked for"}},
-		{"given, overlapping", given("0-1", "1-2"), closed, 4, []standing{redis},
+		{"given, overlapping", given("0-1", "1-2"), closed, 4, []stores.Place{redis},
 			want{results.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
-		{"given, the harness alone", given("1", ""), closed, 4, []standing{remote},
+		{"given, the harness alone", given("1", ""), closed, 4, []stores.Place{remote},
 			want{results.PlacedGiven, "1", "", 1, "asked for"}},
-		{"given, the stores alone", given("", "1"), closed, 4, []standing{redis},
+		{"given, the stores alone", given("", "1"), closed, 4, []stores.Place{redis},
 			want{results.PlacedGiven, "", "1", 4, "asked for"}},
-		{"given, no store of ours", given("0", "1"), closed, 4, []standing{beside},
+		{"given, no store of ours", given("0", "1"), closed, 4, []stores.Place{beside},
 			want{results.PlacedGiven, "0", "", 1, "no store that was started here"}},
 	} {
 		g := &ground{open: tc.open, cores: firstCores(tc.cores), known: true, procs: tc.cores, stores: tc.stores}
@@ -119,7 +119,7 @@ func TestPlaceByThreadsAlone(t *testing.T) {
 		{true, 1, stores.StartedHere, 2},
 		{true, 8, stores.OnThisHost, 8},
 	} {
-		g := &ground{open: tc.open, cores: firstCores(tc.cores), procs: tc.cores, stores: []standing{{place: tc.place}}}
+		g := &ground{open: tc.open, cores: firstCores(tc.cores), procs: tc.cores, stores: []stores.Place{tc.place}}
 		if got := (Cores{}).place(g); got.Mode != results.PlacedShared || got.Harness+got.Stores != "" ||
 			got.Procs != tc.procs {
 			t.Errorf("%+v: %+v", tc, got)
@@ -142,7 +142,7 @@ func TestPacerThatReleasesOften(t *testing.T) {
 // TestPlaceKeepsNeighboursTogether has two physical cores of two processors each,
 // whose numbers alternate.
 func TestPlaceKeepsNeighboursTogether(t *testing.T) {
-	g := &ground{cores: []int{0, 2, 1, 3}, known: true, procs: 4, stores: []standing{{place: stores.StartedHere}}}
+	g := &ground{cores: []int{0, 2, 1, 3}, known: true, procs: 4, stores: []stores.Place{stores.StartedHere}}
 	if got := (Cores{}).place(g); got.Harness != "0,2" || got.Stores != "1,3" {
 		t.Errorf("%+v", got)
 	}
