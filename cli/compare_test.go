@@ -125,7 +125,7 @@ func TestGates(t *testing.T) {
 	for _, want := range []string{
 		"quotabench: honest: required leak > 0: fails: leak is 0",
 		"broke its declared guarantee in round 1", "; liar: required leak-worst<=3: fails: leak-worst is",
-		`--require: unknown field "leek": did you mean leak?`, `--require: unknown field "leak": one of counterexamples, steps, drift`,
+		`--require: "leek<=1": unknown field "leek": did you mean leak?`, `unknown field "leak": one of counterexamples, steps, drift`,
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

@@ -87,7 +87,7 @@ func (s *sweeping) job() (*job, error) {
 		base.Load = harness.Closed()
 	}
 	if search {
-		holds := func(summary *results.Summary) bool { return until.At(summary).Holds }
+		holds := func(file *results.File, summary *results.Summary) bool { return until.At(file, summary).Holds }
 		return s.search(&sweep.Search{Config: base, Low: low, High: high, Holds: holds})
 	}
 	points, err := sweep.Points(base, params)

@@ -25,9 +25,9 @@ type Search struct {
 	// 0 the search begins at [DefaultLow], doubles the rate for as long as it holds, and
 	// ends at [DefaultHigh].
 	Low, High float64
-	// Holds says whether the condition does, over the rounds of one rate. What is not
-	// known, since its timings do not count, does not hold.
-	Holds func(*results.Summary) bool
+	// Holds says whether the condition does, over the rounds of one rate, which the file
+	// has. What is not known, since its timings do not count, does not hold.
+	Holds func(*results.File, *results.Summary) bool
 	// Within is how close the edge is narrowed down: the rate that does not hold is at
 	// most this share above the one that does. Default 0.05.
 	Within float64
@@ -187,8 +187,9 @@ func (h *hunt) again(ctx context.Context, rate float64) (bool, error) {
 }
 
 func (h *hunt) verdict(rate float64) bool {
-	all := results.Summarise(h.runs[rate])
-	return len(all) == 1 && h.Holds(&all[0])
+	file := results.File{Kind: results.Measured, Runs: h.runs[rate]}
+	all := results.Summarise(file.Runs)
+	return len(all) == 1 && h.Holds(&file, &all[0])
 }
 
 func (h *hunt) measure(ctx context.Context, rate float64) error {

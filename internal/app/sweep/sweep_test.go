@@ -288,7 +288,7 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 		c.Rounds = 1
 		seen := &counting{}
 		c.Observer = seen
-		s := &sweep.Search{Config: c, Low: x.low, High: x.high, Holds: func(s *results.Summary) bool {
+		s := &sweep.Search{Config: c, Low: x.low, High: x.high, Holds: func(_ *results.File, s *results.Summary) bool {
 			return s.Params.RatePerS <= x.edge
 		}}
 		r, err := s.Measure(t.Context())
@@ -344,7 +344,9 @@ func TestSearchOfACapacity(t *testing.T) {
 		capacity := 2 / takes.Seconds()
 		seen := &speeds{perS: map[float64]float64{}}
 		c.Observer = seen
-		keepsUp := func(s *results.Summary) bool { return seen.perS[s.Params.RatePerS] >= 0.8*s.Params.RatePerS }
+		keepsUp := func(_ *results.File, s *results.Summary) bool {
+			return seen.perS[s.Params.RatePerS] >= 0.8*s.Params.RatePerS
+		}
 		s := &sweep.Search{Config: c, Low: capacity / testenv.Pick(4., 10.), High: 8 * capacity, Within: 0.5, Holds: keepsUp}
 		r, err := s.Measure(t.Context())
 		if err != nil {
@@ -352,7 +354,7 @@ func TestSearchOfACapacity(t *testing.T) {
 		}
 		best := 0.0
 		for _, x := range results.Summarise(r.Runs) {
-			if keepsUp(&x) {
+			if keepsUp(nil, &x) {
 				best = max(best, x.Params.RatePerS)
 			}
 		}

@@ -62,15 +62,14 @@ func (r *Report) by(key func(*Judgement) string) (out [][]*Judgement) {
 func (j *Judgement) cell(cell *Cell, record *Record) {
 	defer func() { j.Gate = j.Verdict == Refuted || record.File == nil }()
 	j.Verdict = Undecided
-	row := record.row(cell.Label)
-	if m, ok := row.(missing); ok {
-		j.Why = m.why
-		if !record.short() {
+	summary, why := record.Summary(cell.Label)
+	if summary == nil {
+		j.Why = why
+		if !record.Short() {
 			j.Verdict = NotHere
 		}
 		return
 	}
-	summary := row.(object).Interface().(*results.Summary)
 	j.figures(summary)
 	j.Promised = format.List(summary.Guarantee, "; ", func(clause results.Clause) string {
 		return clause.Property + " " + clause.Formula

@@ -207,10 +207,10 @@ func TestCellsOfWhoTookNoPart(t *testing.T) {
 
 // TestRecordWithoutFigures: the reason for a figure that an interrupted run does not have is a whole sentence.
 func TestRecordWithoutFigures(t *testing.T) {
-	got := (&Record{File: &results.File{}}).row("planted")
-	want := absent("the record has no figures: its run ended before them")
-	if got != want {
-		t.Errorf("%v, want %v", got, want)
+	summary, got := (&Record{File: &results.File{}}).Summary("planted")
+	want := "the record has no figures: its run ended before them"
+	if summary != nil || got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

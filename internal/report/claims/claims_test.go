@@ -82,6 +82,9 @@ func TestConditions(t *testing.T) {
 			{Strategy: "allowed", Properties: noted, AllowedBy: "a clause"},
 		}}},
 	}
+	for _, search := range records["s"].Exploration.Searches {
+		search.Runs = 1
+	}
 	records["a"].Series = append(records["a"].Series,
 		results.Series{Strategy: "slow", Counters: []string{"model", "redis"}, Samples: []results.Sample{
 			{Counters: []results.Counter{{Worst: -9}, {Worst: -7}}}, {Counters: []results.Counter{{Worst: 0}, {Worst: 0}}},
@@ -125,6 +128,10 @@ func TestConditions(t *testing.T) {
 		`s["y"].leak == 0`:                                     Refuted,
 		`s["y"].leak <= 2`:                                     Undecided, // another schedule may leak more
 		`s["y"].steps == 4`:                                    Holds,
+		`s["y"].counterexamples == 1`:                          Holds,
+		`s["x"].steps >= 9`:                                    Holds, // no schedule is as short as none
+		`s["z"].steps >= 9`:                                    Undecided,
+		`s["z"].counterexamples == 0`:                          Undecided,
 		`s["z"].leak == 0`:                                     Undecided,
 		`s["both"].leak == 0`:                                  Refuted,
 		`s["both"].steps == 4`:                                 Holds,

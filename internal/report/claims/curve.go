@@ -1,13 +1,9 @@
 package claims
 
 import (
-	"go/ast"
+	"cmp"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/results"
 )
@@ -42,21 +38,22 @@ func (j *Judgement) draw(claim *Claim, records map[string]*Record) error {
 	swept := sweep.File.Sweep.Parameters[0]
 	curve := &Curve{Parameter: swept.Name, Simulated: sweep.File.Kind == results.Simulated, Points: []Point{}}
 	for _, value := range swept.Values {
-		at := pointOf(claim, records, claim.sweep, value)
-		v, err := at.value(claim.curve.node)
+		at := claim.evaluation(records).At(claim.sweep, value)
+		number, ok, err := at.Value(claim.curve)
 		if err == nil {
-			_, err = at.truth(claim.holds.node)
+			_, err = at.Truth(claim.holds)
 		}
 		if err != nil {
 			return err
 		}
-		curve.Shown = at.name(claim.curve, claim.Named)
-		if limit, ok := at.first.right.(Number); ok && limit.Lo == limit.Hi {
+		curve.Shown = cmp.Or(claim.Named, at.Words(claim.curve))
+		if _, limit := at.Compared(); limit != nil && limit.Lo == limit.Hi {
 			curve.Limit = &limit.Value
 		}
-		if n, ok := v.(Number); ok {
-			curve.Unit = n.Unit
-			curve.Points = append(curve.Points, Point{value, n.Value, finite(n.Lo, n.Value), finite(n.Hi, n.Value)})
+		if ok {
+			curve.Unit = number.Unit
+			curve.Points = append(curve.Points, Point{value, number.Value, finite(number.Lo, number.Value),
+				finite(number.Hi, number.Value)})
 		}
 	}
 	j.Curve = curve
@@ -68,58 +65,4 @@ func finite(x, otherwise float64) float64 {
 		return otherwise
 	}
 	return x
-}
-
-// structural are the names in a path that say nothing to a reader.
-var structural = []string{"meter", "params", "parts", "runs", "samples", "series", "stored", "value"}
-
-// words are an expression for readers: what it shows, with the runs that it is of if they are several.
-func words(node ast.Expr, records map[string]*Record) string {
-	runs := map[string]bool{}
-	ast.Inspect(node, func(n ast.Node) bool {
-		if ident, ok := n.(*ast.Ident); ok && records[ident.Name] != nil {
-			runs[ident.Name] = true
-		}
-		return true
-	})
-	return namer{runs}.of(node)
-}
-
-type namer struct{ runs map[string]bool }
-
-func (w namer) of(node ast.Expr) string {
-	switch n := node.(type) {
-	case *ast.BasicLit:
-		text, err := strconv.Unquote(n.Value)
-		if err != nil {
-			return n.Value
-		}
-		return text
-	case *ast.Ident:
-		if len(w.runs) != 1 || !w.runs[n.Name] {
-			return n.Name
-		}
-	case *ast.ParenExpr:
-		return "(" + w.of(n.X) + ")"
-	case *ast.UnaryExpr:
-		return n.Op.String() + w.of(n.X)
-	case *ast.BinaryExpr:
-		return w.of(n.X) + " " + n.Op.String() + " " + w.of(n.Y)
-	case *ast.SelectorExpr:
-		if slices.Contains(structural, n.Sel.Name) {
-			return w.of(n.X)
-		}
-		name := strings.ReplaceAll(strings.TrimSuffix(n.Sel.Name, "_ns"), "_", "-")
-		if figure := figures.Lookup(name); figure != nil && strings.Contains(name, "-") {
-			name = figure.Title()
-		}
-		return format.Join(" ", w.of(n.X), name)
-	case *ast.IndexExpr:
-		return format.Join(" ", w.of(n.X), w.of(n.Index))
-	case *ast.IndexListExpr:
-		return format.Join(" ", w.of(n.X), format.List(n.Indices, " ", w.of))
-	case *ast.CallExpr:
-		return w.of(n.Fun) + "(" + format.List(n.Args, ", ", w.of) + ")"
-	}
-	return ""
 }

@@ -25,16 +25,6 @@ func TestFiguresHaveNames(t *testing.T) {
 	}
 }
 
-// TestThousands are apart in fractions, too.
-func TestThousands(t *testing.T) {
-	for x, want := range map[float64]string{12345.6: "12,346", -2044.4766: "-2,044", 999.5: "999.5", 0.45163: "0.4516",
-		1000: "1,000"} {
-		if got := exactly(x).Text(); got != want {
-			t.Errorf("%v is shown as %q, want %q", x, got, want)
-		}
-	}
-}
-
 // sweptLeak is a simulation of three values, which leaks the square of each.
 func sweptLeak() *Record {
 	f := &results.File{Kind: results.Simulated,

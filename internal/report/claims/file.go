@@ -19,6 +19,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -106,7 +107,7 @@ type Claim struct {
 	// Cell is set if it is one of a matrix. It is then no claim of a file.
 	Cell *Cell `yaml:"-"`
 
-	holds, needs, shows, form, curve *Expression
+	holds, needs, shows, form, curve *condition.Expression
 	sweep                            string // of the curve
 }
 
@@ -212,13 +213,13 @@ var commands = []string{"run", "sim", "explore"}
 
 // parse reads the expressions of a claim.
 func (f *File) parse(claim *Claim, at string) error {
-	names := slices.Sorted(maps.Keys(f.Runs))
+	scope := condition.Scope{Records: slices.Sorted(maps.Keys(f.Runs)), Properties: f.properties}
 	if claim.Each != "" && (!f.Runs[claim.Each].sweeps()) {
 		return f.wrong(at+".each", fmt.Errorf("%s is no run or simulation with --param or --until", claim.Each))
 	}
 	for _, e := range []struct {
 		name, text string
-		expression **Expression
+		expression **condition.Expression
 	}{
 		{"holds", claim.Holds, &claim.holds},
 		{"needs", claim.Needs, &claim.needs},
@@ -229,18 +230,19 @@ func (f *File) parse(claim *Claim, at string) error {
 		if e.text == "" {
 			continue
 		}
-		expression, err := parse(strings.TrimSpace(e.text), names, f.properties)
+		expression, err := condition.Parse(strings.TrimSpace(e.text), scope)
 		if err != nil {
 			return f.wrong(at+"."+e.name, err)
 		}
 		*e.expression = expression
 	}
 	if claim.curve != nil {
-		i := slices.IndexFunc(claim.curve.runs, func(name string) bool { return f.Runs[name].sweeps() })
+		names := claim.curve.Records()
+		i := slices.IndexFunc(names, func(name string) bool { return f.Runs[name].sweeps() })
 		if i < 0 {
 			return f.wrong(at+".curve", fmt.Errorf("no run of %q has --param or --until", claim.Curve))
 		}
-		claim.sweep = claim.curve.runs[i]
+		claim.sweep = names[i]
 	}
 	if claim.Schedule != "" && (f.Runs[claim.Schedule].args == nil || f.Runs[claim.Schedule].args[0] != "explore") {
 		return f.wrong(at+".schedule", fmt.Errorf("%s is no search among the runs", claim.Schedule))
@@ -258,9 +260,9 @@ func (r Run) sweeps() bool {
 
 // runs that a claim needs.
 func (c *Claim) runs() (names []string) {
-	for _, expression := range []*Expression{c.holds, c.needs, c.shows, c.form, c.curve} {
+	for _, expression := range []*condition.Expression{c.holds, c.needs, c.shows, c.form, c.curve} {
 		if expression != nil {
-			names = append(names, expression.runs...)
+			names = append(names, expression.Records()...)
 		}
 	}
 	if c.Schedule != "" {

@@ -3,10 +3,10 @@ package claims
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -102,7 +102,7 @@ func (f *File) Judge(claim *Claim, records map[string]*Record) (Judgement, error
 // decide decides the condition of a claim, at each point if it is a sweep's.
 func (j *Judgement) decide(claim *Claim, records map[string]*Record) error {
 	if claim.needs != nil {
-		truth, err := pointOf(claim, records, "", "").truth(claim.needs.node)
+		truth, err := claim.evaluation(records).Truth(claim.needs)
 		j.Close = truth.Close
 		if err != nil || !truth.Yes {
 			j.Verdict = Undecided
@@ -122,17 +122,20 @@ func (j *Judgement) decide(claim *Claim, records map[string]*Record) error {
 	by := map[Verdict][]string{}
 	var measured, forms []string
 	for _, value := range swept.Values {
-		at := pointOf(claim, records, claim.Each, value)
-		truth, err := at.truth(claim.holds.node)
+		at := claim.evaluation(records)
+		if claim.Each != "" {
+			at = at.At(claim.Each, value)
+		}
+		truth, err := at.Truth(claim.holds)
 		if err != nil {
 			return err
 		}
 		j.Why = cmp.Or(j.Why, truth.Why)
 		j.Close = j.Close || truth.Close
 		by[verdict(truth)] = append(by[verdict(truth)], value)
-		measured, err = at.add(measured, claim.shows, claim.Named, value)
+		measured, err = shown(measured, at, claim.shows, claim.Named, value)
 		if err == nil && claim.form != nil {
-			forms, err = at.add(forms, claim.form, "", value)
+			forms, err = shown(forms, at, claim.form, "", value)
 		}
 		if err != nil {
 			return err
@@ -144,7 +147,7 @@ func (j *Judgement) decide(claim *Claim, records map[string]*Record) error {
 	return nil
 }
 
-func verdict(truth Truth) Verdict {
+func verdict(truth condition.Truth) Verdict {
 	switch {
 	case truth.Yes:
 		return Holds
@@ -154,49 +157,15 @@ func verdict(truth Truth) Verdict {
 	return Undecided
 }
 
-func (e *evaluation) name(expression *Expression, named string) string {
-	if named != "" {
-		return named
-	}
-	node := e.first.node
-	if expression != nil {
-		node = expression.node
-	}
-	return words(node, e.records)
-}
-
-func (e *evaluation) text(expression *Expression) (string, error) {
-	var value any
-	switch {
-	case expression != nil:
-		var err error
-		value, err = e.value(expression.node)
-		if err != nil {
-			return "", err
-		}
-	case e.first != nil:
-		value = e.first.left
-	}
-	switch n := value.(type) {
-	case Number:
-		return n.Text(), nil
-	case string:
-		return n, nil
-	case Truth:
-		return string(verdict(n)), nil
-	}
-	return "", nil
-}
-
-// add appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is
+// shown appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is
 // one. Its name is before the first.
-func (e *evaluation) add(list []string, expression *Expression, named, value string) ([]string, error) {
-	text, err := e.text(expression)
+func shown(list []string, at *condition.Evaluation, expression *condition.Expression, named, value string) ([]string, error) {
+	text, err := at.Text(expression)
 	if text == "" {
 		return list, err
 	}
 	if len(list) == 0 {
-		text = e.name(expression, named) + " = " + text
+		text = cmp.Or(named, at.Words(expression)) + " = " + text
 	}
 	if value != "" {
 		text += " at " + value
@@ -204,21 +173,9 @@ func (e *evaluation) add(list []string, expression *Expression, named, value str
 	return append(list, text), err
 }
 
-// pointOf is the evaluation at a value of a sweep, or of all records if none is named.
-func pointOf(claim *Claim, records map[string]*Record, sweep, value string) *evaluation {
-	at := &evaluation{records: records, tolerance: claim.within()}
-	if sweep == "" {
-		return at
-	}
-	here := *records[sweep]
-	here.point = value
-	at.records = maps.Clone(records)
-	at.point = value
-	at.records[sweep] = &here
-	if x, ok := results.SweepNumber(value); ok {
-		at.point = exactly(x)
-	}
-	return at
+// evaluation of a claim, by the records of its runs.
+func (c *Claim) evaluation(records map[string]*Record) *condition.Evaluation {
+	return &condition.Evaluation{Records: records, Tolerance: c.within()}
 }
 
 // overall is the verdict over all values of a parameter, which has no name if there is no sweep.

@@ -14,9 +14,13 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/parallel"
 	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
+
+// Record is what a run left, or why it left nothing.
+type Record = condition.Record
 
 // Pass is one judging of claims.
 type Pass struct {
@@ -182,8 +186,8 @@ func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
 		p.done[jobs[i].dir] = r
 	}
 	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
-		if r := p.done[j.dir]; p.Parallel > 1 && p.Run != nil && r.short() && ctx.Err() == nil {
-			p.Failed(cmp.Or(r.Why, r.ended, j.line))
+		if r := p.done[j.dir]; p.Parallel > 1 && p.Run != nil && r.Short() && ctx.Err() == nil {
+			p.Failed(cmp.Or(r.Why, r.Ended, j.line))
 			dir := filepath.Join(p.Dir, j.dir)
 			_ = os.Rename(dir, dir+"-failed") // what it has measured is kept
 			p.done[j.dir] = record(i)
@@ -316,10 +320,10 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		}
 	}
 	record := p.Read(dir)
-	if i := strings.LastIndex(messages, "quotabench: "); record.short() && i >= 0 {
-		record.ended = j.line + ": " + format.OneLine(messages[i:])
+	if i := strings.LastIndex(messages, "quotabench: "); record.Short() && i >= 0 {
+		record.Ended = j.line + ": " + format.OneLine(messages[i:])
 		if record.Why != "" {
-			record.Why = record.ended
+			record.Why = record.Ended
 		}
 	}
 	if record.File != nil {

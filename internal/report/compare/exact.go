@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/results"
 )
@@ -22,8 +23,8 @@ const (
 	Bytes           = "bytes"
 	Allocs          = "allocs"
 	Staleness       = "staleness"
-	Counterexamples = "counterexamples"
-	Steps           = "steps"
+	Counterexamples = string(condition.Counterexamples)
+	Steps           = string(condition.Steps)
 	Units           = "units"
 	Schedules       = "leaking-schedules"
 	BrokenAgain     = "broken-again"

@@ -116,7 +116,7 @@ func TestCensuses(t *testing.T) {
 func TestSearchGates(t *testing.T) {
 	properties := []results.Property{"leak", "drift", "stuck"}
 	x := explored(searched("a", map[results.Property]int{"leak": 4}), searched("b", nil))
-	for text, want := range map[string]string{"leak=none": "a", "leak<=1": "", "steps>=5": "a", "steps>=4": "",
+	for text, want := range map[string]string{"leak=none": "a", "leak<=1": "undecided", "steps>=5": "a", "steps>=4": "",
 		"counterexamples < 1": "a", "drift=none": "", "stuck=none": "undecided"} {
 		g, err := compare.ParseSearchGate(text, properties)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// A percentile of a comparison is the one that gates and reports have: of all kept rounds
+// A percentile of a comparison is the one that reports have: of all kept rounds
 // together, and not the middle of the rounds' own.
 func TestPercentilesArePooled(t *testing.T) {
 	f := record(one())
@@ -32,18 +32,10 @@ func TestPercentilesArePooled(t *testing.T) {
 		p.Service = l
 		r.Paced = &p
 	}
-	gate, err := compare.ParseRunGate("p99/reference>0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := compare.Check(f, []compare.Gate{gate})[0].Head
-	if want == nil || *want < 99 {
-		t.Fatalf("the gate has %v", want)
-	}
 	for _, r := range files(t, f, f, compare.Options{}).Rows {
 		if r.Figure == "p99" {
-			if r.Base == nil || r.Head == nil || *r.Base != *want || *r.Head != *want {
-				t.Errorf("%v and %v, want %g", r.Base, r.Head, *want)
+			if r.Base == nil || r.Head == nil || *r.Base < 99 || *r.Head != *r.Base {
+				t.Errorf("%v and %v, want 100", r.Base, r.Head)
 			}
 			return
 		}

@@ -229,7 +229,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 }
 
 // pooled is a percentile over all kept rounds divided by that of the reference loop, as
-// reports and gates have it. The rounds are tested one by one.
+// reports have both. The rounds are tested one by one.
 func (p *pair) pooled(name string, runs []*results.Run) *float64 {
 	var kept []results.Run
 	for _, run := range runs {
@@ -238,8 +238,11 @@ func (p *pair) pooled(name string, runs []*results.Run) *float64 {
 		}
 	}
 	for _, summary := range results.Summarise(kept) {
-		if value, err := (Gate{field: name, by: Reference}).value(&summary); err == nil {
-			return &value
+		value, err := figures.Of(name).Value(&summary)
+		reference, none := figures.Of("bare." + name).Value(&summary)
+		if err == nil && none == nil && reference > 0 {
+			ratio := value / reference
+			return &ratio
 		}
 	}
 	return nil

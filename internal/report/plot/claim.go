@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/internal/report/figures"
 )
 
@@ -36,7 +37,7 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 		if point.Lo < point.Hi {
 			note = "Whiskers: what is known of the figure."
 		}
-		told = append(told, claims.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}.Text()+
+		told = append(told, condition.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}.Text()+
 			" at "+point.At)
 		if curve.Limit != nil {
 			limit.add(place[point.At], *curve.Limit)

@@ -75,7 +75,7 @@ func compared(row *compare.Row) []string {
 	name := row.Name()
 	switch {
 	case row.Unit == compare.OfReference:
-		name += "/" + compare.Reference
+		name += "/reference"
 	case row.Unit != "" && (row.Kind == compare.Sample || row.Figure == compare.Staleness):
 		name += ", " + row.Unit
 	}

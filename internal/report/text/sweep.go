@@ -16,7 +16,7 @@ import (
 // sweepSections have what the decision leaves out: all figures of each value, and the setting.
 func sweepSections(page layout.Page, file results.File, decision *Decision, section func([]string)) {
 	series := file.SweepSeries()
-	view := sweepView{sweep: file.Sweep}
+	view := sweepView{file: &file, sweep: file.Sweep}
 	var notes figures.Notes
 	for i := range series {
 		section(append(page.Title(view.seriesName(&series[i])), page.Table(view.table(&series[i], &notes))...))
@@ -33,7 +33,7 @@ const waitNote = "pool wait: of all commands of a request together, for a connec
 
 // DecideSweep says of a sweep which value to use. It has a row for each value, and a heading above each strategy.
 func DecideSweep(file *results.File) (Decision, error) {
-	view := sweepView{sweep: file.Sweep}
+	view := sweepView{file: file, sweep: file.Sweep}
 	if file.Sweep != nil && file.Sweep.Until != "" {
 		gate, err := compare.ParseRunGate(file.Sweep.Until)
 		if err != nil {
@@ -121,7 +121,7 @@ func (v *sweepView) chosen(series *results.SweepSeries) int {
 	if v.until == nil {
 		return series.Knee().At
 	}
-	edge := v.until.Along(series)
+	edge := v.until.Along(v.file, series)
 	if edge.From > 0 {
 		return edge.From
 	}
@@ -174,6 +174,7 @@ func (v *sweepView) rows(decision *Decision, file *results.File, series []result
 
 // sweepView is what the parts of a sweep's report share.
 type sweepView struct {
+	file  *results.File
 	sweep *results.Sweep
 	until *compare.Gate // nil if no edge is looked for
 }
@@ -221,7 +222,7 @@ func thanText(x, than float64) string {
 
 // edge says from where on, or up to where, the condition holds.
 func (v *sweepView) edge(series *results.SweepSeries) string {
-	edge := v.until.Along(series)
+	edge := v.until.Along(v.file, series)
 	name := v.first().Name
 	last := len(series.Points) - 1
 	at := func(i int) string {
@@ -308,7 +309,7 @@ func (v *sweepView) marks(series *results.SweepSeries) []string {
 		}
 		return out
 	}
-	for i, held := range v.until.Along(series).Held {
+	for i, held := range v.until.Along(v.file, series).Held {
 		out[i] = "no"
 		switch {
 		case held.Unknown:

@@ -102,10 +102,10 @@ func TestSweepSaysTheSetting(t *testing.T) {
 
 func TestSweepSaysTheEdge(t *testing.T) {
 	for until, want := range map[string]string{
-		"throughput>3000":  "throughput>3000 holds from workers 4 (4003.5) on, and not at 2 (2003.5)",
+		"throughput>3000":  "throughput>3000 holds from workers 4 (4,004/s) on, and not at 2 (2,004/s)",
 		"pool-wait<1us":    "pool-wait<1us holds up to workers 4 (0), and not at 8 (4.00 µs)",
-		"throughput>9000":  "throughput>9000 holds at no value of workers: 1003.5 at the first and 4003.5 at the last",
-		"throughput>1":     "throughput>1 holds at every value of workers, up to 16 (4003.5)",
+		"throughput>9000":  "throughput>9000 holds at no value of workers: 1,004/s at the first and 4,004/s at the last",
+		"throughput>1":     "throughput>1 holds at every value of workers, up to 16 (4,004/s)",
 		"sql/commands>100": "it is not known whether sql/commands>100 holds: ",
 	} {
 		f := swept(until)
@@ -127,7 +127,7 @@ func TestSweepSaysTheEdge(t *testing.T) {
 		}
 	}
 	if text := strings.Join(strings.Fields(sweepText(t, f, 120)), " "); !strings.Contains(text,
-		"has no one edge, it holds at workers 4 (4003.5), 16 (4003.5) and not in between") {
+		"has no one edge, it holds at workers 4 (4,004/s), 16 (4,004/s) and not in between") {
 		t.Errorf("two stretches:\n%s", text)
 	}
 }

@@ -1,4 +1,4 @@
-package claims
+package condition
 
 import (
 	"math"
@@ -21,18 +21,20 @@ type Record struct {
 	Exploration *results.Exploration
 	// Why there is no record; empty if there is one.
 	Why string
-	// ended is why the run ended before all was measured, if it said so.
-	ended string
+	// Ended is why the run ended before all was measured, if it said so.
+	Ended string
 	// point is the value of the swept parameter at which expressions are looked at; empty for all.
 	point string
 	// few is set if fewer rounds have timings than tell how much these vary.
 	few bool
 	// disturbed is set for timings of a round that are marked.
 	disturbed bool
+	// anyRounds is set if timings of few rounds count with their extremes, as those of gates do.
+	anyRounds bool
 }
 
-// short reports whether the run ended before all was measured. What it has measured is judged.
-func (r *Record) short() bool { return r.Why != "" || r.File != nil && r.File.Interrupted }
+// Short reports whether the run ended before all was measured. What it has measured is judged.
+func (r *Record) Short() bool { return r.Why != "" || r.File != nil && r.File.Interrupted }
 
 // object is a part of a record.
 type object struct {
@@ -97,6 +99,17 @@ func (r *Record) rows() (labels []string, rows []any) {
 	return labels, rows
 }
 
+// Summary is that of a strategy, by its label. If there is none, why says so.
+func (r *Record) Summary(label string) (summary *results.Summary, why string) {
+	switch row := r.row(label).(type) {
+	case missing:
+		return nil, row.why
+	case object:
+		summary, _ = row.Interface().(*results.Summary)
+	}
+	return summary, ""
+}
+
 // row is that of a label; an empty one stands for the only strategy. Several points of a sweep are a list.
 func (r *Record) row(label string) any {
 	if r.Why != "" {
@@ -137,8 +150,12 @@ func (r *Record) row(label string) any {
 	return absent("%s is not in the record, which has %s", label, strings.Join(labels, ", "))
 }
 
-// Steps of the shortest schedule that a search found.
-const Steps results.Property = "steps"
+// The figures of a search that are no properties: the steps of the shortest schedule that was found, and how many
+// properties a schedule breaks.
+const (
+	Steps           results.Property = "steps"
+	Counterexamples results.Property = "counterexamples"
+)
 
 // found is what a search says of a property: 0 if no schedule breaks it, else the units of the one that was found,
 // or 1. A schedule that was not tried may break it by more.
@@ -146,31 +163,62 @@ func found(search *results.Search, property results.Property) any {
 	if len(search.Withheld) > 0 {
 		return missing{why: search.Withheld[0].Detail}
 	}
-	least := between(0, math.Inf(1))
-	for i := range search.Findings {
-		finding := &search.Findings[i]
-		switch {
-		case property == Steps && (i == 0 || float64(len(finding.Steps)) < least.Hi):
-			least = exactly(float64(len(finding.Steps)))
-		case property == finding.Property:
-			return between(float64(max(1, format.Magnitude(finding.Units))), math.Inf(1))
-		}
+	switch property {
+	case Steps:
+		return steps(search)
+	case Counterexamples:
+		return counterexamples(search)
+	}
+	if finding := search.Found(property); finding != nil {
+		return between(float64(max(1, format.Magnitude(finding.Units))), math.Inf(1))
 	}
 	switch {
-	case property == Steps && len(search.Findings) > 0:
-		return least
-	case property == Steps:
-		return absent("the search found no schedule")
 	case !slices.Contains(search.Properties, property):
 		return absent("the search did not look for %s", property)
-	case len(search.Unmet) > 0:
-		return absent("no schedule had a fault that was asked for: %s", strings.Join(format.Strings(search.Unmet), ", "))
-	case property == results.FalseRejectProperty && search.AllowedBy != "":
+	case len(search.Unmet) == 0 && property == results.FalseRejectProperty && search.AllowedBy != "":
 		return between(float64(max(1, search.AllowedUnits)), math.Inf(1))
-	case search.Capped != "":
-		return absent("the search did not end (%s), and found none so far", search.Capped)
+	}
+	if why := unfinished(search); why != "" {
+		return absent("%s", why)
 	}
 	return exactly(0)
+}
+
+// unfinished says why a search that found nothing may have missed something; empty if it may not.
+func unfinished(search *results.Search) string {
+	switch {
+	case !search.Tried():
+		return "nothing was tried: " + search.Capped
+	case len(search.Unmet) > 0:
+		return "no schedule had a fault that was asked for: " + strings.Join(format.Strings(search.Unmet), ", ")
+	case search.Capped != "":
+		return "the search did not end (" + search.Capped + "), and found none so far"
+	}
+	return ""
+}
+
+// steps of the shortest schedule that was found. No schedule is as short as none.
+func steps(search *results.Search) any {
+	fewest := math.Inf(1)
+	for i := range search.Findings {
+		fewest = min(fewest, float64(len(search.Findings[i].Steps)))
+	}
+	if why := unfinished(search); len(search.Findings) == 0 && why != "" {
+		return absent("%s", why)
+	}
+	return exactly(fewest)
+}
+
+// counterexamples counts the properties that a schedule breaks. A search that did not end may have missed some.
+func counterexamples(search *results.Search) any {
+	count := float64(len(search.Findings))
+	switch why := unfinished(search); {
+	case why == "":
+		return exactly(count)
+	case count == 0:
+		return absent("%s", why)
+	}
+	return between(count, math.Inf(1))
 }
 
 func isSearch(value any) bool {

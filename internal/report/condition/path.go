@@ -1,4 +1,4 @@
-package claims
+package condition
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func planned(rounds []any) []any {
 func (o object) sel(name string) any {
 	switch x := o.Interface().(type) {
 	case *results.Summary:
-		if figure := figures.Lookup(strings.ReplaceAll(name, "_", "-")); figure != nil {
+		if figure := figureOf(name); figure != nil {
 			value := o.figure(x, figure)
 			if n, ok := value.(Number); ok {
 				if at, ok := figures.At(o.Value, name); ok {
@@ -245,7 +245,7 @@ func (r *Record) percentile(percentile results.Percentile, name string) any {
 	if !percentile.Shown() {
 		return missing{fmt.Sprintf("%s cannot be told: %s", name, percentile.Status), r.measured()}
 	}
-	if r.measured() && percentile.Coverage == 0 {
+	if r.measured() && percentile.Coverage == 0 && !r.anyRounds {
 		return absent("%s tell nothing of how much %s varies: give more rounds", format.Number(percentile.Rounds, "round"),
 			name)
 	}

@@ -1,4 +1,4 @@
-package claims
+package condition
 
 import (
 	"errors"
@@ -41,6 +41,9 @@ func between(lo, hi float64) Number { return Number{Lo: lo, Hi: hi, Value: lo} }
 
 // Text is the number with what is known of it.
 func (n Number) Text() string {
+	if math.IsInf(n.Lo, 1) {
+		return "none"
+	}
 	if n.Lo == n.Hi || math.IsInf(n.Lo, 0) {
 		return n.show(n.Value)
 	}
@@ -49,6 +52,12 @@ func (n Number) Text() string {
 	}
 	return fmt.Sprintf("%s (%s to %s)", n.show(n.Value), n.show(n.Lo), n.show(n.Hi))
 }
+
+// Estimate is the number without what is known of it.
+func (n Number) Estimate() string { return n.show(n.Value) }
+
+// Disturbed reports whether the number is a timing that is marked.
+func (n Number) Disturbed() bool { return n.disturbed }
 
 func (n Number) show(value float64) string {
 	switch n.Unit {
@@ -81,6 +90,17 @@ type Truth struct {
 	Why string
 	// Close is set if another pass may decide otherwise.
 	Close bool
+}
+
+// String is the truth as reports of claims have it.
+func (t Truth) String() string {
+	switch {
+	case t.Yes:
+		return "holds"
+	case t.No:
+		return "refuted"
+	}
+	return "undecided"
 }
 
 func truth(yes bool) Truth { return Truth{Yes: yes, No: !yes} }
@@ -294,7 +314,7 @@ const fewestRounds = 3
 // timing is a number from its value in each round: the median, and its
 // confidence interval, or the extremes of few rounds.
 func timing(rounds map[int]float64, unit figures.Unit, record *Record) any {
-	if len(rounds) < fewestRounds {
+	if len(rounds) < fewestRounds && !(record.anyRounds && len(rounds) > 0) {
 		missing := absent("%s behind the timings, and fewer than %d tell nothing of how much they vary",
 			format.Number(len(rounds), "round"), fewestRounds)
 		made, _ := record.rounds(record.File.Runs[0].Key())

@@ -1,0 +1,49 @@
+package condition
+
+import (
+	"testing"
+
+	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestThousands are apart in fractions, too.
+func TestThousands(t *testing.T) {
+	for x, want := range map[float64]string{12345.6: "12,346", -2044.4766: "-2,044", 999.5: "999.5", 0.45163: "0.4516",
+		1000: "1,000"} {
+		if got := exactly(x).Text(); got != want {
+			t.Errorf("%v is shown as %q, want %q", x, got, want)
+		}
+	}
+}
+
+// TestListsOfLists: a function takes the numbers of a list in a list, too.
+func TestListsOfLists(t *testing.T) {
+	nested := []any{exactly(1), []any{exactly(2), []any{exactly(4)}}}
+	if got := flat(nil, nested); len(got) != 3 || got[2].(Number).Value != 4 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestSpelling: a condition may be written as people write it, and means the same as Go's form of it.
+func TestSpelling(t *testing.T) {
+	properties := []results.Property{"leak", "false-reject"}
+	for text, want := range map[string]string{
+		"leak=none":                          "leak==none",
+		"leak != 0 && p99<5ms":               "leak != 0 && p99<5*ms",
+		"p99.9 <= 1.5s":                      "p99_9 <= 1.5*s",
+		"p99.99/reference>=2":                "p99_99/reference>=2",
+		"bare.p99.9<1us":                     "bare_p99_9<1*us",
+		"leak-pct>1":                         "leak_pct>1",
+		"leak-1>1":                           "leak-1>1",
+		"false-reject=0":                     "false_reject==0",
+		`a["leak-pct=5ms"].leak-pct = 0`:     `a["leak-pct=5ms"].leak_pct == 0`,
+		`a["x"].service_ns.p99 <= 10*us`:     `a["x"].service_ns.p99 <= 10*us`,
+		`a["x"].leak - a["y"].leak-worst==0`: `a["x"].leak - a["y"].leak_worst==0`,
+		"leak=>1":                            "leak=>1",
+	} {
+		if got := spelled(text, properties); got != want {
+			t.Errorf("%s is spelled %s, want %s", text, got, want)
+		}
+	}
+}
