@@ -1,7 +1,9 @@
 package testenv
 
 import (
+	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -33,6 +35,7 @@ var (
 		"COLUMNS", "LINES", "TERM", "NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", // the terminal
 		"LANG", "LANGUAGE", "TZ", // the locale
 		"JOB_COMPLETION_INDEX", // the part of a workload that a Pod of Kubernetes sends
+		"GOGC", "GOMEMLIMIT",   // how much memory a compiler may use: see collectAsUsual
 	}
 	inheritedPrefixes = []string{
 		"LC_",                                            // the locale
@@ -53,6 +56,7 @@ func init() {
 	if os.Getenv(cleared) != "" {
 		return
 	}
+	collectAsUsual()
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		if inherited(name) {
@@ -61,6 +65,16 @@ func init() {
 	}
 	set(os.Setenv("TZ", "UTC")) // instead of the machine's own zone
 	set(os.Setenv(cleared, "1"))
+}
+
+// collectAsUsual takes back what the caller has told the garbage collector for the sake of compilers, which take
+// seconds and may use all memory until then. Tests run side by side, and some of them for minutes.
+func collectAsUsual() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		return
+	}
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(math.MaxInt64)
 }
 
 // inherited reports whether a test must not see the caller's value of a variable.

@@ -28,6 +28,7 @@ var hostile = []string{
 	"PGHOST=127.0.0.1", "PGPORT=1", "PGUSER=nobody", "PGPASSWORD=wrong", "PGSERVICE=none", "PGSSLMODE=verify-full",
 	"REDIS_URL=redis://127.0.0.1:1", "REDISCLI_AUTH=wrong", "ETCDCTL_PASSWORD=wrong", "NATS_PASSWORD=wrong",
 	"ZOOKEEPER_PASSWORD=wrong",
+	"GOGC=50", "GOMEMLIMIT=2GiB",
 	"GITHUB_STEP_SUMMARY=/proc/none", "GITHUB_ACTIONS=true", "JOB_COMPLETION_INDEX=7", "HOST_PROC=/proc/none",
 	"QUOTABENCH_REDIS=redis://127.0.0.1:1", "QUOTABENCH_POSTGRES=postgres://127.0.0.1:1",
 	"QUOTABENCH_SERVICE_PASSWORD=wrong",
