@@ -32,70 +32,93 @@ func init() {
 	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
 	redisNeed := []strategies.Need{strategies.NeedRedis}
 	library(strategies.Meta{
-		Name: "gw-kong-redis", Source: "Kong, plugin rate-limiting, policy redis, sync_rate -1", Form: strategies.Reference,
-		Doc: "a counter of a numbered window that is raised before it is compared",
-		Notes: strategies.Notes{How: []string{
-			"The gateway numbers windows by its own clock.",
-			"One script raises the counter of the window, and gives it a lifetime of one window when it is new.",
-			"The request is admitted if fewer than the limit were counted before it.",
-		}, Deviations: []string{"Redis in cluster mode, and policies of several periods at once, are left out."}},
-		Needs: redisNeed, Kinds: []quota.Kind{quota.Fixed}, Guarantee: exact, Serves: wholeSeconds,
+		Name: "gw-kong-redis",
+		About: strategies.About{
+			Source: "Kong, plugin rate-limiting, policy redis, sync_rate -1",
+			Notes: strategies.Notes{How: []string{
+				"The gateway numbers windows by its own clock.",
+				"One script raises the counter of the window, and gives it a lifetime of one window when it is new.",
+				"The request is admitted if fewer than the limit were counted before it.",
+			}, Deviations: []string{"Redis in cluster mode, and policies of several periods at once, are left out."}},
+		},
+		Form:  strategies.Reference,
+		Doc:   "a counter of a numbered window that is raised before it is compared",
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Fixed}, Guarantee: exact,
+		Abilities: strategies.Abilities{Serves: wholeSeconds},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return kong{strategies.Redis(env), env.Clock, policy}, nil
 	})
 	library(strategies.Meta{
-		Name: "gw-spring", Source: "Spring Cloud Gateway, request_rate_limiter.lua", Form: strategies.Reference,
-		Doc: "a token bucket that counts time in whole seconds of the server's clock",
-		Notes: strategies.Notes{How: []string{
-			"One script reads the tokens and the second in which they were counted.",
-			"It adds what has flowed in during the whole seconds since.",
-			"It takes the tokens if there are enough, and keeps the bucket for twice the time in which it fills, in whole " +
-				"seconds.",
-		}},
-		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
+		Name: "gw-spring",
+		About: strategies.About{
+			Source: "Spring Cloud Gateway, request_rate_limiter.lua",
+			Notes: strategies.Notes{How: []string{
+				"One script reads the tokens and the second in which they were counted.",
+				"It adds what has flowed in during the whole seconds since.",
+				"It takes the tokens if there are enough, and keeps the bucket for twice the time in which it fills, in whole " +
+					"seconds.",
+			}},
+		},
+		Form:  strategies.Reference,
+		Doc:   "a token bucket that counts time in whole seconds of the server's clock",
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
+		Abilities: strategies.Abilities{Serves: wholePerSecond},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return spring{strategies.Redis(env), policy}, nil
 	})
 	library(strategies.Meta{
-		Name: "gw-cloudflare", Source: "Cloudflare, counting things a lot of different things", Form: strategies.Reference,
-		Doc: "two numbered windows, the one before weighed, read first and counted afterwards",
-		Notes: strategies.Notes{How: []string{
-			"The gateway numbers windows by its own clock, and reads the counters of this one and the one before.",
-			"It weights the previous one by its share of the rolling window.",
-			"A request that fits is admitted, and counted afterwards.",
-		}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the " +
-			"answer, which is the gentler order."}},
+		Name: "gw-cloudflare",
+		About: strategies.About{
+			Source: "Cloudflare, counting things a lot of different things",
+			Notes: strategies.Notes{How: []string{
+				"The gateway numbers windows by its own clock, and reads the counters of this one and the one before.",
+				"It weights the previous one by its share of the rolling window.",
+				"A request that fits is admitted, and counted afterwards.",
+			}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the " +
+				"answer, which is the gentler order."}},
+		},
+		Form: strategies.Reference,
+		Doc:  "two numbered windows, the one before weighed, read first and counted afterwards",
 		// The source promises an approximation and gives no bound for what is over the limit.
-		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds,
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Abilities: strategies.Abilities{Serves: wholeSeconds},
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return cloudflare{strategies.Redis(env), env.Clock, policy}, nil
 	})
 	library(strategies.Meta{
-		Name: "gw-redis-cell", Source: "redis-cell, CL.THROTTLE", Form: strategies.Reference,
-		Doc: "GCRA in one command of the server, by the server's clock",
-		Notes: strategies.Notes{How: []string{
-			"One command keeps the moment at which all units would be free again.",
-			"It admits a request where that moment, moved on by the units asked for, is no further ahead than the units that " +
-				"there may be at once.",
-			"The key lives until that moment, in whole milliseconds, rounded down.",
-		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads " +
-			"TIME, in microseconds. A key lives for a millisecond at least."}},
+		Name: "gw-redis-cell",
+		About: strategies.About{
+			Source: "redis-cell, CL.THROTTLE",
+			Notes: strategies.Notes{How: []string{
+				"One command keeps the moment at which all units would be free again.",
+				"It admits a request where that moment, moved on by the units asked for, is no further ahead than the units that " +
+					"there may be at once.",
+				"The key lives until that moment, in whole milliseconds, rounded down.",
+			}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads " +
+				"TIME, in microseconds. A key lives for a millisecond at least."}},
+		},
+		Form:  strategies.Reference,
+		Doc:   "GCRA in one command of the server, by the server's clock",
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return cell{strategies.Redis(env), policy}, nil
 	})
 	library(strategies.Meta{
-		Name: "gw-stripe", Source: "Stripe, scaling your API with rate limiters", Form: strategies.Reference,
-		Doc: "a token bucket in one Lua script, by its callers' clocks in whole seconds; what fails is admitted",
-		Notes: strategies.Notes{How: []string{
-			"One script reads the tokens and the second in which they were counted, and adds what has flowed in by the " +
-				"caller's second.",
-			"It takes the tokens if there are enough, and keeps both for twice the time in which the bucket fills, in whole " +
-				"seconds.",
-			"Where the script fails, the caller is admitted.",
-		}},
-		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
+		Name: "gw-stripe",
+		About: strategies.About{
+			Source: "Stripe, scaling your API with rate limiters",
+			Notes: strategies.Notes{How: []string{
+				"One script reads the tokens and the second in which they were counted, and adds what has flowed in by the " +
+					"caller's second.",
+				"It takes the tokens if there are enough, and keeps both for twice the time in which the bucket fills, in whole " +
+					"seconds.",
+				"Where the script fails, the caller is admitted.",
+			}},
+		},
+		Form:  strategies.Reference,
+		Doc:   "a token bucket in one Lua script, by its callers' clocks in whole seconds; what fails is admitted",
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
+		Abilities: strategies.Abilities{Serves: wholePerSecond},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return stripe{strategies.Redis(env), env.Clock, policy}, nil
 	})

@@ -21,16 +21,21 @@ const kongSyncRate = 100 * time.Millisecond
 
 func init() {
 	library(strategies.Meta{
-		Name: "gw-kong-sync", Source: "Kong, plugin rate-limiting, policy redis, sync_rate 0.1", Form: strategies.Reference,
-		Doc: "counters of numbered windows that each instance raises in its memory and brings to Redis later",
-		Notes: strategies.Notes{How: []string{
-			"The first request of a window that an instance gets raises the counter on Redis, and tells the instance what " +
-				"was counted before.",
-			"Further ones are compared with that and with what the instance has counted since.",
-			"A timer that a request starts adds what was counted to Redis, and then forgets all that the instance knows.",
-		}, Deviations: []string{"Policies of several periods at once are left out, and so are failures of Redis."}},
+		Name: "gw-kong-sync",
+		About: strategies.About{
+			Source: "Kong, plugin rate-limiting, policy redis, sync_rate 0.1",
+			Notes: strategies.Notes{How: []string{
+				"The first request of a window that an instance gets raises the counter on Redis, and tells the instance what " +
+					"was counted before.",
+				"Further ones are compared with that and with what the instance has counted since.",
+				"A timer that a request starts adds what was counted to Redis, and then forgets all that the instance knows.",
+			}, Deviations: []string{"Policies of several periods at once are left out, and so are failures of Redis."}},
+		},
+		Form: strategies.Reference,
+		Doc:  "counters of numbered windows that each instance raises in its memory and brings to Redis later",
 		// The source calls the counters less accurate, and gives no bound for what is over the limit.
-		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Serves: wholeSeconds, Foreign: true,
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed},
+		Abilities: strategies.Abilities{Serves: wholeSeconds}, Execution: strategies.Execution{Foreign: true},
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &kongSync{redis: strategies.Redis(env), policy: policy, counts: map[string]*kongCount{}}, nil

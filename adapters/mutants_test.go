@@ -287,8 +287,8 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	t.Helper()
 	meta := strategies.Meta{
 		Name: "planted", Doc: "a limiter with a defect", Form: strategies.Library, Kinds: []quota.Kind{d.kind},
-		Counts:  quota.CountsNothing,
-		Foreign: d.foreign,
+		Counts:    quota.CountsNothing,
+		Execution: strategies.Execution{Foreign: d.foreign},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return opened{env, d.open(env, defect)}, nil
 		},
@@ -302,7 +302,7 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	}
 	p := testkit.Policy(t, text)
 	cfg := explore.Config{Policy: p, Limit: limit, Faults: faults, Properties: []explore.Property{property},
-		MaxStates: 2_000}
+		Bounds: explore.Bounds{MaxStates: 2_000}}
 	if scripts != "" {
 		cfg.Scripts, err = explore.ParseScripts(scripts)
 		if err != nil {

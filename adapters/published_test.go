@@ -149,8 +149,10 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			cfg := explore.Config{
-				Clients: 3, Instances: 1, Limit: 1, Times: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
-				Properties: []explore.Property{explore.Guarantee}, MaxStates: testenv.Pick(300, 1000), Preemptions: -1,
+				Clients: 3, Instances: 1, Limit: 1, Scope: explore.Scope{Times: 2},
+				Faults:     []quota.Fault{quota.FaultCrash, quota.FaultOutage},
+				Properties: []explore.Property{explore.Guarantee},
+				Bounds:     explore.Bounds{MaxStates: testenv.Pick(300, 1000), Preemptions: -1},
 			}
 			search := func() *explore.Finding {
 				res, err := explore.Run(t.Context(), testkit.Strategy(t, m.Name), cfg)

@@ -42,8 +42,8 @@ func newExploreSettings() *exploreSettings {
 	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded,
 		OddsRate: frequency.DefaultRate}}
 	s.Asked = explore.Config{
-		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks,
-		Samples: explore.DefaultSamples,
+		Clients: 2, Scope: explore.Scope{Times: 1, JobRounds: 1, Asks: explore.DefaultAsks},
+		Bounds: explore.Bounds{Preemptions: explore.DefaultPreemptions, Samples: explore.DefaultSamples},
 	}
 	return s
 }

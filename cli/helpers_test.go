@@ -28,7 +28,8 @@ import (
 // that golden files do not change with each of them.
 func init() {
 	for _, m := range []strategies.Meta{
-		{Name: "honest", Doc: "counts under a mutex", Source: "ADR-008", Reset: strategies.ResetsMissing,
+		{Name: "honest", Doc: "counts under a mutex", About: strategies.About{Source: "ADR-008"},
+			Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
 			Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
 				{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
 				{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
@@ -38,7 +39,8 @@ func init() {
 		{Name: "broken", Doc: "cannot be opened", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			return nil, errors.New("out of order,\nfor good")
 		}},
-		{Name: "monthly", Doc: "serves months only", SharesMemory: true, Kinds: []quota.Kind{quota.CalendarMonth},
+		{Name: "monthly", Doc: "serves months only", Execution: strategies.Execution{SharesMemory: true},
+			Kinds: []quota.Kind{quota.CalendarMonth},
 			Options: []quota.Option{
 				{Name: "note", Doc: "does nothing, and is not given"},
 			}, Open: openFake(&fake{})},

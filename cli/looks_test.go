@@ -29,10 +29,12 @@ func TestStopsWhenDecided(t *testing.T) {
 func TestEnded(t *testing.T) {
 	open := func(n int) (runs []results.Run) {
 		for i := range n {
-			runs = append(runs, results.Run{Strategy: "a", Form: "reference", Repetition: i + 1,
-				Params: results.Params{Label: "a", Limit: 50},
-				Issued: 100, Admitted: 50, Leak: results.Leak{Trials: 1}, Audit: results.Audit{Valid: true},
-				Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Undecided}}})
+			runs = append(runs, results.Run{Identity: results.Identity{Strategy: "a", Form: "reference"}, Repetition: i + 1,
+				Params:      results.Params{Label: "a", Quota: results.Quota{Limit: 50}},
+				Requests:    results.Requests{Issued: 100, Admitted: 50},
+				Correctness: results.Correctness{Leak: results.Leak{Trials: 1}}, Audit: results.Audit{Valid: true},
+				Promises: results.Promises{Guarantee: []results.Clause{{Property: results.LeakProperty,
+					Verdict: results.Undecided}}}})
 		}
 		return runs
 	}

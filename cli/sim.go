@@ -168,8 +168,8 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	config := sim.Config{Plan: harness.Plan{Life: s.Life, DecisionTimeout: s.DecisionTimeout}, Every: s.asked.Every,
-		Tracked: s.asked.Tracked}
+	config := sim.Config{Plan: harness.Plan{Callers: harness.Callers{Life: s.Life, DecisionTimeout: s.DecisionTimeout}},
+		Every: s.asked.Every, Tracked: s.asked.Tracked}
 	if err := preset.Set(&config); err != nil {
 		return fail(ExitUsage, err)
 	}

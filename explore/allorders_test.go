@@ -138,7 +138,7 @@ func score(r *rand.Rand, programs, commands int, remembers bool, open func() box
 	}
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "scorer", Doc: "decides at random", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds: []quota.Kind{quota.CalendarHour}, Reset: strategies.ResetsMissing,
+		Kinds: []quota.Kind{quota.CalendarHour}, Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
 		Needs: []strategies.Need{strategies.NeedRedis},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			one := s
@@ -324,7 +324,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 		"three":   {Config{Clients: 3, Instances: 1, Limit: 4}, 1, true, false},
 		"answers": {Config{Clients: 3, Limit: 4}, 2, false, false},
 		"expiry":  {Config{Clients: 2, Limit: 2, Faults: clock}, 1, false, false},
-		"expires": {Config{Clients: 2, Instances: 1, Limit: 2, Passes: true}, 2, true, false},
+		"expires": {Config{Clients: 2, Instances: 1, Limit: 2, Scope: Scope{Passes: true}}, 2, true, false},
 		"lost":    {Config{Clients: 2, Instances: 1, Limit: 2, Faults: lost}, 1, true, false},
 		"budgets": {Config{Clients: 2, Limit: 2, Faults: []quota.Fault{quota.FaultLostReply, quota.FaultOutage}}, 1, false,
 			false},

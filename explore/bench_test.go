@@ -38,7 +38,7 @@ func BenchmarkSearch(b *testing.B) {
 	var n int64
 	b.ReportAllocs()
 	for b.Loop() {
-		n += run(b, "three-tier", explore.Config{MaxStates: 5_000}).Runs
+		n += run(b, "three-tier", explore.Config{Bounds: explore.Bounds{MaxStates: 5_000}}).Runs
 	}
 	besideINCR(b, before, float64(n), "runs")
 }

@@ -38,6 +38,20 @@ type Config struct {
 	// Faults that may happen, each at most Times times in one schedule, clock
 	// ticks one time more.
 	Faults []quota.Fault
+	// Properties to look for; empty means all of [Properties].
+	Properties []Property
+	Scope
+	Bounds
+	Resources
+	Process
+	// Progress is told how far the search has come; nil for nothing.
+	Progress *Progress
+
+	conduct
+}
+
+// Scope says how much may happen in one schedule.
+type Scope struct {
 	// Times is how often each fault may happen. Default 1.
 	Times int
 	// Passes has time pass while no client is in a call and no job is at work. That is no
@@ -54,8 +68,10 @@ type Config struct {
 	// rest, until it is rejected, if fewer than that are left and no time has passed within a request: it shows what the
 	// scripts are too short for. 0 means [DefaultAsks], negative none. There is no such client on PostgreSQL.
 	Asks int
-	// Properties to look for; empty means all of [Properties].
-	Properties []Property
+}
+
+// Bounds say when a search ends.
+type Bounds struct {
 	// MaxStates bounds the search, and again its second part. Default [DefaultStates], at
 	// most [MostStates]. The search of a service ends after as many schedules.
 	MaxStates int
@@ -68,11 +84,6 @@ type Config struct {
 	// negative no second part. On PostgreSQL there is none. Each goroutine of foreign code
 	// is interrupted by itself.
 	Preemptions int
-	// Workers that try steps at the same time, each with stores of its own; 0 for one per processor. What is found does
-	// not depend on it. On PostgreSQL and for foreign code there is one. For a service 0 means one, and each further one
-	// has instances of its own, on a Redis in memory of its own, or on one of the databases of Redis that follow that of
-	// the first, as long as these are empty; with [Config.Faults] that take scripts from a server there is one.
-	Workers int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
 	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
@@ -87,27 +98,21 @@ type Config struct {
 	// properties it then claims no more than that none was found so far. An enumeration
 	// goes on.
 	First bool
-	// Progress is told how far the search has come; nil for nothing.
-	Progress *Progress
 	// DecisionTimeout is how long a strategy may do nothing that the search sees, by the
 	// wall clock, before it is given up. 0 means [harness.DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
+}
+
+// Resources are what a search is carried out with.
+type Resources struct {
+	// Workers that try steps at the same time, each with stores of its own; 0 for one per processor. What is found does
+	// not depend on it. On PostgreSQL and for foreign code there is one. For a service 0 means one, and each further one
+	// has instances of its own, on a Redis in memory of its own, or on one of the databases of Redis that follow that of
+	// the first, as long as these are empty; with faults that take scripts from a server there is one.
+	Workers int
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
-	// Service is a command, for a shell, of which each instance is a process of its own: the strategy http is explored on
-	// it, in any language, by the commands that the instances send to Redis. Each has a way to Redis of its own, by
-	// REDIS_URL, or REDIS_HOST and REDIS_PORT, in its environment, listens on PORT, and may read LIMIT. Environment is
-	// added to that, as NAME=VALUE, where e.g. {port} and {redis-url} stand for what the instance is given. Request is the
-	// path of a request, with {subject} for the key; empty means /?key={subject}. Nothing but the commands is a step, and
-	// instances go by the wall clock. Of clients that share an instance, a command is listed under the one in whose step
-	// it comes. Faults of its own are timeout (the reply to a command comes when the process has given it up),
-	// script-flush and restart (Redis has lost its scripts, or all data and all connections). Counter, if not empty, is
-	// the key of the count of admitted units, with {subject}, for the property [Drift]. ServiceClock, if not empty, is the
-	// moment at which the clocks of all instances stand, each by its Skew later, in local time, e.g. 2026-01-01 00:00:00.
-	// That takes libfaketime, and programs that are linked dynamically.
-	Service, Request, Counter, ServiceClock string
-	Environment                             []string
 	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock
 	// moves: time can pass, the policy's windows may begin on that clock, and clocks of ServiceClock move with it.
 	Redis redis.UniversalClient `json:"-"`
@@ -116,7 +121,31 @@ type Config struct {
 	// and is a finding of [Panicked] with its schedule; nothing is claimed. The strategy must
 	// be registered, and the program must call [harness.ServeIsolated].
 	Isolate bool
+}
 
+// Process is a service of which each instance is a process of its own: the strategy http is explored on it, in any
+// language, by the commands that the instances send to Redis. Nothing but the commands is a step, and instances go by
+// the wall clock. Of clients that share an instance, a command is listed under the one in whose step it comes. Faults
+// of its own are timeout (the reply to a command comes when the process has given it up), script-flush and restart
+// (Redis has lost its scripts, or all data and all connections).
+type Process struct {
+	// Service is a command, for a shell; empty for none. Each instance has a way to Redis of its own, by REDIS_URL, or
+	// REDIS_HOST and REDIS_PORT, in its environment, listens on PORT, and may read LIMIT.
+	Service string
+	// Request is the path of a request, with {subject} for the key. Default /?key={subject}.
+	Request string
+	// Counter is the key of the count of admitted units, with {subject}, for the property [Drift]; empty for none.
+	Counter string
+	// ServiceClock is the moment at which the clocks of all instances stand, each by its Skew later, in local time,
+	// e.g. 2026-01-01 00:00:00; empty for none. That takes libfaketime, and programs that are linked dynamically.
+	ServiceClock string
+	// Environment is added to that of the instances, as NAME=VALUE, where e.g. {port} and {redis-url} stand for what the
+	// instance is given.
+	Environment []string
+}
+
+// conduct is what this package itself says of a search.
+type conduct struct {
 	// gaveUp is closed once nobody waits for the search any more, for example because it hangs.
 	gaveUp <-chan struct{}
 	// shares is [engine.Setup.Shares] of the search that a schedule was found by.
@@ -161,7 +190,7 @@ const (
 	MostSchedules = 1_000_000_000_000
 )
 
-// Faults lists the faults that can be injected. A service has others: see [Config.Service].
+// Faults lists the faults that can be injected. A service has others: see [Process].
 func Faults() []quota.Fault {
 	return slices.DeleteFunc(slices.Clone(engine.Faults), engine.OfServices)
 }

@@ -28,7 +28,7 @@ func TestTheExactControlBreaksNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := run(t, "exact", explore.Config{Policy: p, Scripts: scripts, Faults: []quota.Fault{quota.FaultClock},
-				MaxStates: 20_000})
+				Bounds: explore.Bounds{MaxStates: 20_000}})
 			for _, f := range r.Findings {
 				t.Errorf("%s: %s in %d steps: %s", f.Property, f.Detail, len(f.Steps), words(&f))
 			}

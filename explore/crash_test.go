@@ -93,7 +93,7 @@ func TestAnotherLifeDrawsOtherNumbers(t *testing.T) {
 			return opens(ctx, env)
 		}
 		if _, err := explore.Run(t.Context(), c.sel, explore.Config{
-			Policy: c.policy, Instances: 1, Limit: 1, Asks: -1, Faults: []quota.Fault{quota.FaultCrash},
+			Policy: c.policy, Instances: 1, Limit: 1, Scope: explore.Scope{Asks: -1}, Faults: []quota.Fault{quota.FaultCrash},
 			Properties: []explore.Property{explore.Stuck},
 		}); err != nil {
 			t.Fatalf("%s: %v", name, err)

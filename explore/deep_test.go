@@ -44,7 +44,8 @@ func longWinded(racy bool) strategies.Selection {
 	})
 }
 
-var deep = explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
+var deep = explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak},
+	Bounds: explore.Bounds{MaxStates: 2300}}
 
 // A bug that lies deeper than a search of all schedules comes is found if it needs few
 // preemptions, and a twin without it is claimed to have none with so few. Without the
@@ -93,8 +94,9 @@ func TestWorkersFindTheSame(t *testing.T) {
 		cfg explore.Config
 	}{
 		"long-winded": {longWinded(true), few},
-		"lua-reserve": {testkit.Strategy(t, "lua-reserve"), explore.Config{Clients: 3, Faults: faults, MaxStates: 350}},
-		"complete":    {testkit.Strategy(t, "lua-reserve"), explore.Config{}},
+		"lua-reserve": {testkit.Strategy(t, "lua-reserve"), explore.Config{Clients: 3, Faults: faults,
+			Bounds: explore.Bounds{MaxStates: 350}}},
+		"complete": {testkit.Strategy(t, "lua-reserve"), explore.Config{}},
 	} {
 		var first []byte
 		for _, workers := range []int{1, 3} {
@@ -172,7 +174,8 @@ func TestShortestPause(t *testing.T) {
 func TestOdds(t *testing.T) {
 	odds := func(samples int) (met, sampled int) {
 		f := found(t, run(t, "check-then-set",
-			explore.Config{Properties: []explore.Property{explore.Leak}, Samples: samples}), explore.Leak)
+			explore.Config{Properties: []explore.Property{explore.Leak},
+				Bounds: explore.Bounds{Samples: samples}}), explore.Leak)
 		return f.Met, f.Sampled
 	}
 	if met, sampled := odds(150); sampled != 150 || met < 50 || met > 99 {

@@ -199,8 +199,8 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // described by whoever wrote them, and searched so if that is asked for. A library without a store is searched on one
 // instance: that several admit several limits is no news.
 //
-// If callers of one instance meet in its memory ([strategies.Meta.SharesMemory]), the second search is cfg with all
-// callers on one instance ([Config.Placed]).
+// If callers of one instance meet in its memory ([strategies.Execution.SharesMemory]), the second search is cfg with
+// all callers on one instance ([Config.Placed]).
 //
 // A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the
 // clocks of all processes stand at one instant. Under a policy that was given it is searched for leaks while a window

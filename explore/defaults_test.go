@@ -29,7 +29,8 @@ func TestScriptsOfSeveralUnits(t *testing.T) {
 		{"9 units at a time costing 1 or 5", 0, true},
 	} {
 		r, err := explore.Run(t.Context(), sel, explore.Config{
-			Policy: policy(t, c.policy), Limit: c.limit, Asks: -1, Properties: []explore.Property{explore.Leak},
+			Policy: policy(t, c.policy), Limit: c.limit, Scope: explore.Scope{Asks: -1},
+			Properties: []explore.Property{explore.Leak},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -33,9 +33,10 @@ func TestSameSearchSameBytes(t *testing.T) {
 	faults := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultClock, quota.FaultEviction}
 	for name, cfg := range map[string]explore.Config{
 		"check-then-set": {Clients: 3},
-		"incr-expire":    {Faults: faults, MaxStates: 400},
+		"incr-expire":    {Faults: faults, Bounds: explore.Bounds{MaxStates: 400}},
 		"redis-hash":     {Properties: []explore.Property{explore.Leak}},
-		"lua-reserve":    {MaxStates: 500, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}}},
+		"lua-reserve": {Bounds: explore.Bounds{MaxStates: 500},
+			Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

@@ -28,7 +28,7 @@
 // and none is left out because of a state: what a server holds cannot be hashed.
 // Deadlocks and serialization failures are counted and shown in [results.ServerFacts].
 //
-// A service in any language runs as processes (package service, [Config.Service]): a step is a command that
+// A service in any language runs as processes (package service, [Process]): a step is a command that
 // one of them sends to Redis while it has a request. All schedules are run to their ends there too, each
 // with a subject of its own, by the wall clock. Redis is a server, or in memory with a clock that is moved.
 //

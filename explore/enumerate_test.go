@@ -21,7 +21,8 @@ func TestWorkersCountTheSame(t *testing.T) {
 		var first string
 		for _, workers := range []int{1, 2, 3, 7} {
 			c, err := explore.Enumerate(t.Context(), sel,
-				explore.Config{Clients: 4, Limit: 4, Workers: workers, MaxSchedules: most})
+				explore.Config{Clients: 4, Limit: 4, Resources: explore.Resources{Workers: workers},
+					Bounds: explore.Bounds{MaxSchedules: most}})
 			if err != nil {
 				t.Fatal(err)
 			}

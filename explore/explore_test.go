@@ -98,7 +98,7 @@ func TestLuaReserveLosesToItsSync(t *testing.T) {
 	if !strings.Contains(got, "0:sync SET") || strings.Count(got, "EVAL") != 2 {
 		t.Errorf("leaks by %s", got)
 	}
-	alone := run(t, "lua-reserve", explore.Config{JobRounds: -1})
+	alone := run(t, "lua-reserve", explore.Config{Scope: explore.Scope{JobRounds: -1}})
 	if len(alone.Findings) > 0 || alone.Capped != "" {
 		t.Errorf("without the job: %+v", alone.Findings)
 	}
@@ -107,7 +107,7 @@ func TestLuaReserveLosesToItsSync(t *testing.T) {
 // A refund that the client library sends twice gives units of others back.
 func TestLuaReserveRefundsTwice(t *testing.T) {
 	r := run(t, "lua-reserve", explore.Config{
-		Clients: 3, Limit: 1, JobRounds: -1, Faults: []quota.Fault{quota.FaultRetry},
+		Clients: 3, Limit: 1, Scope: explore.Scope{JobRounds: -1}, Faults: []quota.Fault{quota.FaultRetry},
 		Properties: []explore.Property{explore.Leak},
 	})
 	got := words(found(t, r, explore.Leak))
@@ -217,7 +217,8 @@ func TestNotDeterministic(t *testing.T) {
 			return quota.Decision{Admitted: calls%7 != 0 || calls < 20}
 		}), nil
 	}
-	_, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Clients: 3, Limit: 1, Asks: -1})
+	_, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Clients: 3, Limit: 1,
+		Scope: explore.Scope{Asks: -1}})
 	if !errors.Is(err, explore.ErrNotDeterministic) {
 		t.Errorf("error %v", err)
 	}

@@ -95,7 +95,7 @@ func TestIsolatedFewPreemptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1,
-		Properties: []explore.Property{explore.Leak}, MaxStates: 150}
+		Properties: []explore.Property{explore.Leak}, Bounds: explore.Bounds{MaxStates: 150}}
 	there, err := explore.Run(t.Context(), sel, isolated(cfg))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestForeignFewPreemptions(t *testing.T) {
 	testenv.Sequential(t)
 	for _, learns := range []bool{false, true} {
 		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1,
-			Properties: []explore.Property{explore.Leak}, MaxStates: 2300}
+			Properties: []explore.Property{explore.Leak}, Bounds: explore.Bounds{MaxStates: 2300}}
 		if learns {
 			cfg.Clients = 2
 			cfg.Instances = 1

@@ -196,7 +196,8 @@ func TestForeignCallsThatAreHeldUp(t *testing.T) {
 		Bound: func(p quota.Params) int64 { return min(1, int64(p.Pause/time.Second)) },
 	}}
 	r, err := explore.Run(t.Context(), sel, explore.Config{
-		Policy: policy(t, "1 request per fixed 1m"), Limit: 1, Asks: -1, Faults: []quota.Fault{quota.FaultClock},
+		Policy: policy(t, "1 request per fixed 1m"), Limit: 1, Scope: explore.Scope{Asks: -1},
+		Faults:     []quota.Fault{quota.FaultClock},
 		Properties: []explore.Property{explore.Leak, explore.Guarantee},
 	})
 	if err != nil {
@@ -481,7 +482,7 @@ func TestForeignWaitsForOthers(t *testing.T) {
 	} {
 		r, err := explore.Run(t.Context(), sel, explore.Config{
 			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock},
-			Properties: []explore.Property{explore.Stuck}, MaxStates: 200, Preemptions: -1,
+			Properties: []explore.Property{explore.Stuck}, Bounds: explore.Bounds{MaxStates: 200, Preemptions: -1},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -6,8 +6,8 @@ import "testing"
 func TestFull(t *testing.T) {
 	g := graph{nodes: make([]node, 12_345)}
 	for want, c := range map[string]Config{
-		"12,345 states": {MaxStates: 12_345}, "": {MaxStates: 12_346, MaxMemory: 1 << 40},
-		"1,024 KiB of memory for 12,345 states": {MaxStates: 12_346, MaxMemory: 1 << 20},
+		"12,345 states": {Bounds: Bounds{MaxStates: 12_345}}, "": {Bounds: Bounds{MaxStates: 12_346, MaxMemory: 1 << 40}},
+		"1,024 KiB of memory for 12,345 states": {Bounds: Bounds{MaxStates: 12_346, MaxMemory: 1 << 20}},
 	} {
 		g.held = c.MaxMemory & (1 << 20)
 		if got := g.full(&c); got != want {

@@ -57,7 +57,7 @@ func TestRareGoroutine(t *testing.T) {
 	for _, every := range []int64{1, 200} {
 		for _, waits := range testenv.Pick([]bool{every == 1}, []bool{true, false}) {
 			res, err := explore.Run(t.Context(), aside(t, every, waits), explore.Config{
-				Policy: policy(t, "10 requests per fixed 10s"), Clients: 3, Limit: 2, Preemptions: -1,
+				Policy: policy(t, "10 requests per fixed 10s"), Clients: 3, Limit: 2, Bounds: explore.Bounds{Preemptions: -1},
 				Faults: []quota.Fault{quota.FaultCrash}, Properties: []explore.Property{explore.Leak},
 			})
 			if err == nil || res == nil || res.Claim != "" || !slices.ContainsFunc(res.Withheld, func(w results.Withheld) bool {
@@ -66,10 +66,10 @@ func TestRareGoroutine(t *testing.T) {
 				t.Errorf("explore, every %d, waits %t: %v beside %+v", every, waits, err, res)
 			}
 			plan := harness.Plan{
-				Policy: policy(t, "10 requests per fixed 10s"), Workload: steady,
-				Strategies: []strategies.Selection{aside(t, every, waits)},
-				Load:       harness.OpenAt(100), Duration: 10 * time.Second, Instances: 2, Seed: 1,
-				DecisionTimeout: 2 * time.Second,
+				Policy:     policy(t, "10 requests per fixed 10s"),
+				Traffic:    harness.Traffic{Workload: steady, Load: harness.OpenAt(100), Duration: 10 * time.Second},
+				Strategies: []strategies.Selection{aside(t, every, waits)}, Instances: 2, Seed: 1,
+				Callers: harness.Callers{DecisionTimeout: 2 * time.Second},
 			}
 			r, err := sim.Run(t.Context(), sim.Config{Plan: plan})
 			if err == nil || r == nil || !slices.ContainsFunc(r.Runs[0].Audit.Reasons, func(x results.Reason) bool {

@@ -110,7 +110,7 @@ func TestFalseRejectsAsDeclared(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := explore.Run(t.Context(), sel,
-			explore.Config{Policy: hourly(), Limit: 2, Asks: -1,
+			explore.Config{Policy: hourly(), Limit: 2, Scope: explore.Scope{Asks: -1},
 				Properties: []explore.Property{explore.Guarantee, explore.FalseReject}})
 		if err != nil {
 			t.Fatal(err)

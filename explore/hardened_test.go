@@ -22,7 +22,7 @@ func TestThreeTierHardened(t *testing.T) {
 	for _, fault := range testenv.Pick(some,
 		append(some, quota.FaultEviction, quota.FaultCrash, quota.FaultLostReply, quota.FaultOutage)) {
 		t.Run("fault "+string(fault), func(t *testing.T) {
-			cfg := explore.Config{Limit: 2, Scripts: scripts, JobRounds: -1, Properties: properties}
+			cfg := explore.Config{Limit: 2, Scripts: scripts, Scope: explore.Scope{JobRounds: -1}, Properties: properties}
 			if fault != "" {
 				cfg.Faults = []quota.Fault{fault}
 			}
@@ -43,7 +43,8 @@ func TestThreeTierHardenedRejectsNobodyWrongly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := run(t, "three-tier-hardened", explore.Config{Scripts: scripts, JobRounds: -1, Properties: properties})
+		r := run(t, "three-tier-hardened", explore.Config{Scripts: scripts, Scope: explore.Scope{JobRounds: -1},
+			Properties: properties})
 		if len(r.Findings) > 0 || r.Capped != "" {
 			t.Errorf("%s: %+v, ended by %q", text, r.Findings, r.Capped)
 		}

@@ -203,7 +203,7 @@ func TestLastClientComesToEachInstance(t *testing.T) {
 func TestTokenHoldsAsks(t *testing.T) {
 	sel := testkit.Strategy(t, "decr-expire")
 	r, err := explore.Run(t.Context(), sel,
-		explore.Config{Limit: 2, Asks: -1, Faults: []quota.Fault{quota.FaultRetry},
+		explore.Config{Limit: 2, Scope: explore.Scope{Asks: -1}, Faults: []quota.Fault{quota.FaultRetry},
 			Properties: []explore.Property{explore.Negative}})
 	if err != nil {
 		t.Fatal(err)

@@ -179,7 +179,7 @@ func TestDeclaredUnderAnotherLimit(t *testing.T) {
 		}
 		for _, script := range []string{"take,take;limit=1;take", "take,take;limit=3;take"} {
 			tried++
-			cfg := scripted(t, script, explore.Config{Clients: 3, Limit: 2, MaxStates: bound,
+			cfg := scripted(t, script, explore.Config{Clients: 3, Limit: 2, Bounds: explore.Bounds{MaxStates: bound},
 				Properties: []explore.Property{explore.Guarantee}})
 			if b := run(t, m.Name, cfg).Found(explore.Guarantee); b != nil {
 				t.Errorf("%s, %s: %s", m.Name, script, b.Detail)

@@ -14,8 +14,10 @@ import (
 func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := explore.Config{
-		Clients: 3, Instances: 1, Limit: 1, Times: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
-		Properties: []explore.Property{explore.Guarantee}, MaxStates: testenv.Pick(300, 2_000), Preemptions: -1,
+		Clients: 3, Instances: 1, Limit: 1, Scope: explore.Scope{Times: 2},
+		Faults:     []quota.Fault{quota.FaultCrash, quota.FaultOutage},
+		Properties: []explore.Property{explore.Guarantee},
+		Bounds:     explore.Bounds{MaxStates: testenv.Pick(300, 2_000), Preemptions: -1},
 	}
 	for _, m := range strategies.All() {
 		if _, excluded := m.Excludes(strategies.ModeExplore); excluded || m.NeedsStore(strategies.NeedPostgres) {

@@ -45,19 +45,21 @@ func untried(t *testing.T, r *explore.Result, err error) {
 
 // A search whose time is up before its first schedule claims nothing, on every engine.
 func TestTimeout(t *testing.T) {
-	cfg := explore.Config{Clients: 2, Timeout: time.Nanosecond}
+	cfg := explore.Config{Clients: 2, Bounds: explore.Bounds{Timeout: time.Nanosecond}}
 	r, err := explore.Run(t.Context(), testkit.Strategy(t, "lua-reserve"), cfg)
 	untried(t, r, err)
 	r, err = explore.Run(t.Context(), foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower {
 		return &aligned{limit: p.Limit}
 	}),
-		explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Timeout: time.Nanosecond})
+		explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1,
+			Bounds: explore.Bounds{Timeout: time.Nanosecond}})
 	untried(t, r, err)
 	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "lua-reserve"), cfg)
 	if err != nil || c.Complete || c.Schedules != 0 || c.Tried() {
 		t.Errorf("%v, %+v", err, c)
 	}
-	if _, err := explore.Run(t.Context(), testkit.Strategy(t, "lua-reserve"), explore.Config{Timeout: -1}); err == nil {
+	cfg.Timeout = -1
+	if _, err := explore.Run(t.Context(), testkit.Strategy(t, "lua-reserve"), cfg); err == nil {
 		t.Error("a negative timeout is taken")
 	}
 }
@@ -79,7 +81,7 @@ func TestProgressIsTold(t *testing.T) {
 	if got := q.Read(); got.Runs != c.Schedules || got.Share != 1 {
 		t.Errorf("told %+v, counted %d schedules", got, c.Schedules)
 	}
-	half := explore.Config{Clients: 3, Limit: 2, MaxSchedules: c.Schedules / 2, Progress: &q}
+	half := explore.Config{Clients: 3, Limit: 2, Bounds: explore.Bounds{MaxSchedules: c.Schedules / 2}, Progress: &q}
 	c, err = explore.Enumerate(t.Context(), testkit.Strategy(t, "check-then-set"), half)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ const (
 	// Stuck: clients wait for something that cannot come.
 	Stuck Property = "stuck"
 	// Panicked is not looked for: a goroutine that a strategy has started has panicked, or the
-	// Go runtime has ended the program. Only a search with [Config.Isolate] can report it.
+	// Go runtime has ended the program. Only a search with [Resources.Isolate] can report it.
 	Panicked Property = "panic"
 )
 

@@ -47,7 +47,7 @@ func TestMemoryIsPartOfTheState(t *testing.T) {
 	}
 	r, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{
 		Clients: 3, Instances: 1, Limit: 1, Scripts: scripts, Properties: []explore.Property{explore.Leak, explore.Stuck},
-		MaxStates: 10_000,
+		Bounds: explore.Bounds{MaxStates: 10_000},
 	})
 	if err != nil {
 		t.Fatal(err)

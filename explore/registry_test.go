@@ -31,7 +31,8 @@ func TestDeclaredGuarantees(t *testing.T) {
 		}
 		for _, f := range append([]quota.Fault{""}, tolerated(m)...) {
 			tried++
-			cfg := explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Guarantee}, MaxStates: bound}
+			cfg := explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Guarantee},
+				Bounds: explore.Bounds{MaxStates: bound}}
 			if f != "" {
 				cfg.Faults = []quota.Fault{f}
 			}

@@ -31,16 +31,15 @@ type Target struct {
 	// RedisStore is the store that Redis is a client of, which keeps the lease on the
 	// keys; nil if none is kept.
 	RedisStore stores.Store
-	// Service, Request, Counter, ServiceClock and Environment are as in [Config], for schedules of a service, which are
-	// repeated on Redis, with an empty database, or without it on one in memory.
-	Service, Request, Counter, ServiceClock string
-	Environment                             []string
+	// Process is that of schedules of a service, which are repeated on Redis, with an empty database, or without it on one
+	// in memory.
+	Process
 	// Postgres is the server for schedules of statements.
 	Postgres stores.Store
 	// Name of the Redis in the record; empty asks it for its version.
 	Name string
 	// Isolate has a schedule of a foreign strategy run in a process of its own, without
-	// Redis: see [Config.Isolate]. If it ends that process and was not issued for that, the
+	// Redis: see [Resources.Isolate]. If it ends that process and was not issued for that, the
 	// error is a [*DiedError].
 	Isolate bool
 }

@@ -36,7 +36,8 @@ func TestLeaksOfLuaReserve(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg := explore.Config{
-				Scripts: scripts, Limit: c.limit, Faults: c.faults, JobRounds: c.rounds, Properties: []explore.Property{c.property},
+				Scripts: scripts, Limit: c.limit, Faults: c.faults, Scope: explore.Scope{JobRounds: c.rounds},
+				Properties: []explore.Property{c.property},
 			}
 			f := found(t, run(t, "lua-reserve", cfg), c.property)
 			t.Logf("lua-reserve: %s in %d steps", f.Detail, len(f.Steps))
@@ -58,7 +59,7 @@ func TestHardenedReserve(t *testing.T) {
 	some := []quota.Fault{quota.FaultCrash, quota.FaultRetry}
 	for _, fault := range testenv.Pick(some, append(some, quota.FaultLostReply, quota.FaultOutage)) {
 		cfg := explore.Config{
-			Scripts: scripts, Faults: []quota.Fault{fault}, JobRounds: -1,
+			Scripts: scripts, Faults: []quota.Fault{fault}, Scope: explore.Scope{JobRounds: -1},
 			Properties: []explore.Property{explore.Leak, explore.Guarantee, explore.Drift, explore.Stranded},
 		}
 		if r := run(t, "lua-reserve-hardened", cfg); len(r.Findings) > 0 || r.Claim == "" || r.Capped != "" {

@@ -142,7 +142,7 @@ func TestSearchesFind(t *testing.T) {
 		}
 		found := 0
 		for i, cfg := range explore.Searches(sel,
-			explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, First: true}) {
+			explore.Config{Bounds: explore.Bounds{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1, First: true}}) {
 			res, err := explore.Run(t.Context(), sel, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +182,8 @@ func TestSearchesFindWindowsTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cfg := range explore.Searches(sel, explore.Config{MaxStates: 400, Preemptions: -1, First: true}) {
+	for _, cfg := range explore.Searches(sel, explore.Config{Bounds: explore.Bounds{MaxStates: 400, Preemptions: -1,
+		First: true}}) {
 		res, err := explore.Run(t.Context(), sel, cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -274,7 +275,7 @@ func TestSearchesFindHalves(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := false
-		cfg := explore.Config{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1,
+		cfg := explore.Config{Bounds: explore.Bounds{MaxStates: testenv.Pick(150, 4_000), Preemptions: -1},
 			Properties: []explore.Property{explore.Guarantee}}
 		for _, cfg := range explore.Searches(sel, cfg) {
 			res, err := explore.Run(t.Context(), sel, cfg)
@@ -347,7 +348,7 @@ func TestSearchesFit(t *testing.T) {
 
 // TestPlaced: callers that meet in memory are searched on one instance, unless it was said how many there are.
 func TestPlaced(t *testing.T) {
-	sel := strategies.Selection{Meta: &strategies.Meta{SharesMemory: true}}
+	sel := strategies.Selection{Meta: &strategies.Meta{Execution: strategies.Execution{SharesMemory: true}}}
 	for _, c := range []struct {
 		cfg     explore.Config
 		clients []int // of each search

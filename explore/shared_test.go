@@ -66,7 +66,8 @@ func TestRepliesWhereMemoryIsShared(t *testing.T) {
 					return opened(ctx, env)
 				}
 				m.Foreign = abroad
-				cfg := explore.Config{Clients: 2, Limit: 1, Properties: []explore.Property{explore.Leak}, Workers: 1}
+				cfg := explore.Config{Clients: 2, Limit: 1, Properties: []explore.Property{explore.Leak},
+					Resources: explore.Resources{Workers: 1}}
 				if shares == "instance" {
 					cfg.Instances = 1
 				}

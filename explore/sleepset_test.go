@@ -99,11 +99,12 @@ func TestSleepingStepsLeadNowhereNew(t *testing.T) {
 			continue
 		}
 		for _, cfg := range []Config{
-			{Clients: 3, MaxStates: bound},
-			{Clients: 3, Instances: 2, MaxStates: bound, Faults: Faults()},
-			{Clients: 2, MaxStates: bound, Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash, quota.FaultEviction},
-				Times: 2},
-			{Clients: 3, MaxStates: bound, Properties: []Property{Leak, Drift, Stranded, TTL}},
+			{Clients: 3, Bounds: Bounds{MaxStates: bound}},
+			{Clients: 3, Instances: 2, Bounds: Bounds{MaxStates: bound}, Faults: Faults()},
+			{Clients: 2, Bounds: Bounds{MaxStates: bound},
+				Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash, quota.FaultEviction},
+				Scope:  Scope{Times: 2}},
+			{Clients: 3, Bounds: Bounds{MaxStates: bound}, Properties: []Property{Leak, Drift, Stranded, TTL}},
 		} {
 			cfg.Workers = 1
 			if m.Control == "" && tried%5 == 0 {
@@ -221,7 +222,8 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
 		sel := randomStrategy(r, 4, seed%3 == 0)
-		cfg := Config{Clients: 3, Workers: 1, MaxStates: testenv.Pick(1500, 3000), Asks: -1}
+		cfg := Config{Clients: 3, Resources: Resources{Workers: 1}, Bounds: Bounds{MaxStates: testenv.Pick(1500, 3000)},
+			Scope: Scope{Asks: -1}}
 		switch seed % 4 {
 		case 1:
 			cfg.Instances = 2
@@ -255,7 +257,7 @@ func TestSleepAgreesWithBruteForce(t *testing.T) {
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 10)) //nolint:gosec // has to repeat
 		sel := randomStrategy(r, 2, seed%2 == 0)
-		cfg := Config{Clients: 2 + int(seed/2%2), Workers: 1, Asks: -1}
+		cfg := Config{Clients: 2 + int(seed/2%2), Resources: Resources{Workers: 1}, Scope: Scope{Asks: -1}}
 		got, _, left := walked(t, sel, cfg)
 		cfg, err := cfg.Complete(sel)
 		if err != nil {

@@ -87,7 +87,8 @@ func checked(lock string) func(context.Context, pgx.Tx, quota.Request) (bool, er
 func sqlConfig(t testing.TB, clients int) explore.Config {
 	t.Helper()
 	return explore.Config{
-		Postgres: storetest.Postgres(t), Clients: clients, Limit: 1, DecisionTimeout: time.Minute,
+		Resources: explore.Resources{Postgres: storetest.Postgres(t)}, Clients: clients, Limit: 1,
+		Bounds:  explore.Bounds{DecisionTimeout: time.Minute},
 		Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}},
 	}
 }

@@ -194,9 +194,9 @@ func (t *ticket) config(sel strategies.Selection, target *Target) (cfg Config, e
 	}
 	cfg = Config{
 		Policy: policy, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
-		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs,
-		Asks: t.Asks, Postgres: target.Postgres, Service: target.Service, Request: target.Request,
-		Counter: target.Counter, ServiceClock: target.ServiceClock, Environment: target.Environment,
+		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults,
+		Scope:     Scope{Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs, Asks: t.Asks},
+		Resources: Resources{Postgres: target.Postgres}, Process: target.Process,
 	}
 	if cfg.Service != "" {
 		cfg.Redis = target.Redis

@@ -75,7 +75,7 @@ func TestWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := explore.Config{Policy: policy(t, "10 requests at a time"), Preemptions: -1,
+		cfg := explore.Config{Policy: policy(t, "10 requests at a time"), Bounds: explore.Bounds{Preemptions: -1},
 			Properties: []explore.Property{explore.Leak, explore.Stuck}}
 		if !wrong { // more schedules than the client has connections
 			cfg.Clients = 3

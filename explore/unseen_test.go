@@ -111,7 +111,8 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 		{"time.Now in process", inProcess(&mu, wall), []witness.Code{witness.NeverAgain}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := withheld(t, c.sel, explore.Config{Limit: 1, Faults: []quota.Fault{quota.FaultCrash}, MaxStates: 500})
+			r := withheld(t, c.sel, explore.Config{Limit: 1, Faults: []quota.Fault{quota.FaultCrash},
+				Bounds: explore.Bounds{MaxStates: 500}})
 			if got := codes(r); !slices.Equal(got, c.want) {
 				t.Errorf("withheld for %+v, want %v", r.Withheld, c.want)
 			}
@@ -162,7 +163,8 @@ func TestOwnGoroutinesEndNothing(t *testing.T) {
 		return verdict(true, strategies.Redis(p.env).Incr(ctx, "m").Err())
 	})
 	c, err := explore.Enumerate(t.Context(), sel,
-		explore.Config{Clients: 4, Limit: 3, Faults: []quota.Fault{quota.FaultCrash}, MaxSchedules: 2_000})
+		explore.Config{Clients: 4, Limit: 3, Faults: []quota.Fault{quota.FaultCrash},
+			Bounds: explore.Bounds{MaxSchedules: 2_000}})
 	if !errors.Is(err, explore.ErrUnseen) || c.Schedules != 2_000 || len(c.Withheld) != 1 ||
 		c.Withheld[0].Code != string(witness.OwnGoroutine) {
 		t.Errorf("%+v, %v", c, err)

@@ -50,7 +50,7 @@ func (e *twice) Common() *engine.World {
 func TestVisitEndsWithoutWorkers(t *testing.T) {
 	e := new(twice)
 	s := newSearch(e, strategies.Selection{Meta: &strategies.Meta{}},
-		Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
+		Config{Resources: Resources{Workers: 3}, Bounds: Bounds{DecisionTimeout: harness.MaxDecisionTimeout}})
 	w := &stateSearch{search: s, graph: newGraph(engine.Digest{})}
 	edges := make([]edge, 2)
 	for range edges {

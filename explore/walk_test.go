@@ -54,7 +54,8 @@ func TestWalksMeetNothingNew(t *testing.T) {
 		{"foreign, one instance", Config{Instances: 1, Scripts: one}, calls},
 		{"foreign, aside", Config{}, aside},
 		{"foreign, aside, one instance", Config{Instances: 1, Limit: 2}, aside},
-		{"foreign, time", Config{Faults: []quota.Fault{quota.FaultClock}, Asks: -1, MaxStates: 5000}, brief},
+		{"foreign, time", Config{Faults: []quota.Fault{quota.FaultClock}, Scope: Scope{Asks: -1},
+			Bounds: Bounds{MaxStates: 5000}}, brief},
 		{"foreign, faults", Config{Faults: []quota.Fault{quota.FaultCrash, quota.FaultLostReply}}, calls},
 	} {
 		t.Run(c.name, func(t *testing.T) {

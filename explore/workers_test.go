@@ -38,7 +38,8 @@ func TestEndedGoroutine(t *testing.T) {
 			err := errors.New("ended")
 			defer func() { ended <- err }()
 			r, err = explore.Run(t.Context(), ends,
-				explore.Config{Clients: 3, Limit: 1, Workers: workers, Properties: []explore.Property{explore.Leak}})
+				explore.Config{Clients: 3, Limit: 1, Resources: explore.Resources{Workers: workers},
+					Properties: []explore.Property{explore.Leak}})
 		}()
 		if err := <-ended; err == nil || r != nil && r.Claim != "" {
 			t.Errorf("%d workers: %+v, %v", workers, r, err)
@@ -85,7 +86,8 @@ func TestWorkersOfHungSearch(t *testing.T) {
 		own.Store(nil)
 		crew.Store(false)
 		_, err := explore.Run(t.Context(), hangs, explore.Config{
-			Clients: 4, Limit: 1, Workers: 4, DecisionTimeout: patience, Properties: []explore.Property{explore.Stuck},
+			Clients: 4, Limit: 1, Resources: explore.Resources{Workers: 4}, Bounds: explore.Bounds{DecisionTimeout: patience},
+			Properties: []explore.Property{explore.Stuck},
 		})
 		var hung *explore.HungError
 		if !errors.As(err, &hung) {

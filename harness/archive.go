@@ -55,7 +55,8 @@ func writeHistory(path string, head oracle.Header, history *oracle.History) (err
 func JudgeFile(file *oracle.File) (results.Run, error) {
 	policy := &file.Header.Policy
 	run := results.Run{Params: results.Params{
-		Label: file.Header.Strategy, Limit: policy.Limit, Unit: policy.Unit, Window: windowText(policy.Window),
+		Label: file.Header.Strategy, Quota: results.Quota{Limit: policy.Limit, Unit: policy.Unit,
+			Window: windowText(policy.Window)},
 	}}
 	verdict, err := file.Judge()
 	if err != nil {

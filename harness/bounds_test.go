@@ -15,10 +15,13 @@ import (
 // bounded is a plan at all of its bounds.
 func bounded() Plan {
 	return Plan{
-		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
-		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife,
-		Duration: 1,
-		Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
+		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})},
+		Traffic: Traffic{
+			Workload: &workloads.Meta{}, Requests: MaxRequests, Load: OpenAt(MaxRate),
+			Duration: 1,
+			Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
+		},
+		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Callers: Callers{Life: MaxLife},
 	}
 }
 
@@ -55,8 +58,8 @@ func TestCheckHistory(t *testing.T) {
 		{rate: 1<<27 + 1, length: time.Second,
 			want: "1.34217729e+08 requests per second for 1s are 134,217,729 requests, and at most 134,217,728 of one run " +
 				"can be judged"},
-		{plan: Plan{Requests: 5}, rate: 1e9, length: time.Hour},
-		{plan: Plan{HistoryLimit: 1 << 28}, rate: 1 << 28, length: time.Second},
+		{plan: Plan{Traffic: Traffic{Requests: 5}}, rate: 1e9, length: time.Hour},
+		{plan: Plan{Keeping: Keeping{HistoryLimit: 1 << 28}}, rate: 1 << 28, length: time.Second},
 		{rate: 1 << 26, length: time.Second, more: 1<<26 + 1,
 			want: "6.7108864e+07 requests per second for 1s and 67,108,865 more of rushes are 134,217,729 requests"},
 		{rate: 1e9, length: math.MaxInt64,
@@ -81,8 +84,11 @@ func TestCheckReplay(t *testing.T) {
 		{speed: 1, length: 10 * time.Hour}, {speed: 0.1, refused: true}, {speed: 0.1, duration: time.Hour, length: time.Hour},
 		{speed: 1000, length: 36 * time.Second}, {}, {speed: 1e-3, load: Closed()},
 	} {
-		p := Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}, Duration: c.duration,
-			Load: c.load}
+		p := Plan{
+			Traffic: Traffic{
+				Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}, Duration: c.duration,
+				Load: c.load,
+			}}
 		length, err := p.CheckReplay(info, 24*time.Hour)
 		if length != c.length || (err != nil) != c.refused {
 			t.Errorf("%+v: %v, %v", c, length, err)

@@ -111,7 +111,7 @@ func (c *Counts) record(run *results.Run) {
 	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
 }
 
-// The default and the bounds of [Plan.DecisionTimeout].
+// The default and the bounds of [Callers.DecisionTimeout].
 const (
 	// DefaultDecisionTimeout is how long a decision may take if nothing else is said.
 	// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits

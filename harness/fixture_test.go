@@ -58,7 +58,7 @@ func planted(t *testing.T, w quota.Window, events ...[]oracle.Event) *Facts {
 	h := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
 	t.Cleanup(func() { _ = h.Close() })
 	f := &Facts{
-		Plan:      &Plan{Workload: &workloads.Meta{Name: "planted"}},
+		Plan:      &Plan{Traffic: Traffic{Workload: &workloads.Meta{Name: "planted"}}},
 		Selection: strategies.Selection{Meta: &strategies.Meta{Name: "planted", Counts: quota.CountsAdmitted}},
 		Policy:    &quota.Policy{Name: "planted", Limit: 10, Unit: "units", Window: w},
 		Epoch:     plantedEpoch, History: h, Instances: 1,

@@ -122,7 +122,7 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 			f.Plan.Duration = time.Second
 			f.Instances = 2
 			f.Selection.Guarantee = all
-			run := results.Run{Params: results.Params{Retries: retries}}
+			run := results.Run{Params: results.Params{Connections: results.Connections{Retries: retries}}}
 			if _, err := Judge(t.Context(), &run, f); err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func TestRepeatsInAnOutage(t *testing.T) {
 			clause(quota.PropertyLeak, 0, "outage", quota.FaultOutage),
 			clause(quota.PropertyLeak, 0, "both", quota.FaultOutage, quota.FaultRetry),
 		}
-		run := results.Run{Params: results.Params{Retries: retries}}
+		run := results.Run{Params: results.Params{Connections: results.Connections{Retries: retries}}}
 		if _, err := Judge(t.Context(), &run, f); err != nil || len(run.Guarantee) != want {
 			t.Errorf("%d clauses are judged with %d retries (%v), want %d", len(run.Guarantee), retries, err, want)
 		}

@@ -154,7 +154,7 @@ func TestPlantedExcursion(t *testing.T) {
 	f := planted(t, quota.Window{},
 		[]oracle.Event{take(0, 0, 10, oracle.Admitted), over, give(oracle.Refund, over, 11+1500*ms, 2)},
 		[]oracle.Event{overran, give(oracle.Commit, overran, 100, -3)})
-	run := results.Run{Settlement: &results.Settlement{Commits: 1}}
+	run := results.Run{Correctness: results.Correctness{Settlement: &results.Settlement{Commits: 1}}}
 	if _, err := judge(&run, f, t.Context().Err, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // TestKills: a share of the callers is killed, the same ones from the same seed, after the command that is said.
 func TestKills(t *testing.T) {
 	plan := func(seed uint64, text string) *Plan {
-		return &Plan{Seed: seed, Trouble: trouble.MustParse("redis:away@0.1-0.2", text)}
+		return &Plan{Seed: seed, Surroundings: Surroundings{Trouble: trouble.MustParse("redis:away@0.1-0.2", text)}}
 	}
 	a := plan(1, "callers:killed=0.25,after=3")
 	b := plan(1, "callers:killed=0.5")
@@ -33,7 +33,8 @@ func TestKills(t *testing.T) {
 		t.Errorf("%d of 10,000 are killed, and %d differ by the seed", n, differ)
 	}
 	redis := strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis}}}
-	foreign := strategies.Selection{Meta: &strategies.Meta{Needs: redis.Needs, Foreign: true}}
+	foreign := strategies.Selection{Meta: &strategies.Meta{Needs: redis.Needs,
+		Execution: strategies.Execution{Foreign: true}}}
 	batched := redis
 	batched.Client = strategies.AutoPipeline
 	for i, c := range []struct {

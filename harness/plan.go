@@ -24,26 +24,41 @@ import (
 type Plan struct {
 	Strategies []strategies.Selection
 	Policy     quota.Policy
+	Quotas
+	Seed uint64
+	Traffic
+	// Workers call the strategy at the same time; in open loop they are the most
+	// requests in service at once.
+	Workers int
+	// Instances of the application that share the stores; in a simulation with
+	// regions, in each region. Default 1.
+	Instances int
+	Callers
+	Surroundings
+	Keeping
+	// Point holds the values of the parameters that a sweep varies, by name; nil outside
+	// of a sweep. It tells runs apart and changes nothing about them.
+	Point map[string]string
+}
+
+// Quotas are those besides the one of the policy.
+type Quotas struct {
 	// Policies are those of strategies that are tried under another policy, by label. Each
 	// has the limit and the costs of Policy: all strategies get the same requests.
 	Policies map[string]quota.Policy
-	Workload *workloads.Meta
-	// Stream holds the workload's own parameters. Seed, Policy and Requests are set
-	// from the fields here.
-	Stream workloads.Params
-	Seed   uint64
-	// Peers drive the load together with this process; nil for none.
-	Peers Peers
-
 	// Second is another quota that each request is charged to as well, that of one of so
 	// many Routes; nil for none. Which one follows from the seed and the request's position.
 	Second *quota.Policy
 	Routes int
 	routes []quota.Subject
+}
 
-	// Workers call the strategy at the same time; in open loop they are the most
-	// requests in service at once.
-	Workers int
+// Traffic is the requests of a run, and how they are issued.
+type Traffic struct {
+	Workload *workloads.Meta
+	// Stream holds the workload's own parameters. Seed, Policy and Requests are set
+	// from the fields here.
+	Stream workloads.Params
 	// Load is how requests are issued.
 	Load Load
 	// Arrivals of an open loop: "poisson" (default) or "constant". A trace with a
@@ -53,9 +68,10 @@ type Plan struct {
 	Requests int64
 	// Duration bounds the time in which requests are issued; 0 for no bound.
 	Duration time.Duration
-	// Instances of the application that share the stores; in a simulation with
-	// regions, in each region. Default 1.
-	Instances int
+}
+
+// Callers say how the application calls a strategy.
+type Callers struct {
 	// Life is how long a request that settles can be completed after its admission,
 	// e.g. the life of a pre-signed URL. From then on no caller holds the units of one
 	// that was abandoned. Default [DefaultLife].
@@ -68,21 +84,28 @@ type Plan struct {
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
 	// that the simulation sees. Default [DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
-	// Trouble is all that goes wrong on purpose, or changes in mid-run. Policy has the limit at the start, and which
-	// callers are killed follows from the seed and the request's position.
-	Trouble trouble.List
+}
+
+// Surroundings are what a run meets outside of the strategies.
+type Surroundings struct {
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model if there is no "postgres".
 	Stores *stores.Set
+	// Peers drive the load together with this process; nil for none.
+	Peers Peers
+	// Trouble is all that goes wrong on purpose, or changes in mid-run. Policy has the limit at the start, and which
+	// callers are killed follows from the seed and the request's position.
+	Trouble trouble.List
+}
+
+// Keeping is how much of the history of a run is kept, and where.
+type Keeping struct {
 	// HistoryLimit is the most events of one run. A run that comes close to it ends
 	// early and says so. Default [MaxRequests].
 	HistoryLimit int64
 	// HistoryDir is where a long history is kept while the run lasts; "" is the
 	// system's folder for temporary files.
 	HistoryDir string
-	// Point holds the values of the parameters that a sweep varies, by name; nil outside
-	// of a sweep. It tells runs apart and changes nothing about them.
-	Point map[string]string
 	// Archive is an existing directory that keeps each run's history, as a file that
 	// [JudgeFile] judges again; "" keeps none.
 	Archive string
@@ -237,9 +260,12 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		p = &own
 	}
 	params := results.Params{
-		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
-		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
-		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed(),
+		Label: sel.String(),
+		Quota: results.Quota{Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window)},
+		Load: results.Load{
+			Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances, Subjects: workloads.Subjects(stream),
+		},
+		Length:   results.Length{Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed()},
 		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, min(cmp.Or(stream.Len(), fingerprinted), fingerprinted)),
 	}
@@ -266,12 +292,13 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
 	return results.Run{
-		NotExplored: notExplored,
-		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside,
-		Avoid:   sel.Notes.Avoid,
-		Options: sel.Options, Policy: p.Policy.Name,
-		Workload: p.Workload.Name, Params: params, Repetition: repetition, Guarantee: []results.Clause{},
-		Audit: results.Audit{Valid: true, Reasons: []results.Reason{}},
+		Identity: results.Identity{
+			Strategy: sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside,
+			Avoid: sel.Notes.Avoid, NotExplored: notExplored,
+		},
+		Options: sel.Options, Policy: p.Policy.Name, Workload: p.Workload.Name, Params: params, Repetition: repetition,
+		Promises: results.Promises{Guarantee: []results.Clause{}},
+		Audit:    results.Audit{Valid: true, Reasons: []results.Reason{}},
 	}
 }
 

@@ -23,16 +23,19 @@ func selected(m strategies.Meta) strategies.Selection { return strategies.Select
 // TestComplete tries each bound of a plan on both of its sides.
 func TestComplete(t *testing.T) {
 	ok := Plan{
-		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
+		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})},
+		Traffic: Traffic{Workload: &workloads.Meta{},
+			Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(1e6)}}, Arrivals: "constant", Duration: 1},
 		Policy: quota.Policy{Limit: 1}, Workers: 8,
-		Instances: 255, Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(1e6)}}, Arrivals: "constant",
-		Trouble: trouble.MustParse("redis:away"), Duration: 1,
+		Instances:    255,
+		Surroundings: Surroundings{Trouble: trouble.MustParse("redis:away")},
 	}
 	if err := ok.Complete(8); err != nil || ok.HistoryLimit != 1<<27 || ok.Life != 15*time.Minute || ok.Instances != 255 {
 		t.Fatalf("%+v: %v", ok, err)
 	}
-	one := Plan{Strategies: ok.Strategies, Workload: ok.Workload, Policy: ok.Policy, Workers: 1, Arrivals: "poisson",
-		HistoryLimit: 5, Life: 7}
+	one := Plan{Strategies: ok.Strategies, Traffic: Traffic{Workload: ok.Workload, Arrivals: "poisson"},
+		Policy: ok.Policy, Workers: 1,
+		Keeping: Keeping{HistoryLimit: 5}, Callers: Callers{Life: 7}}
 	if err := one.Complete(1); err != nil || one.Instances != 1 || one.HistoryLimit != 5 || one.Life != 7 {
 		t.Fatalf("%+v: %v", one, err)
 	}
@@ -71,19 +74,22 @@ func TestCannotRun(t *testing.T) {
 		workload workloads.Meta
 	}{
 		{meta: strategies.Meta{Kinds: kinds}},
-		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}},
-		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}},
+		{meta: strategies.Meta{Kinds: kinds,
+			Execution: strategies.Execution{Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}}},
+		{meta: strategies.Meta{Kinds: kinds,
+			Execution: strategies.Execution{Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}},
 			want: "it cannot be simulated: it sleeps"},
 		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}},
 			want: "policy  has a standing window; a serves fixed"},
 		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true},
 			want: "it cannot take units back, which the workload uploads asks for: give --workload uploads:hold=0s"},
 		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{GivesBack: true},
-			plan: Plan{Stream: workloads.Params{Options: quota.Options{"hold": "0s"}}}},
-		{meta: strategies.Meta{Kinds: kinds, GivesBack: true}, workload: workloads.Meta{GivesBack: true}},
-		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}},
+			plan: Plan{Traffic: Traffic{Stream: workloads.Params{Options: quota.Options{"hold": "0s"}}}}},
+		{meta: strategies.Meta{Kinds: kinds, Abilities: strategies.Abilities{GivesBack: true}},
+			workload: workloads.Meta{GivesBack: true}},
+		{meta: strategies.Meta{Kinds: kinds, Abilities: strategies.Abilities{Reset: strategies.ResetsNever}}},
 		{meta: strategies.Meta{Kinds: kinds}, crosses: true},
-		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true,
+		{meta: strategies.Meta{Kinds: kinds, Abilities: strategies.Abilities{Reset: strategies.ResetsNever}}, crosses: true,
 			want: "it has no reset, and this run crosses standing windows"},
 	} {
 		c.plan.Workload = &c.workload
@@ -102,8 +108,10 @@ func TestCrossesWindows(t *testing.T) {
 		want     bool
 	}{{quota.Fixed, true, 0, true}, {quota.Fixed, false, 0, false}, {quota.Fixed, false, 2, true},
 		{quota.Rolling, true, 2, false}} {
-		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Workload: &workloads.Meta{Boundary: c.boundary},
-			Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}}}
+		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Traffic: Traffic{
+			Workload: &workloads.Meta{Boundary: c.boundary},
+			Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(c.speed)}},
+		}}
 		if p.CrossesWindows() != c.want {
 			t.Errorf("%+v", c)
 		}
@@ -132,8 +140,8 @@ func TestFor(t *testing.T) {
 	a := selected(strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Bucket}})
 	b := selected(strategies.Meta{Name: "b", Kinds: quota.Kinds()})
 	p := Plan{
-		Strategies: []strategies.Selection{a, b}, Workload: &workloads.Meta{Name: "w"}, Policy: hourly,
-		Policies: map[string]quota.Policy{"a": hourly.As(quota.Bucket)},
+		Strategies: []strategies.Selection{a, b}, Traffic: Traffic{Workload: &workloads.Meta{Name: "w"}}, Policy: hourly,
+		Quotas: Quotas{Policies: map[string]quota.Policy{"a": hourly.As(quota.Bucket)}},
 	}
 	for _, sel := range p.Strategies {
 		run := p.Blank(sel, 1, &flow{n: 1, subjects: 1}, workloads.Info{})
@@ -161,7 +169,8 @@ func TestFor(t *testing.T) {
 func TestPolicyLimit(t *testing.T) {
 	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a"}}
 	own := func(name string, limit int64) int64 {
-		p := Plan{Policy: quota.Policy{Name: name, Limit: limit, Unit: "links"}, Workload: &workloads.Meta{Name: "w"}}
+		p := Plan{Policy: quota.Policy{Name: name, Limit: limit, Unit: "links"},
+			Traffic: Traffic{Workload: &workloads.Meta{Name: "w"}}}
 		return p.Blank(sel, 1, &flow{n: 1, subjects: 1}, workloads.Info{}).Params.PolicyLimit
 	}
 	if got := own("user-links", 7); got != 20 {
@@ -177,18 +186,23 @@ func TestBlank(t *testing.T) {
 	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a", Form: "form"}, Options: quota.Options{}}
 	p := Plan{
 		Policy: quota.Policy{Name: "p", Limit: 4, Unit: "links",
-			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}, Workload: &workloads.Meta{Name: "w"},
-		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5,
-		Trouble: trouble.MustParse("redis:away@0.1-0.2"),
+			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
+		Traffic: Traffic{
+			Workload: &workloads.Meta{Name: "w"},
+			Stream:   workloads.Params{Options: quota.Options{"k": "v"}}, Requests: 9, Duration: 5,
+		}, Workers: 3, Instances: 2,
+		Surroundings: Surroundings{Trouble: trouble.MustParse("redis:away@0.1-0.2")},
 	}
 	stream := &flow{n: 9, subjects: 6}
 	want := results.Run{
-		Strategy: "a", Form: "form", Options: sel.Options, Policy: "p", Workload: "w", Repetition: 2,
-		Guarantee: []results.Clause{},
-		Audit:     results.Audit{Valid: true, Reasons: []results.Reason{}},
+		Identity: results.Identity{Strategy: "a", Form: "form"}, Options: sel.Options, Policy: "p", Workload: "w",
+		Repetition: 2,
+		Promises:   results.Promises{Guarantee: []results.Clause{}},
+		Audit:      results.Audit{Valid: true, Reasons: []results.Reason{}},
 		Params: results.Params{
-			Label: "a", Limit: 4, Unit: "links", Window: "fixed 1m0s", Loop: "closed", Workers: 3, Instances: 2, Subjects: 6,
-			Requests: 9, DurationNS: 5,
+			Label: "a", Quota: results.Quota{Limit: 4, Unit: "links", Window: "fixed 1m0s"},
+			Load:     results.Load{Loop: "closed", Workers: 3, Instances: 2, Subjects: 6},
+			Length:   results.Length{Requests: 9, DurationNS: 5},
 			Workload: map[string]string{"k": "v"}, Stream: workloads.Fingerprint(stream, 9), Trouble: p.Trouble,
 		},
 	}
@@ -212,7 +226,7 @@ func TestBlank(t *testing.T) {
 
 // TestNewHistory keeps what the plan says, for so many workers.
 func TestNewHistory(t *testing.T) {
-	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2, 0)
+	h := (&Plan{Keeping: Keeping{HistoryLimit: 100, HistoryDir: t.TempDir()}}).NewHistory(2, 0)
 	defer func() { _ = h.Close() }()
 	for _, e := range takes(0, 0, 5000, 0) {
 		h.Append(1, e)
@@ -263,7 +277,8 @@ func TestBlankSaysWhatCannotBeExplored(t *testing.T) {
 // TestRecordGranted: what a request was not granted is an event of its own, and its second quota is charged what it was
 // granted.
 func TestRecordGranted(t *testing.T) {
-	p := &Plan{Workload: &workloads.Meta{}, Second: &quota.Policy{Name: "route", Limit: 10}, Routes: 1}
+	p := &Plan{Traffic: Traffic{Workload: &workloads.Meta{}},
+		Quotas: Quotas{Second: &quota.Policy{Name: "route", Limit: 10}, Routes: 1}}
 	if err := p.completeSecond(); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (j *judgement) second() error {
 	if err != nil {
 		return fmt.Errorf("judge the history of the second quota: %w", err)
 	}
-	run := results.Run{ElapsedNS: j.run.ElapsedNS}
+	run := results.Run{Rates: results.Rates{ElapsedNS: j.run.ElapsedNS}}
 	o := judgement{Facts: &facts, run: &run, cfg: cfg, verdict: &verdict}
 	own, err := o.ownClocks()
 	if err != nil {

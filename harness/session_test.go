@@ -154,7 +154,7 @@ func TestInstancesOfPeers(t *testing.T) {
 			return &tidyingJob{meteredJob{closed: &closed}}, nil
 		}}
 	for number := range 3 {
-		plan := &Plan{Peers: &placed{number: number, of: 3}}
+		plan := &Plan{Surroundings: Surroundings{Peers: &placed{number: number, of: 3}}}
 		s := &Session{Plan: plan, Selection: strategies.Selection{Meta: meta}}
 		if err := s.Open(t.Context(), 2, 1, handHost{&handClock{}}); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestPeersShareTheStream(t *testing.T) {
 	for _, n := range []int64{0, 1, 2, 3, 10, 11} {
 		sum := int64(0)
 		for number := range 3 {
-			plan := &Plan{Peers: &placed{number: number, of: 3}}
+			plan := &Plan{Surroundings: Surroundings{Peers: &placed{number: number, of: 3}}}
 			sum += plan.Ops(n)
 		}
 		if alone := (&Plan{}).Ops(n); sum != n || alone != n {
@@ -183,7 +183,7 @@ func TestPeersShareTheStream(t *testing.T) {
 	}
 	seen := map[time.Duration]int{}
 	for number := range 3 {
-		plan := &Plan{Peers: &placed{number: number, of: 3}}
+		plan := &Plan{Surroundings: Surroundings{Peers: &placed{number: number, of: 3}}}
 		all, err := workloads.Constant(1000)
 		if err != nil {
 			t.Fatal(err)

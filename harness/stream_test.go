@@ -38,14 +38,14 @@ func TestSize(t *testing.T) {
 	}{
 		{"no bound", Plan{}, flow{subjects: 3}, 100, math.MaxInt64, 3},
 		{"stream", Plan{}, flow{n: 70, subjects: 3}, 100, 70, 3},
-		{"plan", Plan{Requests: 50}, flow{n: 70, subjects: 3}, 100, 50, 3},
-		{"longer plan", Plan{Requests: 90}, flow{n: 70, subjects: 3}, 100, 70, 3},
+		{"plan", Plan{Traffic: Traffic{Requests: 50}}, flow{n: 70, subjects: 3}, 100, 50, 3},
+		{"longer plan", Plan{Traffic: Traffic{Requests: 90}}, flow{n: 70, subjects: 3}, 100, 70, 3},
 		{"trials", Plan{}, flow{per: 20}, 100, 40_000_000, 2_000_000},
-		{"a part of a trial", Plan{Requests: 41}, flow{per: 20}, 100, 41, 3},
-		{"whole trials", Plan{Requests: 40}, flow{per: 20}, 100, 40, 2},
-		{"duration", Plan{Duration: 2 * time.Second}, flow{per: 20}, 100, 460, 23},
-		{"duration, unknown rate", Plan{Duration: 2 * time.Second}, flow{per: 20}, 0, 4_000_000, 200_000},
-		{"a long time", Plan{Duration: time.Hour}, flow{per: 1}, 1e6, 2_000_000, 2_000_000},
+		{"a part of a trial", Plan{Traffic: Traffic{Requests: 41}}, flow{per: 20}, 100, 41, 3},
+		{"whole trials", Plan{Traffic: Traffic{Requests: 40}}, flow{per: 20}, 100, 40, 2},
+		{"duration", Plan{Traffic: Traffic{Duration: 2 * time.Second}}, flow{per: 20}, 100, 460, 23},
+		{"duration, unknown rate", Plan{Traffic: Traffic{Duration: 2 * time.Second}}, flow{per: 20}, 0, 4_000_000, 200_000},
+		{"a long time", Plan{Traffic: Traffic{Duration: time.Hour}}, flow{per: 1}, 1e6, 2_000_000, 2_000_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if n, s := c.plan.Size(&c.stream, c.perSecond); n != c.requests || s != c.subjects {
@@ -61,8 +61,10 @@ func TestAlign(t *testing.T) {
 	recorded := time.Date(2020, time.May, 5, 5, 5, 5, 0, time.UTC)
 	minute := quota.Window{Kind: quota.Fixed, Length: time.Minute}
 	align := func(w quota.Window, boundary bool, speed float64) quota.Window {
-		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Workload: &workloads.Meta{Boundary: boundary},
-			Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(speed)}}}
+		p := Plan{Policy: quota.Policy{Limit: 3, Window: w}, Traffic: Traffic{
+			Workload: &workloads.Meta{Boundary: boundary},
+			Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(speed)}},
+		}}
 		got := p.Align(workloads.Info{Trace: &workloads.TraceInfo{First: recorded}}, begin, 10*time.Second)
 		if got.Limit != 3 {
 			t.Errorf("%+v", got)
@@ -100,16 +102,17 @@ func TestLoops(t *testing.T) {
 		info workloads.Info
 		want bool
 	}{
-		{Plan{}, open, true}, {Plan{}, closed, false}, {Plan{Load: OpenAt(1)}, closed, true},
-		{Plan{Load: Closed()}, open, false},
-		{Plan{Load: Load{Loop: Both, PerSecond: 1}}, closed, false}, {Plan{Load: Load{Loop: Both, PerSecond: 1}}, open, true},
-		{Plan{Load: OpenAt(0)}, closed, false},
+		{Plan{}, open, true}, {Plan{}, closed, false}, {Plan{Traffic: Traffic{Load: OpenAt(1)}}, closed, true},
+		{Plan{Traffic: Traffic{Load: Closed()}}, open, false},
+		{Plan{Traffic: Traffic{Load: Load{Loop: Both,
+			PerSecond: 1}}}, closed, false}, {Plan{Traffic: Traffic{Load: Load{Loop: Both, PerSecond: 1}}}, open, true},
+		{Plan{Traffic: Traffic{Load: OpenAt(0)}}, closed, false},
 	} {
 		if got := c.plan.Open(c.info); got != c.want {
 			t.Errorf("%+v is open: %t", c.plan, got)
 		}
 	}
-	p := Plan{Workload: &workloads.Meta{Rate: 70}}
+	p := Plan{Traffic: Traffic{Workload: &workloads.Meta{Rate: 70}}}
 	if p.RateInForce() != 70 || p.arrivals() != poisson {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}
@@ -136,10 +139,10 @@ func TestArrivals(t *testing.T) {
 		at, _ := a.Next()
 		return at
 	}
-	if at := second(Plan{Arrivals: constant}, 1); at != 100*time.Millisecond {
+	if at := second(Plan{Traffic: Traffic{Arrivals: constant}}, 1); at != 100*time.Millisecond {
 		t.Errorf("constant arrivals at %v", at)
 	}
-	if at := second(Plan{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(4)}}},
+	if at := second(Plan{Traffic: Traffic{Stream: workloads.Params{Options: quota.Options{"speed": fmt.Sprint(4)}}}},
 		1); at != 250*time.Millisecond {
 		t.Errorf("recorded arrivals at %v", at)
 	}
@@ -153,11 +156,13 @@ func TestArrivals(t *testing.T) {
 // TestNewStream hands the plan's own fields to the workload, and each round a seed.
 func TestNewStream(t *testing.T) {
 	var got workloads.Params
-	p := Plan{Seed: 7, Requests: 30, Policy: quota.Policy{Limit: 9},
+	p := Plan{Seed: 7, Traffic: Traffic{
+		Requests: 30,
 		Workload: &workloads.Meta{Name: "planted", Make: func(p workloads.Params) (workloads.Stream, workloads.Info, error) {
 			got = p
 			return &flow{}, workloads.Info{}, nil
-		}}}
+		}},
+	}, Policy: quota.Policy{Limit: 9}}
 	for round, want := range map[int]uint64{1: 7, 2: 7 + 0x9E3779B97F4A7C15, 3: 7 + 0x3C6EF372FE94F82A} {
 		if _, _, err := p.NewStream(round); err != nil || got.Seed != want || got.Requests != 30 || got.Policy != &p.Policy {
 			t.Errorf("round %d: %+v, %v", round, got, err)

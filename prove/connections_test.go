@@ -161,7 +161,7 @@ func TestConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := explore.Run(t.Context(), sel, explore.Config{MaxStates: 1_000})
+		r, err := explore.Run(t.Context(), sel, explore.Config{Bounds: explore.Bounds{MaxStates: 1_000}})
 		said("a search", r != nil && r.Claim != "" && len(r.Findings) == 0, fmt.Sprint(err))
 		s, err := simulatedDay(t, sel)
 		said("a simulation", err == nil && s.Leak.Units == 0 && s.Admitted > 0, fmt.Sprint(err, s.Audit))
@@ -186,9 +186,13 @@ func simulatedDay(t *testing.T, sel strategies.Selection) (*results.Run, error) 
 		t.Fatal(err)
 	}
 	r, err := sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
-		Policy: hourly(t), Workload: w, Strategies: []strategies.Selection{sel}, Seed: 1, Instances: 2,
-		Load: harness.OpenAt(60. / 3600), Duration: 24 * time.Hour,
-		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		Policy: hourly(t),
+		Traffic: harness.Traffic{
+			Workload: w,
+			Load:     harness.OpenAt(60. / 3600), Duration: 24 * time.Hour,
+			Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		},
+		Strategies: []strategies.Selection{sel}, Seed: 1, Instances: 2,
 	}})
 	if r == nil {
 		t.Fatal(err)

@@ -103,8 +103,9 @@ func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
 	perWindow := float64(overLimit * simulatedSubjects * policy.Limit)
 	rate := perWindow / length.Seconds()
 	cfg = sim.Config{Start: began, Plan: harness.Plan{
-		Policy: policy, Workload: steady, Strategies: []strategies.Selection{sel}, Seed: o.Seed,
-		Instances: instances, Load: harness.OpenAt(rate), Duration: duration,
+		Policy: policy, Traffic: harness.Traffic{Workload: steady, Load: harness.OpenAt(rate), Duration: duration},
+		Strategies: []strategies.Selection{sel}, Seed: o.Seed,
+		Instances: instances,
 	}}
 	cfg.Stream.Set("subjects", simulatedSubjects)
 	if rate*duration.Seconds() <= mostRequests {

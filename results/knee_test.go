@@ -13,7 +13,8 @@ func curve(xs, ys []float64, width float64) *SweepSeries {
 	s := &SweepSeries{}
 	for i, x := range xs {
 		f := Figure{Value: ys[i], Lo: ys[i] * (1 - width), Hi: ys[i] * (1 + width), Rounds: 6}
-		s.Points = append(s.Points, SweepPoint{Value: fmt.Sprint(x), X: x, Numeric: true, Summary: &Summary{Throughput: f}})
+		s.Points = append(s.Points, SweepPoint{Value: fmt.Sprint(x), X: x, Numeric: true,
+			Summary: &Summary{TimingSummary: TimingSummary{Throughput: f}}})
 	}
 	return s
 }

@@ -22,51 +22,10 @@ func (r *Run) setting() string {
 type Params struct {
 	// Label is the strategy as the command line takes it, options included.
 	Label string `json:"label"`
-	// Limit in units per subject and window.
-	Limit int64 `json:"limit"`
-	// PolicyLimit is that of the policy's own, if it was tried with another one.
-	PolicyLimit int64 `json:"policy_limit,omitempty"`
-	// Unit is what is counted, plural.
-	Unit string `json:"unit"`
-	// Window is its kind, with its length if it has one, e.g. "calendar-month"
-	// or "fixed 1m0s".
-	Window string `json:"window"`
-	// Loop is "closed" (each worker waits for its answer before it asks again) or
-	// "open" (requests start when they are due).
-	Loop string `json:"loop" jsonschema:"enum=closed,enum=open"`
-	// Arrivals is how intended starts are spread, in open loop.
-	Arrivals string `json:"arrivals,omitempty"`
-	// RatePerS is intended requests per second, in open loop.
-	RatePerS float64 `json:"rate_per_s,omitempty"`
-	// RateFrom says where the rate comes from; absent if it was given, or follows from the
-	// workload.
-	RateFrom string `json:"rate_from,omitempty"`
-	// Workers are the most requests in flight.
-	Workers int `json:"workers"`
-	// Instances of the application share the stores.
-	Instances int `json:"instances"`
-	// Subjects counts distinct ones.
-	Subjects int `json:"subjects"`
-	// Pool is connections per instance and store; 0 is the default, one per worker,
-	// at most 64 to Redis and 16 to PostgreSQL.
-	Pool int `json:"pool"`
-	// Cold is set if every command, pipeline or transaction had a connection of its
-	// own, opened for it.
-	Cold bool `json:"cold_connections,omitempty"`
-	// Client is the kind of Redis client, if it is not the plain one: "autopipeline"
-	// puts commands of callers that come at the same time into one pipeline.
-	Client string `json:"client,omitempty"`
-	// Retries are repetitions by the store's client after an error.
-	Retries int `json:"client_retries"`
-	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, if that
-	// was not the default.
-	DecisionTimeoutNS int64 `json:"decision_timeout_ns,omitempty"`
-	// Requests is the bound on requests per round; 0 means none.
-	Requests int64 `json:"requests,omitempty"`
-	// DurationNS is the bound on time per round in nanoseconds; 0 means none.
-	DurationNS int64 `json:"duration_ns,omitempty"`
-	// Speed is policy time per real time, if not 1.
-	Speed float64 `json:"speed,omitempty"`
+	Quota
+	Load
+	Connections
+	Length
 	// Workload holds the workload's own parameters by name, as they were given,
 	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
 	// not listed.
@@ -84,6 +43,67 @@ type Params struct {
 	Point map[string]string `json:"point,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
+}
+
+// Quota is what a subject may use.
+type Quota struct {
+	// Limit in units per subject and window.
+	Limit int64 `json:"limit"`
+	// PolicyLimit is that of the policy's own, if it was tried with another one.
+	PolicyLimit int64 `json:"policy_limit,omitempty"`
+	// Unit is what is counted, plural.
+	Unit string `json:"unit"`
+	// Window is its kind, with its length if it has one, e.g. "calendar-month"
+	// or "fixed 1m0s".
+	Window string `json:"window"`
+}
+
+// Load is how requests are issued, and by how many.
+type Load struct {
+	// Loop is "closed" (each worker waits for its answer before it asks again) or
+	// "open" (requests start when they are due).
+	Loop string `json:"loop" jsonschema:"enum=closed,enum=open"`
+	// Arrivals is how intended starts are spread, in open loop.
+	Arrivals string `json:"arrivals,omitempty"`
+	// RatePerS is intended requests per second, in open loop.
+	RatePerS float64 `json:"rate_per_s,omitempty"`
+	// RateFrom says where the rate comes from; absent if it was given, or follows from the
+	// workload.
+	RateFrom string `json:"rate_from,omitempty"`
+	// Workers are the most requests in flight.
+	Workers int `json:"workers"`
+	// Instances of the application share the stores.
+	Instances int `json:"instances"`
+	// Subjects counts distinct ones.
+	Subjects int `json:"subjects"`
+}
+
+// Connections are the clients of the stores.
+type Connections struct {
+	// Pool is connections per instance and store; 0 is the default, one per worker,
+	// at most 64 to Redis and 16 to PostgreSQL.
+	Pool int `json:"pool"`
+	// Cold is set if every command, pipeline or transaction had a connection of its
+	// own, opened for it.
+	Cold bool `json:"cold_connections,omitempty"`
+	// Client is the kind of Redis client, if it is not the plain one: "autopipeline"
+	// puts commands of callers that come at the same time into one pipeline.
+	Client string `json:"client,omitempty"`
+	// Retries are repetitions by the store's client after an error.
+	Retries int `json:"client_retries"`
+	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, if that
+	// was not the default.
+	DecisionTimeoutNS int64 `json:"decision_timeout_ns,omitempty"`
+}
+
+// Length is how long a run lasts.
+type Length struct {
+	// Requests is the bound on requests per round; 0 means none.
+	Requests int64 `json:"requests,omitempty"`
+	// DurationNS is the bound on time per round in nanoseconds; 0 means none.
+	DurationNS int64 `json:"duration_ns,omitempty"`
+	// Speed is policy time per real time, if not 1.
+	Speed float64 `json:"speed,omitempty"`
 }
 
 // The two ways to issue requests.

@@ -46,9 +46,8 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	first := runs[0]
 	disturbed := disturbedRounds(all)
 	summary := Summary{
-		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
-		PerProcess: first.PerProcess, Outside: first.Outside, Avoid: first.Avoid, NotExplored: first.NotExplored,
-		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
+		Key: key, Label: first.Params.Label, Identity: first.Identity, Policy: first.Policy, Workload: first.Workload,
+		Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}
 	summary.Label = cmp.Or(summary.Label, summary.Strategy)
@@ -104,7 +103,7 @@ func (s *Summary) audit(runs []*Run) {
 func (s *Summary) correctness(runs []*Run) {
 	s.FalseRejects.Explained = len(runs) > 0
 	for _, run := range runs {
-		s.count(run)
+		s.Requests.Add(&run.Requests)
 		s.FalseRejects.merge(run.FalseRejects)
 		s.Rolling = together(s.Rolling, run.Rolling)
 		s.mergeDrift(run.Drift)
@@ -118,18 +117,6 @@ func (s *Summary) correctness(runs []*Run) {
 	s.FalseRejects.PctOfValid = Percent(s.FalseRejects.Count, valid)
 	s.settlement(runs)
 	s.verdicts()
-}
-
-// count adds up what became of the requests of a run.
-func (s *Summary) count(run *Run) {
-	s.Issued += run.Issued
-	s.Admitted += run.Admitted
-	s.Rejected += run.Rejected
-	s.Errors += run.Errors
-	s.ErrorKinds = together(s.ErrorKinds, run.ErrorKinds)
-	s.Degraded += run.Degraded
-	s.RecoveredNS = max(s.RecoveredNS, run.RecoveredNS)
-	s.FirstError = cmp.Or(s.FirstError, run.FirstError)
 }
 
 // leaks adds up the leaks of all runs. Shares are those of all runs together, or of the worst run if a denominator was

@@ -11,10 +11,13 @@ import (
 // round is a valid run with the given leak and throughput.
 func round(n int, leak int64, throughput float64) Run {
 	return Run{
-		Strategy: "s", Policy: "p", Workload: "w", Params: Params{Label: "s", Limit: 10, Loop: ClosedLoop}, Repetition: n,
-		Issued: 200, Admitted: 100 + leak, Rejected: 100 - leak, ThroughputPerS: throughput, ReferencePerS: 1_000,
-		Leak: Leak{Units: leak, Possible: leak + 1, Requests: leak, Trials: 10, OverQuotaUnits: 100, WorstUnits: leak,
-			LeakedTrials: min(leak, 10)},
+		Identity: Identity{Strategy: "s"}, Policy: "p", Workload: "w",
+		Params: Params{Label: "s", Quota: Quota{Limit: 10}, Load: Load{Loop: ClosedLoop}}, Repetition: n,
+		Requests: Requests{Issued: 200, Admitted: 100 + leak, Rejected: 100 - leak},
+		Rates:    Rates{ThroughputPerS: throughput, ReferencePerS: 1_000},
+		Correctness: Correctness{Leak: Leak{Units: leak, Possible: leak + 1, Requests: leak, Trials: 10,
+			OverQuotaUnits: 100, WorstUnits: leak,
+			LeakedTrials: min(leak, 10)}},
 		Audit: Audit{Valid: true},
 	}
 }

@@ -8,18 +8,7 @@ type Summary struct {
 	Key string `json:"-"`
 	// Label is how the command line takes the strategy.
 	Label string `json:"label"`
-	// Strategy is its public name.
-	Strategy string `json:"strategy"`
-	// Form is that of the runs.
-	Form string `json:"form"`
-	// PerProcess is that of the runs: each instance counts for itself.
-	PerProcess bool `json:"per_process,omitempty"`
-	// Outside is that of the runs: a service that was measured from outside.
-	Outside bool `json:"outside,omitempty"`
-	// Avoid is that of the runs: when not to use the strategy.
-	Avoid string `json:"avoid,omitempty"`
-	// NotExplored is that of the runs: why the strategy cannot be explored.
-	NotExplored string `json:"not_explored,omitempty"`
+	Identity
 	// Policy is the public name of the policy.
 	Policy string `json:"policy"`
 	// Workload is the public name of the workload.
@@ -29,34 +18,42 @@ type Summary struct {
 	setting string
 	// Placement is that of the first round; absent in simulations.
 	Placement *Placement `json:"placement,omitempty"`
-
 	// Rounds taken in.
 	Rounds int `json:"rounds"`
 	// Invalid rounds are left out of every correctness figure.
 	Invalid int `json:"invalid_rounds"`
 	// Partial rounds were interrupted.
 	Partial int `json:"partial_rounds"`
-
-	// Issued requests of all valid rounds.
-	Issued int64 `json:"issued"`
-	// Admitted requests of all valid rounds.
-	Admitted int64 `json:"admitted"`
-	// Rejected requests of all valid rounds.
-	Rejected int64 `json:"rejected"`
-	// Errors of all valid rounds.
-	Errors int64 `json:"errors"`
-	// ErrorKinds are the errors by what they came from; absent if there were none.
-	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
-	// Degraded decisions of all valid rounds.
-	Degraded int64 `json:"degraded"`
-	// RecoveredNS is the longest time in nanoseconds of all valid rounds from the end of a planned outage to the
-	// first answer that the store decided; absent if there was none.
-	RecoveredNS int64 `json:"recovered_ns,omitempty"`
+	Requests
 	// BusyTimeOuts are the time-outs of rounds in which the audit found the machine disturbed.
 	BusyTimeOuts int64 `json:"busy_time_outs,omitempty"`
-	// FirstError is the text of the first error.
-	FirstError string `json:"first_error,omitempty"`
+	TimingSummary
+	CorrectnessSummary
+	// Cost is the median over rounds; keys are those of the worst round, and the
+	// probe is the only one there is.
+	Cost Cost `json:"cost"`
+	// Meter condenses the strategy's own figures, in its order.
+	Meter []MeasureSummary `json:"meter,omitempty"`
+	// Stored is what was kept in each store in the round that kept the most there.
+	Stored []Stored `json:"stored,omitempty"`
+	Promises
+	// Verdict of all clauses together; "no promise" if none bounds the leak.
+	Verdict string `json:"verdict"`
+	// LeakVerdict is that of the clauses that bound the leak.
+	LeakVerdict string `json:"leak_verdict"`
+	// Audit holds every distinct finding once.
+	Audit Audit `json:"audit"`
+	// Occurrences counts the rounds of each code of a finding.
+	Occurrences map[string]int `json:"occurrences"`
+	// Paced condenses the open loops at the common rate; absent if there are none.
+	Paced *Summary `json:"paced,omitempty"`
 
+	each     map[int]Timing // by round, of those behind the timings
+	measured *byte          // identifies the measurement that rounds are numbered in
+}
+
+// TimingSummary is the speed over all rounds that happened as planned.
+type TimingSummary struct {
 	// Timed counts the rounds behind the timings: all that happened as planned.
 	Timed int `json:"timed_rounds"`
 	// Disturbed counts those of them with a finding that marks the timings.
@@ -84,17 +81,18 @@ type Summary struct {
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 	// Saturated counts rounds whose backlog kept growing.
 	Saturated int `json:"saturated_rounds"`
-
 	// JobP99 is the p99 of the requests that overlap rounds of a background job, of the job with the largest, as a median
 	// over rounds; nil if none has enough of them. Records leave it to the runs, which older ones have without it.
 	JobP99 *Figure `json:"-"`
-
 	// PoolWait is the wait for connections; absent if no client tells it.
 	PoolWait *PoolWaitSummary `json:"pool_wait,omitempty"`
+}
 
+// CorrectnessSummary is how far the decisions of all valid rounds are from the right ones.
+type CorrectnessSummary struct {
 	// Leak of all valid rounds.
 	Leak LeakSummary `json:"leak"`
-	// LeakTiers splits its units by the tier that admitted them; see [Run.LeakTiers].
+	// LeakTiers splits its units by the tier that admitted them; see [Correctness.LeakTiers].
 	LeakTiers map[string]int64 `json:"leak_tiers,omitempty"`
 	// Rolling is the worst round's worst window and the sum of all leaks; absent
 	// if no window ended in mid-run.
@@ -107,33 +105,6 @@ type Summary struct {
 	Drift *Drift `json:"drift" jsonschema:"nullable"`
 	// Settled is what became of admitted requests; absent if callers settle none.
 	Settled *SettlementSummary `json:"settlement,omitempty"`
-	// Cost is the median over rounds; keys are those of the worst round, and the
-	// probe is the only one there is.
-	Cost Cost `json:"cost"`
-	// Meter condenses the strategy's own figures, in its order.
-	Meter []MeasureSummary `json:"meter,omitempty"`
-	// Stored is what was kept in each store in the round that kept the most there.
-	Stored []Stored `json:"stored,omitempty"`
-	// Guarantee holds the declared clauses with the worst amounts of all rounds.
-	Guarantee []Clause `json:"guarantee"`
-	// Record holds those of the design record in the same way; absent if it promises none.
-	Record []Clause `json:"record_promises,omitempty"`
-	// NotPromised are the faults that were injected and that no bound on the leak tolerates.
-	NotPromised []string `json:"not_promised_under,omitempty"`
-	// Verdict of all clauses together; "no promise" if none bounds the leak.
-	Verdict string `json:"verdict"`
-	// LeakVerdict is that of the clauses that bound the leak.
-	LeakVerdict string `json:"leak_verdict"`
-	// Audit holds every distinct finding once.
-	Audit Audit `json:"audit"`
-	// Occurrences counts the rounds of each code of a finding.
-	Occurrences map[string]int `json:"occurrences"`
-
-	// Paced condenses the open loops at the common rate; absent if there are none.
-	Paced *Summary `json:"paced,omitempty"`
-
-	each     map[int]Timing // by round, of those behind the timings
-	measured *byte          // identifies the measurement that rounds are numbered in
 }
 
 // AtRate is the summary that latency is taken from: that of the open loops at the

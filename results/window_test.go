@@ -14,7 +14,7 @@ func TestWindowText(t *testing.T) {
 		"fixed 1h0m5s":                 "fixed 1h0m5s",
 		"bucket refilling 10 per 1m0s": "bucket refilling 10 per 1m",
 	} {
-		p := results.Params{Window: in}
+		p := results.Params{Quota: results.Quota{Window: in}}
 		if got := p.WindowText(); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}

@@ -95,7 +95,7 @@ const (
 	ControlRacy Control = "racy"
 )
 
-// WithFull is the [Meta.Elsewhere] of strategies whose clients package full brings in.
+// WithFull is the [Setup.Elsewhere] of strategies whose clients package full brings in.
 const WithFull = "build with make build-full in a clone, take the archive quotabench-full of a release, " +
 	"or import github.com/quotabench/quotabench/full"
 
@@ -116,28 +116,67 @@ type Notes struct {
 const mostSteps = 5
 
 // Meta describes a strategy. It is data: nothing else in the module knows a
-// strategy's name.
+// strategy's name. What most strategies say stands here, and the rest in parts by subject.
 type Meta struct {
 	// Name is the public name, e.g. "incr-expire".
 	Name string
-	// Source is the design record it comes from, e.g. "ADR-008"; empty for none.
-	Source string
 	// Doc is one line for people, without a full stop.
-	Doc string
-	// Notes say more than Doc does.
-	Notes Notes
+	Doc   string
 	Form  Form
 	Needs []Need
-	// NeedsToo are the stores that values of options ask for in addition to Needs;
-	// nil for none. A [Selection] has them among its Needs.
-	NeedsToo func(quota.Options) []Need
+	// Kinds of windows it can serve.
+	Kinds   []quota.Kind
+	Counts  quota.Counting
+	Options []quota.Option
+	// Guarantee is what the strategy declares; no clause for a property means
+	// that it promises nothing about it.
+	Guarantee []quota.Clause
+	// Open makes one application instance. Its context ends with the call. It is nil in a
+	// program that was built without the strategy's client; see [BuildIn].
+	Open func(ctx context.Context, env Env) (Strategy, error)
+	About
+	Abilities
+	Execution
+	Setup
+}
+
+// About is where a strategy comes from, and what people are told of it.
+type About struct {
+	// Source is the design record it comes from, e.g. "ADR-008"; empty for none.
+	Source string
+	// Notes say more than Doc does.
+	Notes Notes
+	// Record is what the design record promises that the strategy comes from, each clause
+	// with its Source, whatever the strategy itself declares. It is judged and shown next
+	// to Guarantee, and decides nothing.
+	Record []quota.Clause
 	// Core strategies are a few well-known ones, which the word core stands for. If no
 	// registered one is core, it stands for all.
 	Core bool
-	// BriskOptions are the options with which it comes to rest at once, if its
-	// defaults keep a run waiting for seconds; nil is its defaults. The core set and
-	// go test -bench use them.
-	BriskOptions quota.Options
+	// Control is set if the strategy also checks the instrument.
+	Control Control
+}
+
+// Abilities narrow down what a strategy serves, and add to what it can do.
+type Abilities struct {
+	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
+	// serves all policies of Kinds. A strategy that serves requests of one unit
+	// only refuses policies with other Costs.
+	Serves func(policy *quota.Policy) error
+	Reset  Reset
+	// GivesBack is set if instances implement [Refunder]: then units can be
+	// returned. It says beforehand what an assertion says of an open instance.
+	GivesBack bool
+	// TwoQuotas is set if instances heed [quota.Request].Second.
+	TwoQuotas bool
+	// Down is what the strategy declares of requests that its store does not answer, under the
+	// given options: "open", all of them are admitted; "closed", none is, except from what an
+	// instance had leased; "" is neither. nil declares nothing.
+	Down func(quota.Options) string
+}
+
+// Execution says where the code of a strategy runs, and which clock and which memory it has.
+type Execution struct {
 	// Foreign is set for code that was not written for this module, and reads the clock
 	// of package time, starts goroutines or timers, or sends commands under contexts of
 	// its own. Explorations and simulations run it in bubbles of testing/synctest, whose
@@ -154,28 +193,23 @@ type Meta struct {
 	Outside bool
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
-	// Kinds of windows it can serve.
-	Kinds []quota.Kind
-	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
-	// serves all policies of Kinds. A strategy that serves requests of one unit
-	// only refuses policies with other Costs.
-	Serves func(policy *quota.Policy) error
-	Reset  Reset
-	// GivesBack is set if instances implement [Refunder]: then units can be
-	// returned. It says beforehand what an assertion says of an open instance.
-	GivesBack bool
-	// TwoQuotas is set if instances heed [quota.Request].Second.
-	TwoQuotas bool
-	Counts    quota.Counting
 	// PerProcess is set if each instance counts for itself, in its own memory:
 	// then several together admit several limits.
 	PerProcess bool
 	// SharesMemory is set if callers of one instance meet in its memory, e.g. in a count, a
 	// queue or a lock. A search with all callers on one instance then follows that with one on each.
 	SharesMemory bool
-	// Control is set if the strategy also checks the instrument.
-	Control Control
-	Options []quota.Option
+}
+
+// Setup is what it takes to open a strategy with given options.
+type Setup struct {
+	// NeedsToo are the stores that values of options ask for in addition to Needs;
+	// nil for none. A [Selection] has them among its Needs.
+	NeedsToo func(quota.Options) []Need
+	// BriskOptions are the options with which it comes to rest at once, if its
+	// defaults keep a run waiting for seconds; nil is its defaults. The core set and
+	// go test -bench use them.
+	BriskOptions quota.Options
 	// Check returns why options whose values are each valid do not go together; nil takes
 	// all. The error begins without the strategy's name.
 	Check func(quota.Options) error
@@ -186,24 +220,10 @@ type Meta struct {
 	// Connections is what the strategy asks of its client of the store with the name,
 	// e.g. "postgres.2", under the given options; nil asks for nothing.
 	Connections func(store string, options quota.Options) Connections
-	// Guarantee is what the strategy declares; no clause for a property means
-	// that it promises nothing about it.
-	Guarantee []quota.Clause
-	// Record is what the design record promises that the strategy comes from, each clause
-	// with its Source, whatever the strategy itself declares. It is judged and shown next
-	// to Guarantee, and decides nothing.
-	Record []quota.Clause
-	// Down is what the strategy declares of requests that its store does not answer, under the
-	// given options: "open", all of them are admitted; "closed", none is, except from what an
-	// instance had leased; "" is neither. nil declares nothing.
-	Down func(quota.Options) string
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that
 	// has them, e.g. "build with make build-full in a clone".
 	Elsewhere string
-	// Open makes one application instance. Its context ends with the call. It is nil in a
-	// program that was built without the strategy's client; see [BuildIn].
-	Open func(ctx context.Context, env Env) (Strategy, error)
 }
 
 // BuiltIn returns nil if this program can open the strategy, and otherwise how

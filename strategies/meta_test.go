@@ -55,12 +55,12 @@ func TestNeedsToo(t *testing.T) {
 	m := Meta{
 		Name: "x", Needs: []Need{NeedSource},
 		Options: []quota.Option{{Name: "source", Default: "primary", Values: []string{"primary", "replica"}}},
-		NeedsToo: func(o quota.Options) []Need {
+		Setup: Setup{NeedsToo: func(o quota.Options) []Need {
 			if o["source"] == "replica" {
 				return []Need{NeedReplica}
 			}
 			return nil
-		},
+		}},
 	}
 	for value, want := range map[string]bool{"primary": false, "replica": true} {
 		sel, err := m.Select(quota.Options{"source": value})

@@ -91,15 +91,8 @@ func added(sources []source) results.Run {
 		out.ElapsedNS = max(out.ElapsedNS, run.ElapsedNS)
 		out.Partial = out.Partial || run.Partial
 		out.Lateness = together(out.Lateness, run.Lateness)
-		out.Issued += run.Issued
-		out.Admitted += run.Admitted
-		out.Rejected += run.Rejected
-		out.Errors += run.Errors
-		out.ErrorKinds = together(out.ErrorKinds, run.ErrorKinds)
-		out.FirstError = cmp.Or(out.FirstError, run.FirstError)
-		out.Degraded += run.Degraded
+		out.Requests.Add(&run.Requests)
 		out.DegradedAdmitted += run.DegradedAdmitted
-		out.RecoveredNS = max(out.RecoveredNS, run.RecoveredNS)
 		out.Settlement = together(out.Settlement, run.Settlement)
 		out.Guarantee = clauses(out.Guarantee, run.Guarantee)
 		out.Record = clauses(out.Record, run.Record)
@@ -119,11 +112,7 @@ func emptied(run *results.Run) results.Run {
 	out.Params.Instances = 0
 	out.DidNotReturn = 0
 	out.Partial = false
-	out.ThroughputPerS = 0
-	out.ElapsedNS = 0
-	out.Reference = nil
-	out.ReferencePerS = 0
-	out.ReferenceChange = 0
+	out.Rates = results.Rates{}
 	out.Placement = nil
 	out.Waiting = nil
 	out.Lateness = nil
@@ -132,27 +121,13 @@ func emptied(run *results.Run) results.Run {
 	out.Trace = ""
 	out.Jobs = nil
 	out.OthersShare = 0
-	out.Issued = 0
-	out.Admitted = 0
-	out.Rejected = 0
-	out.Errors = 0
-	out.ErrorKinds = nil
-	out.FirstError = ""
-	out.Degraded = 0
+	out.Requests = results.Requests{}
 	out.DegradedAdmitted = 0
-	out.RecoveredNS = 0
-	out.Settlement = nil
-	out.Guarantee = []results.Clause{}
-	out.Record = nil
-	out.NotPromised = nil
+	out.Correctness = results.Correctness{}
+	out.Promises = results.Promises{Guarantee: []results.Clause{}}
 	out.Meter = nil
 	out.Stored = nil
 	out.PoolWait = nil
-	out.Leak = results.Leak{}
-	out.LeakTiers = nil
-	out.FalseRejects = results.FalseRejects{}
-	out.Drift = nil
-	out.Rolling = nil
 	return out
 }
 

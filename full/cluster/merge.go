@@ -268,8 +268,8 @@ func (w whole) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict
 func factsOf(run *results.Run, all []generatorOf, union *oracle.File) (facts *harness.Facts, why string) {
 	header := &union.Header
 	facts = &harness.Facts{
-		Plan: &harness.Plan{Workload: &workloads.Meta{}}, Policy: &header.Policy, Epoch: header.Epoch,
-		Initial: header.Config().Initial, LimitChanges: header.Changes,
+		Plan: &harness.Plan{Traffic: harness.Traffic{Workload: &workloads.Meta{}}}, Policy: &header.Policy,
+		Epoch: header.Epoch, Initial: header.Config().Initial, LimitChanges: header.Changes,
 		History: whole{union}, Tiers: header.Tiers, Partial: run.Partial, Instances: run.Params.Instances,
 		Counts: harness.Counts{Admitted: run.Admitted, Rejected: run.Rejected, Degraded: run.Degraded,
 			DegradedAdmitted: run.DegradedAdmitted},

@@ -161,8 +161,9 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	meta := m.workload
 	cfg := measure.Config{
 		Plan: harness.Plan{
-			Strategies: []strategies.Selection{sel}, Workload: meta, Seed: 1, Load: harness.Closed(), Stores: m.stores,
-			Requests: int64(requests),
+			Strategies: []strategies.Selection{sel},
+			Traffic:    harness.Traffic{Workload: meta, Load: harness.Closed(), Requests: int64(requests)},
+			Seed:       1, Surroundings: harness.Surroundings{Stores: m.stores},
 		},
 		Rounds: 1, NoReference: reference == 0, ReferenceLength: reference, Timer: timer,
 	}

@@ -60,7 +60,7 @@ func TestChoosePolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := &measure.Config{Plan: harness.Plan{Workload: w}}
+		cfg := &measure.Config{Plan: harness.Plan{Traffic: harness.Traffic{Workload: w}}}
 		if err := choosePolicy(cfg, strategies.Selection{Meta: meta}); err != nil || cfg.Policy.Window.Kind != want ||
 			cfg.Policy.Limit > 50 {
 			t.Errorf("%s: %+v, %v", kind, cfg.Policy, err)
@@ -74,7 +74,7 @@ func TestChoosePolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := choosePolicy(&measure.Config{Plan: harness.Plan{Workload: w}},
+	if err := choosePolicy(&measure.Config{Plan: harness.Plan{Traffic: harness.Traffic{Workload: w}}},
 		strategies.Selection{Meta: none}); err == nil {
 		t.Error("a strategy of no window got a policy")
 	}
@@ -115,8 +115,9 @@ func TestPasses(t *testing.T) {
 		}
 		c := &counting{delay: time.Millisecond}
 		m := &measured{workload: w, sel: strategies.Selection{Meta: &strategies.Meta{
-			Name: "counting", Kinds: quota.Kinds(), Form: strategies.Baseline, Counts: quota.CountsAdmitted, GivesBack: true,
-			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return c, nil },
+			Name: "counting", Kinds: quota.Kinds(), Form: strategies.Baseline, Counts: quota.CountsAdmitted,
+			Abilities: strategies.Abilities{GivesBack: true},
+			Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return c, nil },
 		}}}
 		r = testing.Benchmark(func(b *testing.B) {
 			passes = append(passes, b.N)

@@ -211,8 +211,10 @@ func TestInterruptedRunIsPartial(t *testing.T) {
 	}
 	policy := quota.Policy{Name: "p", Limit: 20, Unit: "units"}
 	report, err := Measure(ctx, Config{
-		Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: policy, Workload: w, Workers: 2,
-			Requests: 1_000_000},
+		Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: policy, Traffic: harness.Traffic{
+			Workload: w,
+			Requests: 1_000_000,
+		}, Workers: 2},
 		Rounds: 5,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func sized(t *testing.T, workload string, n int) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Plan: harness.Plan{Workload: w}}
+	c := Config{Plan: harness.Plan{Traffic: harness.Traffic{Workload: w}}}
 	c.Policy.Limit = 1
 	for range n {
 		m := strategies.Meta{Name: "a", Needs: []strategies.Need{strategies.NeedRedis}}

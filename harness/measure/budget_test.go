@@ -27,8 +27,9 @@ func TestEnds(t *testing.T) {
 		tb := v.timebase()
 		begun := tb.nano()
 		r, err := Measure(t.Context(), Config{
-			Plan: harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1,
-				Instances: 2, Requests: 400},
+			Plan: harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy,
+				Traffic: harness.Traffic{Workload: w, Requests: 400}, Workers: 1,
+				Instances: 2},
 			Rounds: rounds, Budget: budget, Enough: enough, base: tb,
 		})
 		if err != nil {

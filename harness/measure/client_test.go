@@ -72,7 +72,7 @@ func TestPipelineTimeout(t *testing.T) {
 		time.Second: 500 * time.Millisecond, harness.DefaultDecisionTimeout: 0, time.Hour: 0,
 		9 * time.Second: 4500 * time.Millisecond,
 	} {
-		c := Config{Plan: harness.Plan{DecisionTimeout: decision}}
+		c := Config{Plan: harness.Plan{Callers: harness.Callers{DecisionTimeout: decision}}}
 		if got := c.pipelineTimeout(); got != want {
 			t.Errorf("of a decision of %v it is %v, want %v", decision, got, want)
 		}

@@ -19,12 +19,12 @@ import (
 // goes before the driver's; and connections that no caller can use are not opened.
 func TestPoolFor(t *testing.T) {
 	asking := strategies.Selection{Options: quota.Options{"pool": "100"}, Meta: &strategies.Meta{
-		Connections: func(store string, o quota.Options) strategies.Connections {
+		Setup: strategies.Setup{Connections: func(store string, o quota.Options) strategies.Connections {
 			if store != "postgres.2" {
 				return strategies.Connections{}
 			}
 			return strategies.Connections{Pool: int(o.Int("pool"))}
-		},
+		}},
 	}}
 	for _, c := range []struct {
 		pool, workers, instances int

@@ -27,15 +27,15 @@ func hashOf(events []oracle.Event) uint64 {
 func TestAuditStreamsDiffer(t *testing.T) {
 	a := newCrossRunAudit()
 	events := []oracle.Event{{Subject: 1, Units: 2}, {Subject: 2, Units: 1}}
-	first := results.Run{Repetition: 1, Issued: 2}
+	first := results.Run{Repetition: 1, Requests: results.Requests{Issued: 2}}
 	a.sameRequests(&first, hashOf(events))
 	// Another order of the same requests is the same.
-	same := results.Run{Repetition: 1, Issued: 2}
+	same := results.Run{Repetition: 1, Requests: results.Requests{Issued: 2}}
 	a.sameRequests(&same, hashOf([]oracle.Event{events[1], events[0]}))
 	if len(first.Audit.Reasons)+len(same.Audit.Reasons) != 0 {
 		t.Errorf("%+v, %+v", first.Audit, same.Audit)
 	}
-	other := results.Run{Repetition: 1, Issued: 2}
+	other := results.Run{Repetition: 1, Requests: results.Requests{Issued: 2}}
 	a.sameRequests(&other, hashOf([]oracle.Event{{Subject: 1, Units: 1}, {Subject: 2, Units: 2}}))
 	if !hasReason(other, "streams-differ") {
 		t.Errorf("%+v", other.Audit)
@@ -82,7 +82,7 @@ func TestAuditNotStationary(t *testing.T) {
 		a := newCrossRunAudit()
 		runs := make([]results.Run, len(c.last))
 		for i, last := range c.last {
-			runs[i] = results.Run{ElapsedNS: 300, Repetition: i + 1, Audit: results.Audit{Valid: true}}
+			runs[i] = results.Run{Rates: results.Rates{ElapsedNS: 300}, Repetition: i + 1, Audit: results.Audit{Valid: true}}
 			parts := thirdsOf(&runs[i])
 			eachTake(parts.take)(events(100, last))
 			a.stationary(&runs[i], parts)
@@ -118,7 +118,7 @@ func auditPass() *pass {
 			Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}}},
 		drive: &drive{subjects: newSubjects(nameless{}, 0, 0)},
 		run: &results.Run{Audit: results.Audit{Valid: true},
-			Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
+			Latencies: results.Latencies{Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}}},
 	}
 }
 
@@ -209,7 +209,8 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 
 func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
-	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}, ReferenceLength: DefaultReferenceLength}
+	cfg := Config{Plan: harness.Plan{Workers: 4, Surroundings: harness.Surroundings{Stores: setOf(t, redis)}},
+		ReferenceLength: DefaultReferenceLength}
 	m := &measurement{cfg: &cfg, timebase: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	reference := func() loop {
 		l, err := m.reference(t.Context())
@@ -343,7 +344,8 @@ func TestAuditSampleMismatch(t *testing.T) {
 // TestAuditReferenceFailed ends the server between the two loops of a round.
 func TestAuditReferenceFailed(t *testing.T) {
 	redis := storetest.EmbeddedRedis(t)
-	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, timebase: wallTime,
+	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2,
+		Surroundings: harness.Surroundings{Stores: setOf(t, redis)}}}, timebase: wallTime,
 		id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	before, err := m.reference(t.Context())
 	if err != nil {

@@ -51,8 +51,9 @@ func (s *slow) config(t *testing.T, policy, workload string, deadline time.Durat
 		t.Fatal(err)
 	}
 	p.Strategies = []strategies.Selection{{Meta: &strategies.Meta{
-		Name: "slow", Doc: "takes its time", Form: strategies.Baseline, Kinds: quota.Kinds(), GivesBack: true,
-		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return s, nil },
+		Name: "slow", Doc: "takes its time", Form: strategies.Baseline, Kinds: quota.Kinds(),
+		Abilities: strategies.Abilities{GivesBack: true},
+		Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return s, nil },
 	}}}
 	p.Requests = 400
 	p.Workers = 3

@@ -30,8 +30,9 @@ func TestInterruptedWhileSettingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := testkit.Policy(t, "user-links")
-	report, err := Measure(ctx, Config{Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: p, Workload: w,
-		Workers: 2, Duration: 20 * time.Millisecond}, Rounds: 2})
+	report, err := Measure(ctx, Config{Plan: harness.Plan{Strategies: []strategies.Selection{sel}, Policy: p,
+		Traffic: harness.Traffic{Workload: w, Duration: 20 * time.Millisecond},
+		Workers: 2}, Rounds: 2})
 	if err != nil || !report.Interrupted || len(report.Runs) != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -172,7 +172,8 @@ func TestStoreIsAskedAFewTimes(t *testing.T) {
 		if err := set.Add("other", h); err != nil {
 			t.Fatal(err)
 		}
-		m := &measurement{cfg: &Config{Plan: harness.Plan{Stores: set}}, leftOut: &leftOut{why: map[string]string{}}}
+		m := &measurement{cfg: &Config{Plan: harness.Plan{Surroundings: harness.Surroundings{Stores: set}}},
+			leftOut: &leftOut{why: map[string]string{}}}
 		m.ask(t.Context(), "other", "none")
 		if got := m.leftOut.why["other"] != ""; got != c.gone || h.asked != c.asked {
 			t.Errorf("%s: gone %t after %d questions, want %t after %d", c.name, got, h.asked, c.gone, c.asked)

@@ -50,7 +50,7 @@ func TestPlantedJobLatency(t *testing.T) {
 // TestOverTime plants amounts in known slices, and requires them back.
 func TestOverTime(t *testing.T) {
 	const slice = 1_000
-	r := results.Run{ElapsedNS: slice*overTimeSlices - 1}
+	r := results.Run{Rates: results.Rates{ElapsedNS: slice*overTimeSlices - 1}}
 	o := overTimeOf(&r)
 	var events []oracle.Event
 	plant := func(n int, at int64, kind oracle.Kind, out oracle.Outcome) {
@@ -86,7 +86,7 @@ func TestOverTime(t *testing.T) {
 	if got := o.out.DecisionsPerS(0); got != 8e6 {
 		t.Errorf("%g decisions per second in a slice of a microsecond with 8", got)
 	}
-	short := overTimeOf(&results.Run{ElapsedNS: 5})
+	short := overTimeOf(&results.Run{Rates: results.Rates{ElapsedNS: 5}})
 	eachTake(short.take)(events)
 	if short.out.Sound() {
 		t.Error("a run of 5 ns was cut into slices")

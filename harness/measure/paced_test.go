@@ -88,7 +88,8 @@ func TestAutoRate(t *testing.T) {
 	}
 	runs := func(memory, fast, slow float64) (out []results.Run) {
 		for i, x := range []float64{memory, fast, slow} {
-			out = append(out, results.Run{Params: results.Params{Label: selected[i].Name}, ThroughputPerS: x})
+			out = append(out, results.Run{Params: results.Params{Label: selected[i].Name},
+				Rates: results.Rates{ThroughputPerS: x}})
 		}
 		return out
 	}

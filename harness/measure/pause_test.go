@@ -74,7 +74,7 @@ func TestStand(t *testing.T) {
 	const s = int64(time.Second)
 	ms := func(n int64) int64 { return 1000*s + n*int64(time.Millisecond) }
 	pauses := trouble.MustParse("instance/1:paused=200ms@0.3", "instances:paused=100ms@0.6")
-	cfg := &Config{Plan: harness.Plan{Duration: time.Second}}
+	cfg := &Config{Plan: harness.Plan{Traffic: harness.Traffic{Duration: time.Second}}}
 	for _, x := range []struct{ instance, at, until, paused int64 }{
 		{1, 299, 299, 0}, {1, 300, 500, 200}, {1, 450, 500, 200}, {1, 500, 500, 0}, {0, 300, 300, 0}, {0, 650, 700, 100},
 		{1, 600, 700, 100},

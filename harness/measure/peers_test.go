@@ -46,7 +46,8 @@ func TestPeersBeginTogether(t *testing.T) {
 // TestPeersClockBounds: the offset that counts is the one that the run began with, and the bound covers what was
 // measured later.
 func TestPeersClockBounds(t *testing.T) {
-	cfg := Config{Plan: harness.Plan{Peers: &plannedPeers{of: 2, ahead: 100, wrong: 30}}}
+	cfg := Config{Plan: harness.Plan{Surroundings: harness.Surroundings{Peers: &plannedPeers{of: 2, ahead: 100,
+		wrong: 30}}}}
 	for set, want := range map[time.Duration]time.Duration{100: 30, 90: 40, 120: 50} {
 		m := measurement{cfg: &cfg, ahead: set}
 		if ahead, wrong := m.bound(); ahead != set || wrong != want {

@@ -115,8 +115,9 @@ func measureOne(t *testing.T, p *planted, workload string, change func(*Config))
 	}
 	cfg := Config{
 		Plan: harness.Plan{
-			Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w,
-			Workers: 1, Requests: 4000, Seed: 7,
+			Strategies: []strategies.Selection{p.selection()}, Policy: policy,
+			Traffic: harness.Traffic{Workload: w, Requests: 4000},
+			Workers: 1, Seed: 7,
 		},
 		Rounds: 1, base: v.timebase(),
 	}

@@ -61,7 +61,7 @@ func TestCatchUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			now := clock.Wall{}.Now
 			began := now()
-			m := &measurement{cfg: &Config{Plan: harness.Plan{DecisionTimeout: time.Second}},
+			m := &measurement{cfg: &Config{Plan: harness.Plan{Callers: harness.Callers{DecisionTimeout: time.Second}}},
 				timebase: &timebase{nano: func() int64 {
 					return int64(now().Sub(began))
 				}}}
@@ -95,8 +95,9 @@ func TestJobsSettle(t *testing.T) {
 			},
 		}
 		report, err := Measure(t.Context(), Config{Rounds: 1, Plan: harness.Plan{
-			Strategies: []strategies.Selection{{Meta: meta}}, Policy: policy, Workload: w, Workers: 2, Instances: 1,
-			Load: harness.Closed(), Duration: 20 * time.Millisecond,
+			Strategies: []strategies.Selection{{Meta: meta}}, Policy: policy,
+			Traffic: harness.Traffic{Workload: w, Load: harness.Closed(), Duration: 20 * time.Millisecond},
+			Workers: 2, Instances: 1,
 		}})
 		if err != nil {
 			t.Fatal(err)

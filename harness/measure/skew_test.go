@@ -239,7 +239,8 @@ func TestNoSkew(t *testing.T) {
 	if err := c.Complete(); err == nil || !strings.Contains(err.Error(), "leave out the clocks that are wrong") {
 		t.Errorf("with a limit that changes: %v", err)
 	}
-	foreign := strategies.Selection{Meta: &strategies.Meta{Name: "theirs", Foreign: true, Kinds: quota.Kinds()}}
+	foreign := strategies.Selection{Meta: &strategies.Meta{Name: "theirs",
+		Execution: strategies.Execution{Foreign: true}, Kinds: quota.Kinds()}}
 	if err := c.CannotRun(foreign); err == nil || !strings.Contains(err.Error(), "leave wrong clocks out") {
 		t.Errorf("code that goes by package time: %v", err)
 	}

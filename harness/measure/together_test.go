@@ -28,8 +28,10 @@ func TestMeasuredTogether(t *testing.T) {
 			}
 		}
 		r, err := Measure(t.Context(), Config{
-			Plan: harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w, Workers: 1,
-				Requests: 4000},
+			Plan: harness.Plan{Strategies: []strategies.Selection{p.selection()}, Policy: policy, Traffic: harness.Traffic{
+				Workload: w,
+				Requests: 4000,
+			}, Workers: 1},
 			Rounds: 1,
 		})
 		if err != nil || len(r.Runs) != 1 {

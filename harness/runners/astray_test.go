@@ -316,7 +316,8 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 func TestAstrayBesideExactExplored(t *testing.T) {
 	search := func(sel strategies.Selection, deadline time.Duration) (*explore.Result, error) {
 		policy := testkit.Policy(t, "user-links")
-		return explore.Run(t.Context(), sel, explore.Config{Policy: policy, Instances: 1, DecisionTimeout: deadline})
+		return explore.Run(t.Context(), sel, explore.Config{Policy: policy, Instances: 1,
+			Bounds: explore.Bounds{DecisionTimeout: deadline}})
 	}
 	alone, err := search(testkit.Strategy(t, "exact"), longDeadline)
 	if err != nil {
@@ -363,7 +364,7 @@ func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 			return err
 		},
 		"explore": func(_ *testing.T, ctx context.Context, sel strategies.Selection) error {
-			_, err := explore.Run(ctx, sel, explore.Config{DecisionTimeout: harness.MaxDecisionTimeout})
+			_, err := explore.Run(ctx, sel, explore.Config{Bounds: explore.Bounds{DecisionTimeout: harness.MaxDecisionTimeout}})
 			return err
 		},
 	} {

@@ -72,8 +72,9 @@ func cell(t *testing.T, m *strategies.Meta, kind quota.Kind, mode strategies.Mod
 		t.Fatal(err)
 	}
 	plan := harness.Plan{
-		Strategies: []strategies.Selection{sel}, Policy: gridPolicy(kind), Workload: sessions(kind),
-		Workers: 8, Load: harness.OpenAt(20_000), Instances: 2, Seed: 5, Duration: 6 * gridLength, Life: 2 * gridLength,
+		Strategies: []strategies.Selection{sel}, Policy: gridPolicy(kind),
+		Traffic: harness.Traffic{Workload: sessions(kind), Load: harness.OpenAt(20_000), Duration: 6 * gridLength},
+		Workers: 8, Instances: 2, Seed: 5, Callers: harness.Callers{Life: 2 * gridLength},
 	}
 	switch mode {
 	case strategies.ModeMeasure:
@@ -268,8 +269,9 @@ func TestUnsureCommits(t *testing.T) {
 					return unsure{s.(control), env.Clock, gridLength / 2, late}, nil
 				}
 				plan := harness.Plan{
-					Strategies: []strategies.Selection{{Meta: &meta}}, Policy: gridPolicy(kind), Workload: sessions(kind),
-					Workers: 8, Load: harness.OpenAt(2_000), Instances: 2, Seed: 5, Duration: 6 * gridLength, Life: gridLength / 2,
+					Strategies: []strategies.Selection{{Meta: &meta}}, Policy: gridPolicy(kind),
+					Traffic: harness.Traffic{Workload: sessions(kind), Load: harness.OpenAt(2_000), Duration: 6 * gridLength},
+					Workers: 8, Instances: 2, Seed: 5, Callers: harness.Callers{Life: gridLength / 2},
 				}
 				var r *results.Run
 				if mode == strategies.ModeSimulate {
@@ -321,11 +323,12 @@ func TestFailedCommitHidesNoLeak(t *testing.T) {
 		plan := harness.Plan{
 			Strategies: []strategies.Selection{{Meta: &strategies.Meta{
 				Name: "failing", Doc: "admits all", Form: strategies.Baseline, Counts: quota.CountsNothing, Kinds: quota.Kinds(),
-				GivesBack: true,
+				Abilities: strategies.Abilities{GivesBack: true},
 				Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return failing{}, nil },
 			}}},
-			Policy: quota.Policy{Name: "grid", Limit: 2, Unit: "units"}, Workload: overruns, Workers: 1, Instances: 1, Seed: 5,
-			Load: harness.OpenAt(20), Arrivals: "constant", Requests: 5, Life: 10 * time.Millisecond,
+			Policy:  quota.Policy{Name: "grid", Limit: 2, Unit: "units"},
+			Traffic: harness.Traffic{Workload: overruns, Load: harness.OpenAt(20), Arrivals: "constant", Requests: 5},
+			Workers: 1, Instances: 1, Seed: 5, Callers: harness.Callers{Life: 10 * time.Millisecond},
 		}
 		var r *results.Run
 		if mode == strategies.ModeSimulate {

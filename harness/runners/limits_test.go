@@ -81,9 +81,13 @@ func TestLimitChanges(t *testing.T) {
 		policy := quota.Policy{Name: "changing", Limit: c.limit, Unit: "units",
 			Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
 		plan := harness.Plan{
-			Strategies: []strategies.Selection{c.of}, Policy: policy, Workload: steady, Workers: 1, Seed: 3,
-			Stream:  workloads.Params{Options: quota.Options{"subjects": "1", "over-quota": "0"}},
-			Trouble: trouble.MustParse(c.changes...),
+			Strategies: []strategies.Selection{c.of}, Policy: policy,
+			Traffic: harness.Traffic{
+				Workload: steady,
+				Stream:   workloads.Params{Options: quota.Options{"subjects": "1", "over-quota": "0"}},
+			},
+			Workers: 1, Seed: 3,
+			Surroundings: harness.Surroundings{Trouble: trouble.MustParse(c.changes...)},
 		}
 		judged := func(t *testing.T, r *results.Run) {
 			t.Helper()

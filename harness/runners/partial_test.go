@@ -103,8 +103,9 @@ func TestPartialGrantsInEveryMode(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := harness.Plan{
-			Strategies: []strategies.Selection{grantingSelection(t, c.planted)}, Policy: policy, Workload: hot,
-			Workers: 1, Instances: 1, Seed: 3, Requests: 400,
+			Strategies: []strategies.Selection{grantingSelection(t, c.planted)}, Policy: policy,
+			Traffic: harness.Traffic{Workload: hot, Requests: 400},
+			Workers: 1, Instances: 1, Seed: 3,
 		}
 		t.Run(c.name+"/measure", func(t *testing.T) {
 			report, err := measure.Measure(t.Context(), measure.Config{Plan: plan, Rounds: 1, NoReference: true})

@@ -68,7 +68,7 @@ func TestSimulationsAreBounded(t *testing.T) {
 		},
 	} {
 		c := Config{Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: &strategies.Meta{Name: "a"}}},
-			Workload: steady}}
+			Traffic: harness.Traffic{Workload: steady}}}
 		c.Policy.Limit = 1
 		c.Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		change(&c)

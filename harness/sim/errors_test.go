@@ -73,7 +73,8 @@ func TestPlantedKindsOfErrors(t *testing.T) {
 			},
 		}
 		report, err := sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
-			Strategies: []strategies.Selection{{Meta: meta}}, Workload: hotKey, Requests: 4000, Workers: 4, Seed: 1,
+			Strategies: []strategies.Selection{{Meta: meta}}, Traffic: harness.Traffic{Workload: hotKey, Requests: 4000},
+			Workers: 4, Seed: 1,
 			Policy: quota.Policy{Name: "mine", Limit: 20, Unit: "requests", Window: quota.Window{Kind: quota.CalendarHour}},
 		}})
 		var invalid *results.InvalidError

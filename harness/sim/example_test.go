@@ -45,7 +45,7 @@ func Example() {
 	report, err := sim.Run(context.Background(), sim.Config{Plan: harness.Plan{
 		Strategies: []strategies.Selection{{Meta: mine}},
 		Policy:     quota.Policy{Name: "mine", Limit: 10, Unit: "requests", Window: quota.Window{Kind: quota.CalendarHour}},
-		Workload:   hotKey, Requests: 2_000, Workers: 8, Seed: 1,
+		Traffic:    harness.Traffic{Workload: hotKey, Requests: 2_000}, Workers: 8, Seed: 1,
 	}})
 	if err != nil {
 		fmt.Println(err)

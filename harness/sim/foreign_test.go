@@ -41,9 +41,13 @@ func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances
 		t.Fatal(err)
 	}
 	cfg := sim.Config{Plan: harness.Plan{
-		Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1,
-		Load: harness.OpenAt(60. / 3600), Duration: time.Duration(hours) * time.Hour, Instances: instances,
-		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		Policy: p,
+		Traffic: harness.Traffic{
+			Workload: w,
+			Load:     harness.OpenAt(60. / 3600), Duration: time.Duration(hours) * time.Hour,
+			Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		},
+		Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: instances,
 	}}
 	r, err := sim.Run(t.Context(), cfg)
 	if r == nil {
@@ -266,10 +270,14 @@ func TestLockAcrossTheStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = sim.Run(t.Context(), sim.Config{Plan: harness.Plan{
-				Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: 1,
-				DecisionTimeout: 5 * time.Second,
-				Load:            harness.OpenAt(1000), Duration: 10 * time.Second,
-				Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+				Policy: p,
+				Traffic: harness.Traffic{
+					Workload: w,
+					Load:     harness.OpenAt(1000), Duration: 10 * time.Second,
+					Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+				},
+				Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: 1,
+				Callers: harness.Callers{DecisionTimeout: 5 * time.Second},
 			}})
 			for _, text := range []string{"(*locking).Allow (foreign_test.go", state, "nothing is said of the limiter"} {
 				if err == nil || !strings.Contains(err.Error(), text) {

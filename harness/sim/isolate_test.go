@@ -121,9 +121,13 @@ func TestIsolated(t *testing.T) {
 	p := testkit.Policy(t, "10 requests per fixed 1h")
 	var progress sim.Progress
 	cfg := sim.Config{Progress: &progress, Live: new(sim.Live), Parallel: 2, Plan: harness.Plan{
-		Policy: p, Workload: workload, Seed: 1, Load: harness.OpenAt(60. / 3600), Duration: 10 * time.Hour,
-		HistoryDir: t.TempDir(), Archive: t.TempDir(),
-		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		Policy: p,
+		Traffic: harness.Traffic{
+			Workload: workload, Load: harness.OpenAt(60. / 3600), Duration: 10 * time.Hour,
+			Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		},
+		Seed:    1,
+		Keeping: harness.Keeping{HistoryDir: t.TempDir(), Archive: t.TempDir()},
 	}}
 	for _, m := range fragiles() {
 		sel, err := m.Select(nil)

@@ -33,8 +33,8 @@ func record(t testing.TB) results.Exploration {
 	faults := []quota.Fault{quota.FaultCrash, quota.FaultRetry, quota.FaultEviction, quota.FaultClock}
 	rec.Searches = append(rec.Searches,
 		explored(t, "check-then-set", explore.Config{}),
-		explored(t, "incr-expire", explore.Config{Faults: faults, MaxStates: 300}),
-		explored(t, "lua-reserve", explore.Config{MaxStates: 300}),
+		explored(t, "incr-expire", explore.Config{Faults: faults, Bounds: explore.Bounds{MaxStates: 300}}),
+		explored(t, "lua-reserve", explore.Config{Bounds: explore.Bounds{MaxStates: 300}}),
 	)
 	c, err := explore.Enumerate(t.Context(), testkit.Strategy(t, "check-then-set"), explore.Config{})
 	if err != nil {

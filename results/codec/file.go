@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -144,7 +145,7 @@ func jsonError(data []byte, err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: not valid JSON: %w", lineAt(data, syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(data, kind.Offset), kind.Field, kind.Value)
+		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(data, kind.Offset), named(kind.Field), kind.Value)
 	case errors.Is(err, io.EOF) && len(bytes.TrimSpace(data)) == 0:
 		return errors.New("is empty: not a record of quotabench")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -152,6 +153,14 @@ func jsonError(data []byte, err error) error {
 	default:
 		return fmt.Errorf("not a record of quotabench: %w", err)
 	}
+}
+
+// named is the path of a field by its JSON names. Package json also has the Go names of embedded structs in it.
+func named(path string) string {
+	names := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
+		return strings.ToLower(name) != name
+	})
+	return strings.Join(names, ".")
 }
 
 func lineAt(data []byte, offset int64) int {

@@ -172,7 +172,7 @@ func TestReadRefuses(t *testing.T) {
 		"decode histogram":           edit(`"histogram": "`, `"histogram": "!`),
 		"seed":                       edit(`"seed": 18446744073709551615`, `"seed": -1`),
 		"runs.0.params.loop":         edit(`"loop": "open"`, `"loop": "ajar"`),
-		"cannot hold a number 1e99":  edit(`"workers": 50`, `"workers": 1e99`),
+		`"runs.params.workers" cannot hold a number 1e99`: edit(`"workers": 50`, `"workers": 1e99`),
 	} {
 		path := filepath.Join(t.TempDir(), "r.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -12,11 +12,10 @@ import (
 
 var exactMeta = strategies.Meta{
 	Name:      "exact",
-	Core:      true,
+	About:     strategies.About{Core: true, Control: strategies.ControlExact},
 	Kinds:     everyKind,
-	GivesBack: true,
+	Abilities: strategies.Abilities{GivesBack: true},
 	Counts:    quota.CountsAdmitted,
-	Control:   strategies.ControlExact,
 	Guarantee: []quota.Clause{quota.Exactly(everyFault...), noFalseReject},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return strategies.SharedValue(env.Shared, "baseline.exact", func() *exact {

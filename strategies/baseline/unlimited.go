@@ -9,11 +9,10 @@ import (
 
 var unlimitedMeta = strategies.Meta{
 	Name:      "unlimited",
-	Core:      true,
+	About:     strategies.About{Core: true, Control: strategies.ControlOpen},
 	Kinds:     everyKind,
-	GivesBack: true,
+	Abilities: strategies.Abilities{GivesBack: true},
 	Counts:    quota.CountsNothing,
-	Control:   strategies.ControlOpen,
 	Guarantee: []quota.Clause{noFalseReject},
 	Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 		return unlimited{}, nil

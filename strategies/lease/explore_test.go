@@ -82,7 +82,8 @@ func TestSearchedPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := explore.Run(t.Context(), sel, explore.Config{
-			Scripts: scripts, Instances: 2, Limit: 4, Times: 2, JobRounds: -1, Asks: -1, MaxStates: c.states,
+			Scripts: scripts, Instances: 2, Limit: 4, Scope: explore.Scope{Times: 2, JobRounds: -1, Asks: -1},
+			Bounds: explore.Bounds{MaxStates: c.states},
 			Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak, explore.Guarantee},
 		})
 		if err != nil {

@@ -48,7 +48,7 @@ const (
 
 var meta = family.PerWindow(strategies.Meta{
 	Name:   "lease",
-	Counts: quota.CountsAdmitted, SharesMemory: true,
+	Counts: quota.CountsAdmitted, Execution: strategies.Execution{SharesMemory: true},
 	Options: []quota.Option{
 		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000"},
 		{Name: "share", Type: "float", Default: "1", Min: "0", Max: "1"},
@@ -58,12 +58,12 @@ var meta = family.PerWindow(strategies.Meta{
 		{Name: "expired", Default: "spent", Values: []string{"spent", expiredFree}},
 		family.Down,
 	},
-	Check: func(options quota.Options) error {
+	Setup: strategies.Setup{Check: func(options quota.Options) error {
 		if ttl, margin := options.Duration("ttl"), options.Duration("margin"); margin >= ttl {
 			return fmt.Errorf("a margin of %v leaves nothing of a ttl of %v: give a smaller one", margin, ttl)
 		}
 		return nil
-	},
+	}},
 	Guarantee: []quota.Clause{
 		family.ExactlyUnless("L; expired=free or down=open: any", func(params quota.Params) bool {
 			return params.Options["expired"] == expiredFree || family.FailsOpen(params.Options)
@@ -76,8 +76,8 @@ var meta = family.PerWindow(strategies.Meta{
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
 	},
-	Down: family.WhenDown,
-	Open: open,
+	Abilities: strategies.Abilities{Down: family.WhenDown},
+	Open:      open,
 })
 
 func init() { family.Register(files, meta) }

@@ -444,7 +444,8 @@ func TestExplore(t *testing.T) {
 		{"", 1, 2, quota.FaultRetry, ""}, {":lost=drop", 1, 1, quota.FaultOutage, explore.Drift},
 	} {
 		r := search(c.options, explore.Config{
-			Instances: c.instances, Limit: 2, Faults: []quota.Fault{c.fault}, JobRounds: c.rounds, Properties: counts, Asks: -1,
+			Instances: c.instances, Limit: 2, Faults: []quota.Fault{c.fault},
+			Scope: explore.Scope{JobRounds: c.rounds, Asks: -1}, Properties: counts,
 		})
 		if c.want == "" && (len(r.Findings) > 0 || r.Capped != "") || c.want != "" && r.Found(c.want) == nil {
 			t.Errorf("%s with %s: %+v %s", c.options, c.fault, r.Findings, r.Capped)

@@ -19,18 +19,18 @@ const (
 
 func init() {
 	family.Register(files, meta(strategies.Meta{
-		Name:  "pg-check",
-		Core:  true,
-		Reset: strategies.ResetsMissing,
+		Name:      "pg-check",
+		About:     strategies.About{Core: true},
+		Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
 		Options: []quota.Option{
 			{Name: "pool", Type: "int", Min: "1", Max: "10000", Default: "100"},
 			{Name: "timeout", Type: "duration", Min: "0s", Default: "100ms"},
 			{Name: "check", Values: []string{"amount", checkLiteral}, Default: "amount"},
 			{Name: "reset", Values: []string{"none", resetMonth}, Default: "none"},
 		},
-		Connections: func(_ string, options quota.Options) strategies.Connections {
+		Setup: strategies.Setup{Connections: func(_ string, options quota.Options) strategies.Connections {
 			return strategies.Connections{Pool: int(options.Int("pool"))}
-		},
+		}},
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and a caller that charges after that read was in flight with it.
 		// One that is checked literally fits except for all its units less one.

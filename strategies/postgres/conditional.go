@@ -12,7 +12,7 @@ import (
 func init() {
 	family.Register(files, meta(strategies.Meta{
 		Name:      "pg-conditional",
-		Core:      true,
+		About:     strategies.About{Core: true},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			windows, err := openWindows(ctx, env)

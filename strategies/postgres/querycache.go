@@ -27,16 +27,16 @@ const tierCache quota.Tier = "query-cache"
 
 func init() {
 	family.Register(files, meta(strategies.Meta{
-		Name:  "pg-query-cache",
-		Reset: strategies.ResetsMissing,
+		Name:      "pg-query-cache",
+		Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
 		Options: []quota.Option{{Name: "cache", Values: []string{cacheShared, cacheRedis, cacheInstance},
 			Default: cacheShared}},
-		NeedsToo: func(options quota.Options) []strategies.Need {
+		Setup: strategies.Setup{NeedsToo: func(options quota.Options) []strategies.Need {
 			if options["cache"] == cacheRedis {
 				return []strategies.Need{strategies.NeedRedis}
 			}
 			return nil
-		},
+		}},
 		// A result that lacks a charge is kept no longer than until that charge's
 		// request ends, so the bound is that of pg-check. With a cache for each
 		// instance one result of each may be older, and the requests that it serves are

@@ -31,11 +31,13 @@ const (
 var redlockMeta = meta(strategies.Meta{
 	Name:  "redlock",
 	Needs: []strategies.Need{strategies.NeedRedis},
-	NeedsToo: func(options quota.Options) (more []strategies.Need) {
+	Setup: strategies.Setup{NeedsToo: func(options quota.Options) (more []strategies.Need) {
 		return others(options.Int("n"))
-	},
-	Excluded: map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
-	Reset:    strategies.ResetsNever,
+	}},
+	Execution: strategies.Execution{Excluded: map[strategies.Mode]string{
+		strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked,
+	}},
+	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
 	Options: []quota.Option{
 		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}},
 		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h"},

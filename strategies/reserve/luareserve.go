@@ -25,16 +25,15 @@ var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: re
 	"the safe side")}
 
 var luaReserveMeta = family.GivingBack(strategies.Meta{
-	Name:  "lua-reserve",
-	Core:  true,
-	Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Reset: strategies.ResetsNever,
+	Name:      "lua-reserve",
+	About:     strategies.About{Core: true, Record: ofRecord},
+	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
 	Options: append([]quota.Option{
 		{Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral}},
 		urlOption,
 		{Name: "call", Default: callEval, Values: []string{callEval, callDigest}},
 	}, syncOptions...),
-	Record: ofRecord,
 	Guarantee: []quota.Clause{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in

@@ -25,23 +25,22 @@ func init() {
 	family.Register(files, strategies.Meta{
 		Name:      EnvoyRatelimit,
 		Needs:     []strategies.Need{NeedRatelimit},
-		Outside:   true,
+		Execution: strategies.Execution{Outside: true},
 		Kinds:     []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.Rolling},
-		Serves:    servesUnit,
+		Abilities: strategies.Abilities{Serves: servesUnit},
 		Counts:    quota.CountsAttempts,
-		Suits:     suitsStore,
+		Setup:     strategies.Setup{Suits: suitsStore, Elsewhere: strategies.WithFull},
 		Options:   envoyOptions,
-		Elsewhere: strategies.WithFull,
 		Guarantee: envoyGuarantee,
 	})
 	family.Register(files, strategies.Meta{
 		Name:      GRPCBare,
 		Needs:     []strategies.Need{NeedRatelimit},
-		Outside:   true,
+		Execution: strategies.Execution{Outside: true},
 		Kinds:     quota.Kinds(),
 		Counts:    quota.CountsNothing,
-		Control:   strategies.ControlOpen,
-		Elsewhere: strategies.WithFull,
+		About:     strategies.About{Control: strategies.ControlOpen},
+		Setup:     strategies.Setup{Elsewhere: strategies.WithFull},
 		Guarantee: []quota.Clause{family.NoFalseReject()},
 	})
 }

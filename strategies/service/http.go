@@ -25,17 +25,19 @@ type remote interface {
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:    "http",
-		Needs:   []strategies.Need{NeedService},
-		Outside: true,
-		Kinds:   []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
-		Serves:  servesSingle,
-		Counts:  quota.CountsNothing,
-		Options: httpOptions,
-		Check:   apart,
-		Suits:   namesSubject,
-		Connections: func(_ string, options quota.Options) strategies.Connections {
-			return strategies.Connections{Pool: int(options.Int("connections"))}
+		Name:      "http",
+		Needs:     []strategies.Need{NeedService},
+		Execution: strategies.Execution{Outside: true},
+		Kinds:     []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
+		Abilities: strategies.Abilities{Serves: servesSingle},
+		Counts:    quota.CountsNothing,
+		Options:   httpOptions,
+		Setup: strategies.Setup{
+			Check: apart,
+			Suits: namesSubject,
+			Connections: func(_ string, options quota.Options) strategies.Connections {
+				return strategies.Connections{Pool: int(options.Int("connections"))}
+			},
 		},
 		Guarantee: []quota.Clause{
 			{

@@ -41,8 +41,9 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err := set.Add(s.Driver(), s); err != nil {
 		t.Fatal(err)
 	}
-	plan := harness.Plan{Strategies: list, Workload: w, Policy: p, Workers: 4, Instances: 2, Requests: 200, Seed: 1,
-		Stores: set}
+	plan := harness.Plan{Strategies: list, Traffic: harness.Traffic{Workload: w, Requests: 200}, Policy: p, Workers: 4,
+		Instances: 2, Seed: 1,
+		Surroundings: harness.Surroundings{Stores: set}}
 	if change != nil {
 		change(&plan)
 	}

@@ -158,4 +158,4 @@ var gcraMeta = bucket{
 	takeArgs: func(f flow, units int64) []any { return []any{f.size, units, f.refill, micros(f.length)} },
 	used:     family.Script(files, "gcra_used.lua"),
 	usedArgs: func(f flow) []any { return []any{f.refill, micros(f.length)} },
-}.meta(strategies.Meta{Name: "gcra", Core: true})
+}.meta(strategies.Meta{Name: "gcra", About: strategies.About{Core: true}})

@@ -24,16 +24,18 @@ const mostEntries = 64
 
 var logMeta = strategies.Meta{
 	Name:  "sliding-log",
-	Core:  true,
+	About: strategies.About{Core: true},
 	Needs: []strategies.Need{strategies.NeedRedis},
 	Kinds: []quota.Kind{quota.Rolling},
-	Serves: func(policy *quota.Policy) error {
-		return family.CostsAtMost(mostEntries, policy, fmt.Sprintf("; at most %d are logged", mostEntries))
+	Abilities: strategies.Abilities{
+		Serves: func(policy *quota.Policy) error {
+			return family.CostsAtMost(mostEntries, policy, fmt.Sprintf("; at most %d are logged", mostEntries))
+		},
+		GivesBack: true,
+		TwoQuotas: true,
 	},
-	GivesBack: true,
-	TwoQuotas: true,
-	Options:   []quota.Option{family.Both},
-	Counts:    quota.CountsAdmitted,
+	Options: []quota.Option{family.Both},
+	Counts:  quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		{Property: quota.PropertyLeak, Clock: byRedis,
 			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: family.None},

@@ -40,7 +40,7 @@ func init() {
 	}))
 	family.Register(files, meta(strategies.Meta{
 		Name:    "three-tier",
-		Core:    true,
+		About:   strategies.About{Core: true},
 		Options: append([]quota.Option{optionFilter, optionSync, optionRebuild}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shape{env.Options["filter"] == "scalable", FilterMembers(env.Subjects)}))

@@ -23,7 +23,7 @@ var decrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "decr-expire",
 	Counts:  quota.CountsAttempts,
 	Options: []quota.Option{{Name: "init", Default: initProse, Values: []string{initProse, initListing}}, family.Down},
-	Record:  ofRecord("ADR-009"),
+	About:   strategies.About{Record: ofRecord("ADR-009")},
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between
@@ -32,7 +32,7 @@ var decrExpireMeta = family.PerWindow(strategies.Meta{
 		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
 		family.RoomForSingleUnits,
 	},
-	Down: family.WhenDown,
+	Abilities: strategies.Abilities{Down: family.WhenDown},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		expire := &decrExpire{countdown: countdown{newCounter(env, linkHits), env.Options["init"] == initListing}}
 		if expire.expires {
@@ -134,14 +134,14 @@ func (s *decrExpire) Provision(ctx context.Context, policy *quota.Policy, grants
 var decrLiteralMeta = family.PerWindow(strategies.Meta{
 	Name:   "decr-literal",
 	Counts: quota.CountsAttempts,
-	Record: ofRecord("ADR-009"),
+	About:  strategies.About{Record: ofRecord("ADR-009")},
 	// Nothing is promised about rejections: the count starts at 0 and not at the
 	// limit, so every request may meet one.
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 	},
-	Down: family.WhenDown,
+	Abilities: strategies.Abilities{Down: family.WhenDown},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &decrLiteral{countdown{newCounter(env, linkHits), true}}, nil
 	},

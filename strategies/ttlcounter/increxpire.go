@@ -13,9 +13,8 @@ import (
 
 var incrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "incr-expire",
-	Core:    true,
+	About:   strategies.About{Core: true, Record: ofRecord("ADR-008")},
 	Counts:  quota.CountsAttempts,
-	Record:  ofRecord("ADR-008"),
 	Options: []quota.Option{family.Down},
 	Guarantee: []quota.Clause{
 		// A clock that passes the window's end between the caller's look at it and
@@ -25,7 +24,7 @@ var incrExpireMeta = family.PerWindow(strategies.Meta{
 			quota.FaultLimit),
 		family.RoomForSingleUnits,
 	},
-	Down: family.WhenDown,
+	Abilities: strategies.Abilities{Down: family.WhenDown},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
 	},
@@ -75,15 +74,14 @@ const grace = 5 * time.Second
 
 var incrExpireAtomicMeta = family.PerWindow(strategies.Meta{
 	Name:   "incr-expire-atomic",
-	Core:   true,
+	About:  strategies.About{Core: true, Record: ofRecord("ADR-008")},
 	Counts: quota.CountsAdmitted,
-	Record: ofRecord("ADR-008"),
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		family.NoFalseReject(quota.FaultLimit),
 	},
-	Down: family.WhenDown,
+	Abilities: strategies.Abilities{Down: family.WhenDown},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpireAtomic{newCounter(env, userLinks)}, family.Load(ctx, strategies.Redis(env), takeScript)
 	},

@@ -29,10 +29,10 @@ var fixedMeta = strategies.Meta{
 	Kinds:     kinds,
 	Counts:    quota.CountsAttempts,
 	Options:   []quota.Option{{Name: "multi", Type: "bool", Default: "true"}, family.Both},
-	TwoQuotas: true,
-	Record: []quota.Clause{
+	Abilities: strategies.Abilities{TwoQuotas: true},
+	About: strategies.About{Record: []quota.Clause{
 		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
-	},
+	}},
 	Guarantee: []quota.Clause{
 		leak(tumbling, "L", counted, family.None),
 		leak(rolling, "2 L", counted, func(params quota.Params) int64 { return params.Limit }),

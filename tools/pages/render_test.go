@@ -13,11 +13,18 @@ import (
 // meta is a strategy that declares something of everything.
 func meta(name string) *strategies.Meta {
 	return &strategies.Meta{
-		Name: name, Doc: "reads a | and writes", Source: "ADR-RM-3", Form: strategies.Documented,
+		Name: name, Doc: "reads a | and writes",
+		About: strategies.About{
+			Source: "ADR-RM-3",
+			Notes: strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."},
+				Use: "Use it alone.", Avoid: "Not with two."},
+			Record: []quota.Clause{quota.Exactly().From("ADR-RM-3: always")},
+		},
+		Form:  strategies.Documented,
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsAdmitted,
-		Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
-		Notes: strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."},
-			Use: "Use it alone.", Avoid: "Not with two."},
+		Execution: strategies.Execution{
+			Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
+		},
 		Options: []quota.Option{{Name: "write", Doc: "when to write", Values: []string{"now", "later"}, Default: "now"}},
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash},
@@ -25,7 +32,6 @@ func meta(name string) *strategies.Meta {
 				return 0
 			},
 		}},
-		Record: []quota.Clause{quota.Exactly().From("ADR-RM-3: always")},
 	}
 }
 

@@ -123,9 +123,13 @@ func label(gate int) string { return fmt.Sprintf("strategy-%d", gate) }
 func runs(gate int, side []round) (out []results.Run) {
 	for i, round := range side {
 		out = append(out, results.Run{
-			Strategy: label(gate), Params: results.Params{Label: label(gate), Loop: results.ClosedLoop}, Repetition: i + 1,
-			ThroughputPerS: round.throughput, ReferencePerS: round.reference, Audit: results.Audit{Valid: true},
-			Guarantee: []results.Clause{{Property: results.LeakProperty}, {Property: results.FalseRejectProperty}},
+			Identity: results.Identity{Strategy: label(gate)},
+			Params:   results.Params{Label: label(gate), Load: results.Load{Loop: results.ClosedLoop}}, Repetition: i + 1,
+			Rates: results.Rates{ThroughputPerS: round.throughput, ReferencePerS: round.reference},
+			Audit: results.Audit{Valid: true},
+			Promises: results.Promises{
+				Guarantee: []results.Clause{{Property: results.LeakProperty}, {Property: results.FalseRejectProperty}},
+			},
 		})
 	}
 	return out

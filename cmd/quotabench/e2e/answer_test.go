@@ -19,13 +19,18 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(change func(*results.Run)) []ranking.Untested {
 		r := results.Run{
-			Strategy: "incr-expire-atomic", Form: "hardened", Policy: "agent-api", Workload: "hot-key",
-			Params: results.Params{Label: "incr-expire-atomic", Limit: 50, Unit: "requests", Loop: results.ClosedLoop,
-				Workers: 50, Instances: 1},
-			Leak: results.Leak{Trials: 10}, Cost: results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
-			Stored:    []results.Stored{{Store: "redis"}},
-			Audit:     results.Audit{Valid: true},
-			Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}},
+			Identity: results.Identity{Strategy: "incr-expire-atomic", Form: "hardened"}, Policy: "agent-api",
+			Workload: "hot-key",
+			Params: results.Params{Label: "incr-expire-atomic", Quota: results.Quota{Limit: 50, Unit: "requests"},
+				Load: results.Load{
+					Loop:    results.ClosedLoop,
+					Workers: 50, Instances: 1,
+				}},
+			Correctness: results.Correctness{Leak: results.Leak{Trials: 10}},
+			Cost:        results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
+			Stored:      []results.Stored{{Store: "redis"}},
+			Audit:       results.Audit{Valid: true},
+			Promises:    results.Promises{Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}}},
 		}
 		change(&r)
 		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}},

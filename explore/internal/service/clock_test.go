@@ -42,7 +42,8 @@ func TestRedisClockIsMoved(t *testing.T) {
 		{"lua", "1 request per first-request 1m", clock, nil, ""},
 	} {
 		t.Run(c.kind+" "+c.policy, func(t *testing.T) {
-			cfg := explore.Config{Policy: policy(t, c.policy), Faults: c.faults, Passes: c.faults == nil, Properties: c.look}
+			cfg := explore.Config{Policy: policy(t, c.policy), Faults: c.faults, Scope: explore.Scope{Passes: c.faults == nil},
+				Properties: c.look}
 			found, err := searched(t, c.kind, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -53,7 +54,8 @@ func TestRedisClockIsMoved(t *testing.T) {
 			}
 			if len(found.Findings) > 0 {
 				replayed(t, c.kind, &found.Findings[0], explore.Target{})
-				_, err := explore.Replay(t.Context(), found.Findings[0].Token, explore.Target{Redis: redisOf(t), Service: "true"})
+				_, err := explore.Replay(t.Context(), found.Findings[0].Token, explore.Target{Redis: redisOf(t),
+					Process: explore.Process{Service: "true"}})
 				if err == nil || !strings.Contains(err.Error(), "the clock of a Redis server cannot be moved") {
 					t.Errorf("repeated on a server: %v", err)
 				}
@@ -69,7 +71,7 @@ func TestRefundToTheNextWindow(t *testing.T) {
 	found, err := searched(t, "refund", explore.Config{
 		Policy: policy(t, "1 request per fixed 1m"), Faults: []quota.Fault{quota.FaultClock},
 		Properties: []explore.Property{explore.Leak},
-		Limit:      1, Scripts: []explore.Script{take}, First: true,
+		Limit:      1, Scripts: []explore.Script{take}, Bounds: explore.Bounds{First: true},
 	})
 	if err != nil || !strings.Contains(told(found), " = 2; clock 1m later: a key expires; A evalsha") ||
 		len(found.Findings[0].Steps) != 6 {
@@ -81,9 +83,9 @@ func TestRefundToTheNextWindow(t *testing.T) {
 func TestRedisClockIsSetBack(t *testing.T) {
 	testenv.Sequential(t)
 	cfg := explore.Config{
-		Policy: policy(t, "1 request per first-request 1m"), Passes: true,
+		Policy: policy(t, "1 request per first-request 1m"), Scope: explore.Scope{Passes: true},
 		Properties: []explore.Property{explore.FalseReject},
-		MaxStates:  8, Preemptions: -1,
+		Bounds:     explore.Bounds{MaxStates: 8, Preemptions: -1},
 	}
 	found, err := searched(t, "preset", cfg)
 	if err != nil || told(found) != "" || found.Claim == "" {
@@ -94,7 +96,7 @@ func TestRedisClockIsSetBack(t *testing.T) {
 // A limiter that goes by its own clock is not judged by another, unless both are moved together.
 func TestClocksThatAreMoved(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Passes: true,
+	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Scope: explore.Scope{Passes: true},
 		Properties: []explore.Property{explore.Leak, explore.FalseReject}}
 	_, err := searched(t, "own-time", cfg)
 	var unfit *explore.UnfitError
@@ -102,7 +104,7 @@ func TestClocksThatAreMoved(t *testing.T) {
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("a clock that goes by itself: %v", err)
 	}
-	if _, err := searched(t, "lua", explore.Config{Passes: true}); err == nil ||
+	if _, err := searched(t, "lua", explore.Config{Scope: explore.Scope{Passes: true}}); err == nil ||
 		!strings.Contains(err.Error(), "name it by --policy") {
 		t.Errorf("time passes, and the window is not known: %v", err)
 	}
@@ -125,7 +127,8 @@ func TestClocksThatAreMoved(t *testing.T) {
 			t.Fatalf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}
 		if want != "" {
-			replayed(t, kind, &found.Findings[1], explore.Target{Service: cfg.Service, ServiceClock: cfg.ServiceClock})
+			replayed(t, kind, &found.Findings[1], explore.Target{Process: explore.Process{Service: cfg.Service,
+				ServiceClock: cfg.ServiceClock}})
 		}
 	}
 }
@@ -143,7 +146,8 @@ func TestCommandsOfTheRedisInMemory(t *testing.T) {
 // Instances at one instant count two callers as one; a second apart they do not.
 func TestStoppedClock(t *testing.T) {
 	testenv.Sequential(t)
-	stopped := explore.Config{ServiceClock: "2026-01-01 00:00:00", Properties: []explore.Property{explore.Leak}}
+	stopped := explore.Config{Process: explore.Process{ServiceClock: "2026-01-01 00:00:00"},
+		Properties: []explore.Property{explore.Leak}}
 	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
 		t.Errorf("a Go program: %v", err)
 	}
@@ -167,7 +171,7 @@ func TestStoppedClock(t *testing.T) {
 		}
 		if want != "" {
 			replayed(t, "clock", &found.Findings[0],
-				explore.Target{Redis: redisOf(t), Service: cfg.Service, ServiceClock: cfg.ServiceClock})
+				explore.Target{Redis: redisOf(t), Process: explore.Process{Service: cfg.Service, ServiceClock: cfg.ServiceClock}})
 		}
 	}
 }

@@ -161,7 +161,7 @@ func findPlanted(t *testing.T, searches []plantedSearch) {
 				testenv.Sequential(t)
 			}
 			found, err := explored(t, c.kind,
-				explore.Config{Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1})
+				explore.Config{Faults: c.faults, Properties: c.look, Bounds: explore.Bounds{MaxStates: 60, Preemptions: -1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,8 @@ func TestSearchesOfAService(t *testing.T) {
 		{true, "lua", "", ""}, {false, "redis-time", "1 request per fixed 1m", ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			cfg := explore.Config{Service: os.Args[0], MaxStates: 60, Preemptions: -1}
+			cfg := explore.Config{Process: explore.Process{Service: os.Args[0]},
+				Bounds: explore.Bounds{MaxStates: 60, Preemptions: -1}}
 			if c.node {
 				testenv.Program(t, "faketime")
 				cfg.Service = testenv.Program(t, "node") + " '" + limiter + "' " + c.kind
@@ -256,7 +257,8 @@ func TestPlantedFaults(t *testing.T) {
 	for _, c := range testenv.Pick(some, append(some, search{"lua", restart, reject, ""}, search{"lua", late, leak, ""})) {
 		t.Run(c.kind+" "+string(c.fault), func(t *testing.T) {
 			t.Parallel()
-			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, First: true, Environment: []string{slow}}
+			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, Bounds: explore.Bounds{First: true},
+				Process: explore.Process{Environment: []string{slow}}}
 			if c.fault == late && c.want == "" { // each schedule waits for a timeout
 				cfg.MaxStates = 8
 				cfg.Preemptions = -1
@@ -269,7 +271,8 @@ func TestPlantedFaults(t *testing.T) {
 				t.Errorf("found %q, want %q; claims %q", got, c.want, found.Claim)
 			}
 			if len(found.Findings) > 0 {
-				replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t), Environment: []string{slow}})
+				replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t),
+					Process: explore.Process{Environment: []string{slow}}})
 			}
 		})
 	}
@@ -277,7 +280,7 @@ func TestPlantedFaults(t *testing.T) {
 
 // A search whose time is up before its first schedule claims nothing.
 func TestTimeout(t *testing.T) {
-	found, err := explored(t, "lua", explore.Config{Timeout: time.Nanosecond})
+	found, err := explored(t, "lua", explore.Config{Bounds: explore.Bounds{Timeout: time.Nanosecond}})
 	if err != nil || found.Tried() || found.Claim != "" {
 		t.Errorf("found %+v, %v", found, err)
 	}
@@ -286,8 +289,9 @@ func TestTimeout(t *testing.T) {
 // Passwords of a service's own URLs stand in no record.
 func TestPasswordsOfAService(t *testing.T) {
 	cfg := explore.Config{
-		Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'", Environment: []string{"STORE=postgres://u:S3cr3tB@h/d"},
-		Properties: []explore.Property{explore.Leak}, First: true,
+		Process: explore.Process{Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'",
+			Environment: []string{"STORE=postgres://u:S3cr3tB@h/d"}},
+		Properties: []explore.Property{explore.Leak}, Bounds: explore.Bounds{First: true},
 	}
 	found, err := explored(t, "get-set", cfg)
 	if err != nil {
@@ -305,8 +309,8 @@ func TestPasswordsOfAService(t *testing.T) {
 
 // A late reply proves nothing of a service that waits for it.
 func TestWithoutATimeout(t *testing.T) {
-	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, DecisionTimeout: time.Second,
-		Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}
+	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, Bounds: explore.Bounds{DecisionTimeout: time.Second},
+		Process: explore.Process{Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}}
 	_, err := explored(t, "lua", cfg)
 	var unfit *explore.UnfitError
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "waits for a reply of Redis for 1s or longer") {
@@ -325,7 +329,8 @@ func TestDriftOfACounter(t *testing.T) {
 		{"lua", "count:{subject}", "no key is count:s after requests that come one after the other: the keys are s"},
 		{"sorted-set", "{subject}", "the key s of --counter has no whole number: WRONGTYPE"},
 	} {
-		found, err := explored(t, c.kind, explore.Config{Counter: c.counter, Properties: []explore.Property{explore.Drift}})
+		found, err := explored(t, c.kind, explore.Config{Process: explore.Process{Counter: c.counter},
+			Properties: []explore.Property{explore.Drift}})
 		var unfit *explore.UnfitError
 		if errors.As(err, &unfit) {
 			if !strings.HasPrefix(err.Error(), c.want) || c.want == "" || strings.Contains(err.Error(), "\n") {
@@ -337,7 +342,8 @@ func TestDriftOfACounter(t *testing.T) {
 			t.Fatalf("%s: found %q, %v, want %q", c.kind, told(found), err, c.want)
 		}
 		if c.want != "" {
-			replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t), Counter: c.counter})
+			replayed(t, c.kind, &found.Findings[0], explore.Target{Redis: redisOf(t),
+				Process: explore.Process{Counter: c.counter}})
 		}
 	}
 }
@@ -351,7 +357,8 @@ func reads(client string) string {
 func TestFewPreemptions(t *testing.T) {
 	testenv.Sequential(t)
 	for most, want := range map[int]bool{-1: false, 1: true} {
-		cfg := explore.Config{MaxStates: 14, Preemptions: most, Properties: []explore.Property{explore.Leak}}
+		cfg := explore.Config{Bounds: explore.Bounds{MaxStates: 14, Preemptions: most},
+			Properties: []explore.Property{explore.Leak}}
 		found, err := explored(t, "long-get-set", cfg)
 		if err != nil || found.Capped != "ended after 14 schedules" {
 			t.Fatalf("found %+v, %v", found, err)
@@ -364,7 +371,7 @@ func TestFewPreemptions(t *testing.T) {
 		}
 	}
 	found, err := explored(t, "set-incr",
-		explore.Config{MaxStates: 2, Preemptions: 2, Properties: []explore.Property{explore.Leak}})
+		explore.Config{Bounds: explore.Bounds{MaxStates: 2, Preemptions: 2}, Properties: []explore.Property{explore.Leak}})
 	if err != nil || !strings.Contains(found.Claim,
 		"and none in all schedules without a preemption (2 of up to 4 steps) and some with more; ") {
 		t.Errorf("a second part that ends early claims %q, %v", found.Claim, err)
@@ -419,7 +426,8 @@ func TestNode(t *testing.T) {
 		"get-set": "leak: A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX 60 = OK admitted",
 		"lua":     "", "careless": "",
 	} {
-		found, err := explored(t, kind, explore.Config{Service: node + " '" + program + "' " + kind})
+		command := node + " '" + program + "' " + kind
+		found, err := explored(t, kind, explore.Config{Process: explore.Process{Service: command}})
 		if err != nil || told(found) != want || found.Claim == "" {
 			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}
@@ -493,7 +501,8 @@ func TestEndOfAWindow(t *testing.T) {
 // Requests that come one after the other do so by the clocks of the processes, too.
 func TestClocksOfCallers(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := explore.Config{Clients: 3, Properties: []explore.Property{explore.FalseReject}, MaxStates: 8, Preemptions: -1}
+	cfg := explore.Config{Clients: 3, Properties: []explore.Property{explore.FalseReject},
+		Bounds: explore.Bounds{MaxStates: 8, Preemptions: -1}}
 	found, err := explored(t, "caller-clock", cfg)
 	if err != nil || len(found.Findings) > 0 || found.Claim == "" {
 		t.Errorf("found %+v, %v", found, err)
@@ -532,7 +541,7 @@ func TestCommandsThatPass(t *testing.T) {
 // schedule, and if they are unlike themselves even then nothing is said of them.
 func TestServicesThatDoNotRepeat(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := explore.Config{Clients: 3, MaxStates: testenv.Pick(6, 20), Preemptions: -1}
+	cfg := explore.Config{Clients: 3, Bounds: explore.Bounds{MaxStates: testenv.Pick(6, 20), Preemptions: -1}}
 	found, err := explored(t, "tired", cfg)
 	if err != nil || len(found.Findings) > 0 {
 		t.Errorf("a service that tires: %v, %v", found, err)
@@ -546,18 +555,19 @@ func TestServicesThatDoNotRepeat(t *testing.T) {
 // What cannot be asked of a service is refused.
 func TestUnfitForServices(t *testing.T) {
 	for want, cfg := range map[string]explore.Config{
-		"of a Redis server":  {Faults: []quota.Fault{quota.FaultClock}},
-		"fault retry":        {Faults: []quota.Fault{quota.FaultRetry}},
-		"needs a counter":    {Properties: []explore.Property{explore.Drift}},
-		"may share":          {Clients: 2, Instances: 1, Faults: []quota.Fault{quota.FaultLostReply}},
-		"write {subject}":    {Request: "/check"},
-		"begins with /":      {Request: "check?key={subject}"},
-		"the same key":       {Counter: "limit"},
-		"whole seconds":      {ServiceClock: "2026-01-01 00:00:00", Skew: []time.Duration{0, time.Millisecond}},
-		"write a moment":     {ServiceClock: "noon"},
+		"of a Redis server": {Faults: []quota.Fault{quota.FaultClock}},
+		"fault retry":       {Faults: []quota.Fault{quota.FaultRetry}},
+		"needs a counter":   {Properties: []explore.Property{explore.Drift}},
+		"may share":         {Clients: 2, Instances: 1, Faults: []quota.Fault{quota.FaultLostReply}},
+		"write {subject}":   {Process: explore.Process{Request: "/check"}},
+		"begins with /":     {Process: explore.Process{Request: "check?key={subject}"}},
+		"the same key":      {Process: explore.Process{Counter: "limit"}},
+		"whole seconds": {Process: explore.Process{ServiceClock: "2026-01-01 00:00:00"},
+			Skew: []time.Duration{0, time.Millisecond}},
+		"write a moment":     {Process: explore.Process{ServiceClock: "noon"}},
 		"have one clock":     {Skew: []time.Duration{0, time.Second}},
 		"limit out":          {Scripts: slices.Repeat([]explore.Script{{{Kind: explore.Limit, Units: 2}}}, 1)},
-		"its limit is lower": {Limit: 9, Environment: []string{"LIMIT=2"}},
+		"its limit is lower": {Limit: 9, Process: explore.Process{Environment: []string{"LIMIT=2"}}},
 	} {
 		_, err := explored(t, "lua", cfg)
 		var unfit *explore.UnfitError

@@ -80,7 +80,8 @@ func TestSets(t *testing.T) {
 // Further sets are had of what can be had several times.
 func TestFewerSets(t *testing.T) {
 	defer setFor(&service.SetsFrom, 2)()
-	cfg := explore.Config{Workers: 2, Clients: 3, MaxStates: 20, Preemptions: -1}
+	cfg := explore.Config{Resources: explore.Resources{Workers: 2}, Clients: 3,
+		Bounds: explore.Bounds{MaxStates: 20, Preemptions: -1}}
 	_, err := explored(t, "select", cfg)
 	var unfit *explore.UnfitError
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "selects a database of Redis by itself") {
@@ -98,7 +99,8 @@ func TestFewerSets(t *testing.T) {
 // A set that tires has all start anew.
 func TestSetsThatDoNotRepeat(t *testing.T) {
 	defer setFor(&service.SetsFrom, 2)()
-	cfg := explore.Config{Workers: 2, Clients: 3, MaxStates: 6, Preemptions: -1}
+	cfg := explore.Config{Resources: explore.Resources{Workers: 2}, Clients: 3,
+		Bounds: explore.Bounds{MaxStates: 6, Preemptions: -1}}
 	if found, err := explored(t, "tired", cfg); err != nil || len(found.Findings) > 0 || found.Runs != 6 {
 		t.Errorf("a service that tires: %+v, %v", found, err)
 	}
@@ -123,7 +125,8 @@ func TestSharedInstances(t *testing.T) {
 		{"cache", nil, nil, ""}, {"incr-expire", nil, nil, ""}, {"lua", nil, nil, ""},
 		{"lua", crash, []explore.Property{explore.Leak, explore.TTL, explore.Stuck}, ""},
 	}...)) {
-		cfg := explore.Config{Instances: 1, Faults: c.faults, Properties: c.look, MaxStates: 60, Preemptions: -1}
+		cfg := explore.Config{Instances: 1, Faults: c.faults, Properties: c.look,
+			Bounds: explore.Bounds{MaxStates: 60, Preemptions: -1}}
 		restore := func() {}
 		if !strings.HasPrefix(c.kind, "locked") { // no request waits for another
 			restore = setFor(&service.Quiet, time.Minute)
@@ -154,7 +157,8 @@ func shared(found *results.Search) bool {
 // Three clients are on two instances, and the last is on the first.
 func TestSomeShareAnInstance(t *testing.T) {
 	found, processes, err := counted(t, "locked-get-set",
-		explore.Config{Clients: 3, Instances: 2, First: true, Properties: []explore.Property{explore.Leak}})
+		explore.Config{Clients: 3, Instances: 2, Bounds: explore.Bounds{First: true},
+			Properties: []explore.Property{explore.Leak}})
 	if err != nil || processes != 2 || !strings.HasPrefix(told(found), "leak: ") {
 		t.Errorf("%d processes, found %+v, %v", processes, found, err)
 	}
@@ -173,7 +177,8 @@ func TestSharedConnection(t *testing.T) {
 		"get-set": "leak: A starts; B starts; A get s = nil; B get s = nil; A set s 1 EX 60 = OK admitted; B set s 1 EX " +
 			"60 = OK admitted", "lua": "",
 	} {
-		found, err := explored(t, kind, explore.Config{Instances: 1, Service: node + " '" + program + "' " + kind})
+		found, err := explored(t, kind, explore.Config{Instances: 1,
+			Process: explore.Process{Service: node + " '" + program + "' " + kind}})
 		if err != nil || told(found) != want || want == "" && !strings.Contains(found.Claim, "no violation in ") {
 			t.Errorf("%s: found %+v, %v, want %q", kind, found, err, want)
 		}

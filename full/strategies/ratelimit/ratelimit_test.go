@@ -132,8 +132,9 @@ func run(t *testing.T, strategy, policy string, s stores.Store, change func(*har
 	if err := set.Add("ratelimit", s); err != nil {
 		t.Fatal(err)
 	}
-	plan := harness.Plan{Strategies: list, Workload: w, Policy: p, Workers: 4, Instances: 2, Requests: 400, Seed: 1,
-		Stores: set}
+	plan := harness.Plan{Strategies: list, Traffic: harness.Traffic{Workload: w, Requests: 400}, Policy: p, Workers: 4,
+		Instances: 2, Seed: 1,
+		Surroundings: harness.Surroundings{Stores: set}}
 	if change != nil {
 		change(&plan)
 	}
@@ -318,7 +319,8 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := measure.Config{Plan: harness.Plan{Policy: quota.Policy{Limit: 5,
-		Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}}, Workload: &workloads.Meta{}, Stores: set}}
+		Window: quota.Window{Kind: quota.Rolling, Length: time.Hour}},
+		Traffic: harness.Traffic{Workload: &workloads.Meta{}}, Surroundings: harness.Surroundings{Stores: set}}}
 	if err := c.CannotRun(list); err == nil || !strings.Contains(err.Error(), "envoy-ratelimit:domain=NAME") {
 		t.Errorf("without a domain: %v", err)
 	}

@@ -156,8 +156,9 @@ func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.
 	policy.Costs = costs
 	subjects, long := shape(&policy, rate)
 	plan = sim.Config{Every: -1, Parallel: 1, Plan: harness.Plan{
-		Policy: policy, Workload: steady, Strategies: []strategies.Selection{sel}, Seed: cfg.Seed, Instances: cfg.Instances,
-		Load: harness.OpenAt(rate * float64(subjects)), Duration: long, DecisionTimeout: min(patience, cfg.DecisionTimeout),
+		Policy: policy, Strategies: []strategies.Selection{sel}, Seed: cfg.Seed, Instances: cfg.Instances,
+		Traffic: harness.Traffic{Workload: steady, Load: harness.OpenAt(rate * float64(subjects)), Duration: long},
+		Callers: harness.Callers{DecisionTimeout: min(patience, cfg.DecisionTimeout)},
 	}}
 	plan.Stream.Set("subjects", strconv.FormatInt(subjects, 10))
 	plan.Stream.Set("popularity", "uniform")

@@ -122,8 +122,10 @@ func TestScrapedInMidRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := measure.Measure(t.Context(), measure.Config{
-		Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: workers,
-			Requests: requests, Load: harness.Closed(), Seed: 1, Stores: set},
+		Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Traffic: harness.Traffic{
+			Workload: w,
+			Requests: requests, Load: harness.Closed(),
+		}, Policy: policy, Workers: workers, Seed: 1, Surroundings: harness.Surroundings{Stores: set}},
 		Rounds: 2, NoReference: true, Live: live,
 	})
 	if err != nil {
@@ -226,8 +228,10 @@ func TestSimulationScraped(t *testing.T) {
 		Open:  func(context.Context, strategies.Env) (strategies.Strategy, error) { return p, nil },
 	}
 	report, err := sim.Run(t.Context(), sim.Config{
-		Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: 4,
-			Requests: requests, Load: harness.Closed(), Seed: 1},
+		Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Traffic: harness.Traffic{
+			Workload: w,
+			Requests: requests, Load: harness.Closed(),
+		}, Policy: policy, Workers: 4, Seed: 1},
 		Every: 100 * time.Microsecond, Live: live,
 	})
 	if err != nil {
@@ -313,7 +317,8 @@ func samples(t *testing.T, text string) map[string]float64 {
 // runs that were judged.
 func TestUnavailable(t *testing.T) {
 	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open",
-		Judged: []results.Run{{Degraded: 7}, {Degraded: 1, ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}))
+		Judged: []results.Run{{Requests: results.Requests{Degraded: 7}}, {Requests: results.Requests{Degraded: 1,
+			ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}}))
 	if v := samples(t, text)[`quota_cache_unavailable{strategy="a",loop="open",layer="store"}`]; v != 13 {
 		t.Errorf("%v, want 13", v)
 	}

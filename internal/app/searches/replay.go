@@ -90,9 +90,7 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
 	config := &x.Asked
-	target := explore.Target{Isolate: config.Isolate, Service: config.Service, Request: config.Request,
-		Counter:      config.Counter,
-		ServiceClock: config.ServiceClock, Environment: config.Environment}
+	target := explore.Target{Isolate: config.Isolate, Process: config.Process}
 	sel, err := explore.TokenStrategy(token)
 	switch {
 	case errors.Is(err, explore.ErrToken):

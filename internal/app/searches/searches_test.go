@@ -15,7 +15,7 @@ import (
 func TestUnrepeated(t *testing.T) {
 	err := fmt.Errorf("%w: by its clock", explore.ErrNotDeterministic)
 	for clock, want := range map[string]bool{"": true, "2026-01-01 00:00:00": false} {
-		a := asking{cfg: explore.Config{Service: "app", ServiceClock: clock}}
+		a := asking{cfg: explore.Config{Process: explore.Process{Service: "app", ServiceClock: clock}}}
 		if got := a.repeatsStopped(err); got != want {
 			t.Errorf("with the clock %q: %t", clock, got)
 		}

@@ -39,9 +39,10 @@ func (s *Shortlist) outage(ctx context.Context, contenders []*contender, open *s
 		}
 		cfg := measure.Config{
 			Plan: harness.Plan{
-				Strategies: []strategies.Selection{contender.Selection}, Policy: s.crossed(), Workload: workload,
-				Load:      harness.Closed(),
-				Instances: s.question.Instances, Workers: outageWorkers, Duration: outageFor, Seed: s.question.Seed, Stores: open,
+				Strategies: []strategies.Selection{contender.Selection}, Policy: s.crossed(),
+				Traffic:   harness.Traffic{Workload: workload, Load: harness.Closed(), Duration: outageFor},
+				Instances: s.question.Instances, Workers: outageWorkers, Seed: s.question.Seed,
+				Surroundings: harness.Surroundings{Stores: open},
 			},
 			Rounds:      1,
 			NoReference: true,

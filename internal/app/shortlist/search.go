@@ -103,7 +103,7 @@ func (s *Shortlist) searchOne(ctx context.Context, sel strategies.Selection, pos
 		}
 		one := Search(ctx, sel, explore.Config{
 			Policy: s.question.Policy, Instances: min(clients, s.question.Instances), Seed: s.question.Seed, Faults: faults,
-			Postgres: postgres,
+			Resources: explore.Resources{Postgres: postgres},
 		})
 		all = append(all, one)
 	}

@@ -167,7 +167,7 @@ func searchAll(ctx context.Context, sel strategies.Selection, policy quota.Polic
 			continue
 		}
 		all = append(all, shortlist.Search(ctx, sel, explore.Config{
-			Policy: policy, Instances: 2, Seed: 1, Faults: faults, Postgres: postgres,
+			Policy: policy, Instances: 2, Seed: 1, Faults: faults, Resources: explore.Resources{Postgres: postgres},
 		}))
 	}
 	return all

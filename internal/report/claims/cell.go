@@ -25,7 +25,7 @@ var Marks = map[Verdict]string{Refuted: "✗", Undecided: "?", Holds: "✓", Und
 type Cell struct {
 	// Run is the run that has it, and Label the strategy there.
 	Run, Label string
-	// Down is what the strategy declares of requests that its store does not answer: [strategies.Meta.Down].
+	// Down is what the strategy declares of requests that its store does not answer: [strategies.Abilities.Down].
 	Down string
 }
 

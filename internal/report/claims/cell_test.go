@@ -35,9 +35,23 @@ func TestCells(t *testing.T) {
 	leak := func(verdict string) []results.Clause {
 		return []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}
 	}
-	away := func(admitted, rejected int64) []results.Span {
-		return []results.Span{{Store: "redis", Admitted: admitted, Rejected: rejected, AdmittedByStore: admitted,
+	promised := func(verdict string, run results.Run) results.Run {
+		run.Guarantee = leak(verdict)
+		return run
+	}
+	degraded := func(all, admitted int64) (run results.Run) {
+		run.Degraded = all
+		run.DegradedAdmitted = admitted
+		return run
+	}
+	overwritten := func(run results.Run) results.Run {
+		run.Overwritten = 4
+		return run
+	}
+	away := func(admitted, rejected int64) (run results.Run) {
+		run.Outages = []results.Span{{Store: "redis", Admitted: admitted, Rejected: rejected, AdmittedByStore: admitted,
 			RejectedByStore: rejected}}
+		return run
 	}
 	invalid := results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke",
 		Discards: results.DiscardsCorrectness}}}
@@ -48,43 +62,51 @@ func TestCells(t *testing.T) {
 		why        string
 		close      bool
 	}{
-		{"closed, and rejects", "closed", []results.Run{{Degraded: 9}}, Holds, "", false},
-		{"closed, and ends in errors", "closed", []results.Run{{Errors: 9}}, Holds, "", false},
+		{"closed, and rejects", "closed", []results.Run{degraded(9, 0)}, Holds, "", false},
+		{"closed, and ends in errors", "closed", []results.Run{{Requests: results.Requests{Errors: 9}}}, Holds, "", false},
 		{"closed, and spends a lease", "closed",
-			[]results.Run{{Outages: []results.Span{{Store: "redis", Admitted: 5}}, Degraded: 1}}, Holds, "", false},
-		{"closed, and admits", "closed", []results.Run{{Degraded: 9, DegradedAdmitted: 2}}, Refuted,
+			[]results.Run{{Disruption: results.Disruption{Outages: []results.Span{{Store: "redis", Admitted: 5}}},
+				Requests: results.Requests{Degraded: 1}}}, Holds, "", false},
+		{"closed, and admits", "closed", []results.Run{degraded(9, 2)}, Refuted,
 			"fail closed, and admitted 2 requests", false},
-		{"closed, and admits as if Redis had", "closed", []results.Run{{Outages: away(3, 0)}}, Refuted, "admitted 3 requests",
+		{"closed, and admits as if Redis had", "closed", []results.Run{away(3, 0)}, Refuted, "admitted 3 requests",
 			false},
-		{"open, and admits", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9}}, Holds, "", false},
-		{"open, and admits as if Redis had", "open", []results.Run{{Outages: away(9, 0)}}, Holds, "", false},
-		{"open, and callers are killed", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 9, Errors: 4,
-			ErrorKinds: &results.ErrorKinds{Killed: 4}}}, Holds, "", false},
-		{"open, and rejects", "open", []results.Run{{Degraded: 9, DegradedAdmitted: 8}}, Refuted,
+		{"open, and admits", "open", []results.Run{degraded(9, 9)}, Holds, "", false},
+		{"open, and admits as if Redis had", "open", []results.Run{away(9, 0)}, Holds, "", false},
+		{"open, and callers are killed", "open", []results.Run{{
+			Requests:   results.Requests{Degraded: 9, Errors: 4, ErrorKinds: &results.ErrorKinds{Killed: 4}},
+			Disruption: results.Disruption{DegradedAdmitted: 9},
+		}}, Holds, "", false},
+		{"open, and rejects", "open", []results.Run{degraded(9, 8)}, Refuted,
 			"fail open, and did not admit 1 request ", false},
-		{"open, and rejects as if Redis had", "open", []results.Run{{Outages: away(0, 4)}}, Refuted,
+		{"open, and rejects as if Redis had", "open", []results.Run{away(0, 4)}, Refuted,
 			"did not admit 4 requests", false},
-		{"open, and ends in errors", "open", []results.Run{{Errors: 3}}, Refuted, "did not admit 3 requests", false},
+		{"open, and ends in errors", "open", []results.Run{{Requests: results.Requests{Errors: 3}}}, Refuted,
+			"did not admit 3 requests", false},
 		{"no fault", "open", []results.Run{{}}, Undeclared, "", false},
-		{"a limit that holds", "", []results.Run{{Guarantee: leak(results.Kept)}}, Holds, "", false},
-		{"a limit that does not", "", []results.Run{{Guarantee: leak(results.Broken)}}, Refuted,
+		{"a limit that holds", "", []results.Run{promised(results.Kept, results.Run{})}, Holds, "", false},
+		{"a limit that does not", "", []results.Run{promised(results.Broken, results.Run{})}, Refuted,
 			"leak L; 7 units certain, 9 possible", false},
-		{"closed, and leaks", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Broken)}}, Refuted, "leak L",
+		{"closed, and leaks", "closed", []results.Run{promised(results.Broken, degraded(1, 0))}, Refuted, "leak L",
 			false},
-		{"nobody knows", "closed", []results.Run{{Degraded: 1, Guarantee: leak(results.Undecided)}}, Undecided, "leak L",
+		{"nobody knows", "closed", []results.Run{promised(results.Undecided, degraded(1, 0))}, Undecided, "leak L",
 			false},
-		{"no load", "", []results.Run{{Guarantee: leak(results.NotExercised)}}, Undecided, "could not have broken", false},
-		{"not tolerated", "", []results.Run{{NotPromised: []string{"eviction"}}}, Undeclared, "tolerates eviction", false},
-		{"overwritten", "closed", []results.Run{{Overwritten: 4, Guarantee: leak(results.Undecided)}}, Undeclared,
+		{"no load", "", []results.Run{promised(results.NotExercised, results.Run{})}, Undecided,
+			"could not have broken", false},
+		{"not tolerated", "", []results.Run{{Promises: results.Promises{NotPromised: []string{"eviction"}}}}, Undeclared,
+			"tolerates eviction", false},
+		{"overwritten", "closed", []results.Run{promised(results.Undecided, overwritten(results.Run{}))}, Undeclared,
 			"somebody else changes", false},
-		{"overwritten, and admits", "closed", []results.Run{{Overwritten: 4, DegradedAdmitted: 2, Degraded: 2}}, Refuted,
+		{"overwritten, and admits", "closed", []results.Run{overwritten(degraded(2, 2))}, Refuted,
 			"fail closed", false},
-		{"an invalid round", "closed", []results.Run{{Audit: invalid}, {Degraded: 9}}, Holds, "", false},
+		{"an invalid round", "closed", []results.Run{{Audit: invalid}, degraded(9, 0)}, Holds, "", false},
 		{"no valid round", "closed", []results.Run{{Audit: invalid}}, Undecided, "it broke", false},
 		{"a round that could not break it", "",
-			[]results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.NotExercised)}}, Holds, "not in each", true},
-		{"rounds that differ", "", []results.Run{{Guarantee: leak(results.Kept)}, {Guarantee: leak(results.Broken)},
-			{Guarantee: leak(results.Kept)}},
+			[]results.Run{promised(results.Kept, results.Run{}), promised(results.NotExercised, results.Run{})}, Holds,
+			"not in each", true},
+		{"rounds that differ", "",
+			[]results.Run{promised(results.Kept, results.Run{}), promised(results.Broken, results.Run{}),
+				promised(results.Kept, results.Run{})},
 			Refuted, "leak L", true},
 	} {
 		f := &File{Record: "fault"}
@@ -105,8 +127,8 @@ func TestCells(t *testing.T) {
 // either run refutes it, and it holds if the longer one could have broken it. The records alone say the same.
 func TestLonger(t *testing.T) {
 	clause := func(verdict string) results.Run {
-		return results.Run{Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict,
-			Certain: 7, Possible: 9}}}
+		leak := results.Clause{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}
+		return results.Run{Promises: results.Promises{Guarantee: []results.Clause{leak}}}
 	}
 	invalid := results.Run{Audit: results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke",
 		Discards: results.DiscardsCorrectness}}}}
@@ -228,8 +250,9 @@ func TestStrategyNotReached(t *testing.T) {
 
 // TestFiguresOfCells: a cell has the figures of its record, and none where there are no samples.
 func TestFiguresOfCells(t *testing.T) {
-	r := results.Run{Errors: 60, RecoveredNS: 5e6,
-		Guarantee: []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}}}
+	kept := results.Clause{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}
+	r := results.Run{Requests: results.Requests{Errors: 60, RecoveredNS: 5e6},
+		Promises: results.Promises{Guarantee: []results.Clause{kept}}}
 	r.Leak.Units = 12
 	r.Leak.Possible = 12
 	r.Cost.KeysAtEnd = 8
@@ -303,7 +326,7 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			return 0, ""
 		},
 		Read: func(dir string) *Record {
-			r := faulty(results.Run{NotPromised: []string{dir}})
+			r := faulty(results.Run{Promises: results.Promises{NotPromised: []string{dir}}})
 			mu.Lock()
 			defer mu.Unlock()
 			r.File.Interrupted = dir == "d/r4" && made["r4"] == 1

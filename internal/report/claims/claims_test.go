@@ -25,7 +25,8 @@ func planted(n int) *Record {
 	f := &results.File{Kind: results.Measured, Skipped: []results.Skipped{{Strategy: "gone", Reason: "no server"}}}
 	for round := range n {
 		for i, label := range []string{"slow", "fast"} {
-			r := results.Run{Strategy: label, Repetition: round, Issued: 100, Admitted: 60, Rejected: 40}
+			r := results.Run{Identity: results.Identity{Strategy: label}, Repetition: round,
+				Requests: results.Requests{Issued: 100, Admitted: 60, Rejected: 40}}
 			r.Params.Label = label
 			r.Params.Loop = results.ClosedLoop
 			r.ThroughputPerS = float64(1000+3000*i) * (1 + float64(round)/100)

@@ -30,7 +30,7 @@ func sweptLeak() *Record {
 	f := &results.File{Kind: results.Simulated,
 		Sweep: &results.Sweep{Parameters: []results.Swept{{Name: "lag", Values: []string{"1", "2", "3"}}}}}
 	for i, value := range f.Sweep.Parameters[0].Values {
-		r := results.Run{Strategy: "s", Audit: results.Audit{Valid: true}}
+		r := results.Run{Identity: results.Identity{Strategy: "s"}, Audit: results.Audit{Valid: true}}
 		r.Params.Label = "s:lag=" + value
 		r.Params.Point = map[string]string{"lag": value}
 		r.Leak.Units = int64((i + 1) * (i + 1))

@@ -30,7 +30,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 // all there is and on runs that have little.
 func TestEveryFieldCanBeGated(t *testing.T) {
 	full := fixture.Full(t)
-	least := results.File{Kind: results.Measured, Runs: []results.Run{{Strategy: "a", Audit: results.Audit{Valid: true}}}}
+	least := results.File{Kind: results.Measured,
+		Runs: []results.Run{{Identity: results.Identity{Strategy: "a"}, Audit: results.Audit{Valid: true}}}}
 	var gates []compare.Gate
 	for _, name := range figures.Keys() {
 		for _, text := range []string{name + ">=0", name + "/leak-possible<0", name + "/reference>=0"} {

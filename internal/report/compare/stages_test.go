@@ -175,7 +175,8 @@ func staged(t *testing.T, by float64, looks, comparisons int) (fails, open float
 				f := &made[stage][i]
 				f.Kind = results.Simulated
 				for _, name := range names {
-					r := results.Run{Strategy: name, Params: results.Params{Label: name}, Audit: results.Audit{Valid: true}}
+					r := results.Run{Identity: results.Identity{Strategy: name}, Params: results.Params{Label: name},
+						Audit: results.Audit{Valid: true}}
 					for r.Repetition = from; r.Repetition <= to; r.Repetition++ {
 						r.Cost.ClientCPU = 2_500 * (1 + 0.06*rng.ExpFloat64())
 						if i == 1 && name == "a" {

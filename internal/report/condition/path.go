@@ -304,8 +304,8 @@ func element(list []any, keys []string) any {
 
 func (o object) has(keys []string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool {
-		for i := range o.NumField() {
-			if value := o.Field(i); value.Kind() == reflect.String && value.String() == key {
+		for _, field := range reflect.VisibleFields(o.Type()) {
+			if field.Type.Kind() == reflect.String && o.FieldByIndex(field.Index).String() == key {
 				return false
 			}
 		}

@@ -19,12 +19,15 @@ import (
 // planted is a round whose figures are known.
 func planted(label string, round int) results.Run {
 	return results.Run{
-		Strategy: "planted", Workload: "hot-key", Policy: "agent-api", Repetition: round,
-		Params: results.Params{Label: label, Loop: results.ClosedLoop, Limit: 10, Workers: 4},
-		Issued: 1000, ElapsedNS: 5_000_000, ThroughputPerS: 200_000, ReferencePerS: 400_000,
-		Leak: results.Leak{Units: 30}, FalseRejects: results.FalseRejects{}, Drift: &results.Drift{},
+		Identity: results.Identity{Strategy: "planted"}, Workload: "hot-key", Policy: "agent-api", Repetition: round,
+		Params: results.Params{Label: label, Load: results.Load{Loop: results.ClosedLoop, Workers: 4},
+			Quota: results.Quota{Limit: 10}},
+		Requests: results.Requests{Issued: 1000},
+		Rates:    results.Rates{ElapsedNS: 5_000_000, ThroughputPerS: 200_000, ReferencePerS: 400_000},
+		Correctness: results.Correctness{Leak: results.Leak{Units: 30}, FalseRejects: results.FalseRejects{},
+			Drift: &results.Drift{}},
 		Cost: results.Cost{ProbeCost: results.ProbeCost{Commands: 1.5, SQL: 0.25}}, Audit: results.Audit{Valid: true},
-		Service: results.Latency{Distribution: results.Distribution{P99: 777}},
+		Latencies: results.Latencies{Service: results.Latency{Distribution: results.Distribution{P99: 777}}},
 	}
 }
 

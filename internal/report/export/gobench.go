@@ -100,13 +100,16 @@ func parameters(run *results.Run) map[string]string {
 	params.Workload = nil
 	params.Point = nil // the latter repeats others
 	all := reflect.ValueOf(params)
-	for i := range all.NumField() {
-		name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")
-		value := all.Field(i).Interface()
+	for _, field := range reflect.VisibleFields(all.Type()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" { // it is embedded, and its fields follow
+			continue
+		}
+		value := all.FieldByIndex(field.Index).Interface()
 		if list, ok := value.([]string); ok {
 			value = strings.Join(list, ",")
 		}
-		if all.Field(i).IsZero() || value == results.ClosedLoop {
+		if all.FieldByIndex(field.Index).IsZero() || value == results.ClosedLoop {
 			value = ""
 		}
 		out[name] = fmt.Sprint(value)

@@ -214,7 +214,7 @@ func (f *Figure) in(summary *results.Summary) (reflect.Value, bool) {
 func At(value reflect.Value, path string) (reflect.Value, bool) {
 	for name := range strings.SplitSeq(path, ".") {
 		value = reflect.Indirect(value)
-		if path == "" || !value.IsValid() || value.Kind() != reflect.Struct {
+		if name == "" || !value.IsValid() || value.Kind() != reflect.Struct {
 			return value, false
 		}
 		index, ok := field(value.Type(), name)

@@ -24,7 +24,8 @@ func TestPlacesExist(t *testing.T) {
 			f.From+f.RoundFrom == "" && f.of == nil && f.run == nil {
 			t.Errorf("%s: there is no %q", f.Key, f.From+f.RoundFrom)
 		}
-		if _, err := f.Value(&results.Summary{Rounds: 1, Timed: 1}); err != nil && err.Error() == "" && f.run == nil &&
+		if _, err := f.Value(&results.Summary{Rounds: 1,
+			TimingSummary: results.TimingSummary{Timed: 1}}); err != nil && err.Error() == "" && f.run == nil &&
 			f.RoundFrom == "" {
 			t.Errorf("%s does not say why it is missing", f.Key)
 		}

@@ -11,8 +11,8 @@ import (
 func TestFiguresOfParts(t *testing.T) {
 	var runs []results.Run
 	for i, slowest := range []int64{400, 900, 500} {
-		r := results.Run{Strategy: "s", Repetition: i, Audit: results.Audit{Valid: true},
-			LeakTiers: map[string]int64{"a": 1, "b": 5, "c": 0}}
+		r := results.Run{Identity: results.Identity{Strategy: "s"}, Repetition: i, Audit: results.Audit{Valid: true},
+			Correctness: results.Correctness{LeakTiers: map[string]int64{"a": 1, "b": 5, "c": 0}}}
 		r.Jobs = []results.JobLatency{
 			{Job: "quick", During: results.Distribution{Samples: 1000, P99: 100}},
 			{Job: "slow", During: results.Distribution{Samples: 1000, P99: slowest}},
@@ -31,7 +31,8 @@ func TestFiguresOfParts(t *testing.T) {
 			t.Errorf("%s of a round is %v, %t; want %v", key, got, ok, want)
 		}
 	}
-	none := results.Summarise([]results.Run{{Strategy: "s", Audit: results.Audit{Valid: true}}})[0]
+	none := results.Summarise([]results.Run{{Identity: results.Identity{Strategy: "s"},
+		Audit: results.Audit{Valid: true}}})[0]
 	for _, key := range []string{"job-p99", "leak-tier"} {
 		if got, err := Of(key).Value(&none); err == nil || Of(key).Text(&none, &Notes{}) != "" {
 			t.Errorf("%s without any is %v", key, got)
@@ -41,8 +42,9 @@ func TestFiguresOfParts(t *testing.T) {
 
 // A round has the latency that callers wait for: the response time if the loop is open.
 func TestLatencyOfARound(t *testing.T) {
-	r := results.Run{Service: results.Latency{Distribution: results.Distribution{P50: 1, P90: 2, P99: 3, P999: 4, P9999: 5,
-		Max: 6}}}
+	r := results.Run{Latencies: results.Latencies{Service: results.Latency{Distribution: results.Distribution{P50: 1,
+		P90: 2, P99: 3, P999: 4, P9999: 5,
+		Max: 6}}}}
 	keys := []string{"p50", "p90", "p99", "p99.9", "p99.99", "max"}
 	for i, key := range keys {
 		if got, ok := Of(key).Round(&r); !ok || got != float64(i+1) {
@@ -58,7 +60,8 @@ func TestLatencyOfARound(t *testing.T) {
 // A figure over rounds of which none has it is missing, and not 0: a gate on the ratio would have failed runs without a
 // reference loop.
 func TestFigureOfNoRound(t *testing.T) {
-	run := results.Run{Strategy: "s", ThroughputPerS: 100, Audit: results.Audit{Valid: true}}
+	run := results.Run{Identity: results.Identity{Strategy: "s"}, Rates: results.Rates{ThroughputPerS: 100},
+		Audit: results.Audit{Valid: true}}
 	s := results.Summarise([]results.Run{run})[0]
 	if got, err := Of("ratio").Value(&s); err == nil || err.Error() != "there is no reference loop to divide by" {
 		t.Errorf("the ratio without a reference loop is %v, %v", got, err)

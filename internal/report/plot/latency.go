@@ -248,7 +248,8 @@ func bareCurve(all []series) (curve, bool) {
 	}
 	for _, s := range all {
 		if summary := s.AtRate(); summary.Reference != nil {
-			curve := curveOf(series{Summary: &results.Summary{Params: summary.Params, Service: *summary.Reference},
+			curve := curveOf(series{Summary: &results.Summary{Params: summary.Params,
+				TimingSummary: results.TimingSummary{Service: *summary.Reference}},
 				label: bareLabel, style: bareStyle})
 			return curve, len(curve.at) > 0
 		}

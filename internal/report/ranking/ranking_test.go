@@ -16,17 +16,21 @@ import (
 // change does to it.
 func planted(label string, change func(*results.Run)) results.Run {
 	r := results.Run{
-		Strategy: label, Form: "reference", Policy: "agent-api", Workload: "hot-key", Repetition: 1,
-		Params: results.Params{Label: label, Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50,
-			Instances: 2},
-		Issued: 1000, Admitted: 500, Rejected: 500, ThroughputPerS: 1000,
-		Service: results.Latency{Distribution: results.Distribution{Samples: 1_000_000, P50: 100, P99: 1000, Max: 2000,
-			StallsP99: -1, StallsP999: -1}},
-		Leak:      results.Leak{Trials: 10, OverQuotaUnits: 500},
-		Guarantee: []results.Clause{clause(results.LeakProperty, 0, 0, results.Kept)},
-		Audit:     results.Audit{Valid: true},
-		Cost:      results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
-		Stored:    []results.Stored{{Store: "redis"}},
+		Identity: results.Identity{Strategy: label, Form: "reference"}, Policy: "agent-api", Workload: "hot-key",
+		Repetition: 1,
+		Params: results.Params{Label: label, Quota: results.Quota{Limit: 50, Unit: "requests"}, Load: results.Load{
+			Loop: results.ClosedLoop, Workers: 50,
+			Instances: 2,
+		}},
+		Requests: results.Requests{Issued: 1000, Admitted: 500, Rejected: 500}, Rates: results.Rates{ThroughputPerS: 1000},
+		Latencies: results.Latencies{Service: results.Latency{Distribution: results.Distribution{Samples: 1_000_000,
+			P50: 100, P99: 1000, Max: 2000,
+			StallsP99: -1, StallsP999: -1}}},
+		Correctness: results.Correctness{Leak: results.Leak{Trials: 10, OverQuotaUnits: 500}},
+		Promises:    results.Promises{Guarantee: []results.Clause{clause(results.LeakProperty, 0, 0, results.Kept)}},
+		Audit:       results.Audit{Valid: true},
+		Cost:        results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
+		Stored:      []results.Stored{{Store: "redis"}},
 	}
 	if change != nil {
 		change(&r)

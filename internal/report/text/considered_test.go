@@ -111,7 +111,7 @@ func TestUnmetConditions(t *testing.T) {
 	}}
 	var all []ranking.Strategy
 	for _, label := range []string{"a", "b"} {
-		summary := &results.Summary{Label: label, Strategy: label}
+		summary := &results.Summary{Label: label, Identity: results.Identity{Strategy: label}}
 		all = append(all, ranking.Strategy{Label: label, Group: ranking.Enforces, Summary: summary, Judged: summary,
 			Reason: "no leak in 9 trials"})
 	}

@@ -87,5 +87,6 @@ func settlementLines(page layout.Page, group []results.Summary) []string {
 
 // valid has the rounds behind the times of settlements in place of those that are kept.
 func valid(summary *results.Summary) *results.Summary {
-	return &results.Summary{Timed: summary.Rounds - summary.Invalid, Rounds: summary.Rounds}
+	return &results.Summary{TimingSummary: results.TimingSummary{Timed: summary.Rounds - summary.Invalid},
+		Rounds: summary.Rounds}
 }

@@ -30,7 +30,7 @@ func cell(t *testing.T, f results.File, heading, strategy string) []string {
 // TestErrorsCell: the errors of each kind are shown if any strategy had some.
 func TestErrorsCell(t *testing.T) {
 	shown := func(kinds *results.ErrorKinds, n int64) string {
-		return errorsCell(&results.Summary{Issued: 10_000, Errors: n, ErrorKinds: kinds})
+		return errorsCell(&results.Summary{Requests: results.Requests{Issued: 10_000, Errors: n, ErrorKinds: kinds}})
 	}
 	for want, got := range map[string]string{
 		"": shown(nil, 0), "1.20 %": shown(nil, 120),

@@ -8,7 +8,7 @@ import (
 
 func TestPolicy(t *testing.T) {
 	s := results.Summary{Policy: "agent-api",
-		Params: results.Params{Limit: 50, Unit: "requests", Window: "rolling 1h0m0s"}}
+		Params: results.Params{Quota: results.Quota{Limit: 50, Unit: "requests", Window: "rolling 1h0m0s"}}}
 	if got := Policy(&s); got != "agent-api: 50 requests, rolling 1h" {
 		t.Error(got)
 	}

@@ -16,11 +16,13 @@ func TestReadNotes(t *testing.T) {
 		"again\n")
 	both := []quota.Option{{Name: "lost", Doc: "again: it is sent again"}}
 	want := map[string]*strategies.Meta{
-		"one": {Name: "one", Doc: "asks: one store", Form: strategies.Hardened, Source: "ADR-1, ADR-2", Options: both,
-			Notes: strategies.Notes{How: []string{"It reads.", "It writes."}, Use: "Use it alone."}},
-		"two": {Name: "two", Options: both, Notes: strategies.Notes{
+		"one": {Name: "one", Doc: "asks: one store", Form: strategies.Hardened, About: strategies.About{
+			Source: "ADR-1, ADR-2",
+			Notes:  strategies.Notes{How: []string{"It reads.", "It writes."}, Use: "Use it alone."},
+		}, Options: both},
+		"two": {Name: "two", Options: both, About: strategies.About{Notes: strategies.Notes{
 			Deviations: []string{"Keys are shorter."}, Trouble: []string{"|what|", "|---|"}, Avoid: "Not with two.",
-		}},
+		}}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -19,7 +19,8 @@ const downOpen = "open"
 // FailsOpen reports whether the options have requests admitted that Redis does not answer.
 func FailsOpen(options quota.Options) bool { return options[Down.Name] == downOpen }
 
-// WhenDown is the [strategies.Meta.Down] of strategies that go by the option, or have no other way than its default.
+// WhenDown is the [strategies.Abilities.Down] of strategies that go by the option, or have no other way than its
+// default.
 func WhenDown(options quota.Options) string { return cmp.Or(options[Down.Name], Down.Default) }
 
 // Unanswered is the decision on a request that Redis did not answer, but with err. A caller

@@ -39,15 +39,15 @@ const (
 
 func init() {
 	family.Register(files, family.GivingBack(strategies.Meta{
-		Name:         "three-tier-hardened",
-		Needs:        []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-		SharesMemory: true,
+		Name:      "three-tier-hardened",
+		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		Execution: strategies.Execution{SharesMemory: true},
 		Options: []quota.Option{
 			{Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000"},
 			{Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
 			{Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
 		},
-		Record: tiered.Promises(),
+		About: strategies.About{Record: tiered.Promises()},
 		Guarantee: []quota.Clause{
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 				quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
