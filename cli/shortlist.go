@@ -51,7 +51,7 @@ func considered(settings *group.Settings, cfg *measure.Config) (*shortlist.Short
 		return nil, settings.Wrong("policy", err)
 	}
 	if settings.Given("limit") {
-		policy.Limit = settings.Limit
+		policy.Limit = settings.Config.Policy.Limit
 	}
 	budget := stagesTime
 	if cfg.Budget > 0 {

@@ -132,14 +132,8 @@ func (s *simSettings) register(cmd *cobra.Command) {
 // adopt has the settings that are not given say what a configuration does: that of a preset,
 // or what was worked out.
 func (s *simSettings) adopt(config *sim.Config) error {
-	adopt(s, "limit", &s.Limit, config.Policy.Limit)
-	adopt(s, "workers", &s.Workers, config.Workers)
+	s.Adopt(&measure.Config{Plan: config.Plan}, func(name string) bool { return !s.Given(name) })
 	adopt(s, "rate", &s.Rate, config.Load.PerSecond)
-	adopt(s, "requests", &s.Requests, config.Requests)
-	adopt(s, "duration", &s.Duration, config.Duration)
-	adopt(s, "instances", &s.Instances, config.Instances)
-	adopt(s, "life", &s.Life, config.Life)
-	adopt(s, "decision-timeout", &s.DecisionTimeout, config.DecisionTimeout)
 	adopt(s, "region", &s.asked.Topology.Regions, config.Topology.Regions)
 	adopt(s, "shared-redis", &s.asked.Topology.SharedRedis, config.Topology.SharedRedis)
 	adopt(s, "home", &s.asked.Topology.Home, config.Topology.Home)
@@ -168,8 +162,7 @@ func (s *simSettings) fromPreset() error {
 	if err != nil {
 		return s.Wrong("preset", err)
 	}
-	config := sim.Config{Plan: harness.Plan{Callers: harness.Callers{Life: s.Life, DecisionTimeout: s.DecisionTimeout}},
-		Every: s.asked.Every, Tracked: s.asked.Tracked}
+	config := sim.Config{Plan: harness.Plan{Callers: s.Callers}, Every: s.asked.Every, Tracked: s.asked.Tracked}
 	if err := preset.Set(&config); err != nil {
 		return fail(ExitUsage, err)
 	}

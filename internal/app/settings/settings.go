@@ -29,6 +29,8 @@ type Setting struct {
 	// Computed settings have a default that depends on others: there is no value to print
 	// if none was given.
 	Computed bool
+	// Parameter settings are numbers of a plan, in its configuration: a sweep varies them, and a preset has them.
+	Parameter bool
 	// Shorthand settings stand for others, which are printed instead.
 	Shorthand bool
 	// FlagOnly settings are no keys of a configuration file.

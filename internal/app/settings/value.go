@@ -23,6 +23,7 @@ type Value struct {
 	scalars []scalar
 	items   *[]string // of a list
 	choices []string  // of a text that is one of them
+	held    any       // the pointer to a number
 	quoted  bool      // in a configuration file, if it looks like something else
 }
 
@@ -53,6 +54,11 @@ func (v *Value) Type() string { return v.kind }
 // Wants says what to give.
 func (v *Value) Wants() string { return v.wants }
 
+// Take takes over the number of another value, whatever its bounds are.
+func (v *Value) Take(other *Value) {
+	reflect.ValueOf(v.held).Elem().Set(reflect.ValueOf(other.held).Elem())
+}
+
 func (v *Value) holds(s scalar) bool { return slices.Contains(v.scalars, s) }
 
 // Items of a list; nil for other values.
@@ -71,6 +77,7 @@ type form[T any] struct {
 
 // number is a value with an order and bounds.
 func number[T cmp.Ordered](p *T, low, high T, value Value, as form[T]) *Value {
+	value.held = p
 	value.text = func() string { return as.format(*p) }
 	value.wants = cmp.Or(value.wants, fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high)))
 	if value.scalars == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -20,47 +21,20 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// settable are the parameters of a measurement that can be swept.
+// settable are the parameters that are more than a number.
 var settable = map[string]func(config *measure.Config, text string) error{
-	"workers":   whole(func(config *measure.Config) *int { return &config.Workers }, 1),
-	"instances": whole(func(config *measure.Config) *int { return &config.Instances }, 1),
-	"pool":      whole(func(config *measure.Config) *int { return &config.Pool }, 1),
-	"retries":   whole(func(config *measure.Config) *int { return &config.ClientRetries }, 0),
-	"cold":      setCold,
-	"limit":     whole(func(config *measure.Config) *int64 { return &config.Policy.Limit }, 1),
-	"requests":  whole(func(config *measure.Config) *int64 { return &config.Requests }, 1),
-	Rate:        setRate,
-	"duration":  length(func(config *measure.Config) *time.Duration { return &config.Duration }),
-	"client":    setClient,
-	"latency":   setLatency,
-	"failover":  setFailover,
-	"life":      length(func(config *measure.Config) *time.Duration { return &config.Life }),
+	Rate:       setRate,
+	"client":   setClient,
+	"latency":  setLatency,
+	"failover": setFailover,
 }
 
 // Parameters are the names that every measurement has, sorted: workers, instances, pool
 // and so on.
-func Parameters() []string { return slices.Sorted(maps.Keys(settable)) }
-
-func whole[T int | int64](of func(*measure.Config) *T, least int64) func(*measure.Config, string) error {
-	return func(config *measure.Config, text string) error {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < least {
-			return fmt.Errorf("give a whole number of %d or more", least)
-		}
-		*of(config) = T(n)
-		return nil
-	}
-}
-
-func length(of func(*measure.Config) *time.Duration) func(*measure.Config, string) error {
-	return func(config *measure.Config, text string) error {
-		duration, err := time.ParseDuration(text)
-		if err != nil || duration <= 0 {
-			return errors.New("give a time above 0 with its unit, e.g. 400ms")
-		}
-		*of(config) = duration
-		return nil
-	}
+func Parameters() []string {
+	names := slices.AppendSeq(group.Parameters(), maps.Keys(settable))
+	slices.Sort(names)
+	return names
 }
 
 // samples are enough for the 99th percentile of a round.
@@ -115,15 +89,6 @@ func setFailover(config *measure.Config, text string) error {
 	return nil
 }
 
-// setCold has each command open a connection, or not.
-func setCold(config *measure.Config, text string) (err error) {
-	config.Cold, err = strconv.ParseBool(text)
-	if err != nil {
-		return errors.New("give true or false")
-	}
-	return nil
-}
-
 // setClient gives strategies that ask a Redis a kind of client.
 func setClient(config *measure.Config, text string) error {
 	kind, err := strategies.ParseClient(text)
@@ -143,8 +108,11 @@ func setClient(config *measure.Config, text string) error {
 	return nil
 }
 
-// set gives a parameter its value.
-func set(config *measure.Config, name, v string) error {
+// set gives a parameter of a command its value.
+func set(command group.Command, config *measure.Config, name, v string) error {
+	if known, err := group.Vary(command, config, name, v); known {
+		return err
+	}
 	if f := settable[name]; f != nil {
 		return f(config, v)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -81,7 +82,7 @@ func add(r, more *measure.Report) {
 // A parameter is one of [Parameters], an option of the workload, or one of strategies:
 // NAME for all that have it, STRATEGY.NAME for one of them.
 func Points(base measure.Config, params []results.Swept) ([]measure.Config, error) {
-	return points(base, params, nil, measured)
+	return points(base, params, runner{command: group.Run, fits: measured})
 }
 
 // Simulations are the simulations of all combinations of the parameters' values, as [Points] makes them. The pool,
@@ -93,7 +94,7 @@ func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err
 			return nil, fmt.Errorf("%s: a simulation opens no connections", swept.Name)
 		}
 	}
-	_, err = points(measure.Config{Plan: base.Plan}, params, simulated, func(config *measure.Config) error {
+	fits := func(config *measure.Config) error {
 		s := base
 		s.Plan = config.Plan
 		for _, swept := range params {
@@ -105,7 +106,8 @@ func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err
 		}
 		out = append(out, s)
 		return out[len(out)-1].Complete()
-	})
+	}
+	_, err = points(measure.Config{Plan: base.Plan}, params, runner{group.Sim, simulated, fits})
 	return out, err
 }
 
@@ -132,10 +134,15 @@ var simulated = simulations{
 	},
 }
 
-// points are the combinations, each of which must fit. Parameters that are set apart are left to that.
-func points(base measure.Config, params []results.Swept, apart simulations, fits func(*measure.Config) error) (
-	[]measure.Config, error,
-) {
+// runner is what takes the points: a command, which may set some parameters apart, and completes each point.
+type runner struct {
+	command group.Command
+	apart   simulations
+	fits    func(*measure.Config) error
+}
+
+// points are the combinations, each of which must fit its runner.
+func points(base measure.Config, params []results.Swept, by runner) ([]measure.Config, error) {
 	combinations := []map[string]string{{}}
 	for _, swept := range params {
 		var next []map[string]string
@@ -160,10 +167,10 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 			return swept.Name + " " + values[swept.Name]
 		}) + ")"
 		for _, swept := range params {
-			if apart[swept.Name] != nil {
+			if by.apart[swept.Name] != nil {
 				continue
 			}
-			if err := set(&config, swept.Name, values[swept.Name]); err != nil {
+			if err := set(by.command, &config, swept.Name, values[swept.Name]); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", swept.Name, values[swept.Name], err)
 			}
 		}
@@ -171,7 +178,7 @@ func points(base measure.Config, params []results.Swept, apart simulations, fits
 			return nil, fmt.Errorf("%d instances have only %d workers%s: each needs one", config.Instances, config.Workers,
 				where)
 		}
-		if err := fits(&config); err != nil {
+		if err := by.fits(&config); err != nil {
 			return nil, fmt.Errorf("%w%s", err, where)
 		}
 		runs += len(config.Strategies) * config.Rounds

@@ -379,7 +379,10 @@ func TestNonsense(t *testing.T) {
 		says   string
 	}{
 		{[]string{"wrkers=1,2"}, nil, "did you mean workers"},
-		{[]string{"workers=0"}, nil, "whole number of 1 or more"},
+		{[]string{"workers=0"}, nil, "whole number from 1 to 20000"},
+		{[]string{"life=soon"}, nil, "give a time from 0"},
+		{[]string{"pool=0"}, nil, "option pool: 0 is not from 1 to"},
+		{[]string{"cold=perhaps"}, nil, "option cold"},
 		{[]string{"workers=1.5"}, nil, "whole number"},
 		{[]string{"workers=30000"}, nil, "workers"},
 		{[]string{"lag=soon"}, nil, "lag"},

@@ -74,14 +74,23 @@ func (s *Settings) readClients() (kinds []strategies.Client, err error) {
 	}
 	s.Pool = 0
 	s.ClientRetries = 0
-	if _, some := given["pool"]; some {
-		s.Pool = int(complete.Int("pool"))
+	s.Cold = false
+	for name := range given {
+		setConnection(&s.Config, name, complete)
 	}
-	if _, some := given["retries"]; some {
-		s.ClientRetries = int(complete.Int("retries"))
-	}
-	s.Cold = complete.Bool("cold")
 	return kinds, nil
+}
+
+// setConnection takes one of the options of clients over.
+func setConnection(config *measure.Config, name string, from quota.Options) {
+	switch name {
+	case "pool":
+		config.Pool = int(from.Int(name))
+	case "retries":
+		config.ClientRetries = int(from.Int(name))
+	case "cold":
+		config.Cold = from.Bool(name)
+	}
 }
 
 // ReadClients takes over the options of --client.

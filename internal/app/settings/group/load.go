@@ -52,11 +52,12 @@ func (s *Settings) Load() []settings.Setting {
 	}
 	return []settings.Setting{
 		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers),
-			Computed: s.command == Sim},
+			Computed: s.command == Sim, Parameter: true},
 		{Name: "loop", Title: settings.Load, Value: s.loopValue(loops), Computed: true, Complete: completeLoops(loops)},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
-		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests)},
+		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests), Parameter: true},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
+			Parameter: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --trouble %v; no bound with --requests or "+
 				"--trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{

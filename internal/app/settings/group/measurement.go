@@ -48,7 +48,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (plan harness.Plan, err e
 	}
 	switch {
 	case s.Given("limit"):
-		plan.Policy.Limit = s.Limit
+		plan.Policy.Limit = s.Config.Policy.Limit
 	case plan.Workload.Crosses && listed(plan.Policy.Name): // an own policy says what it means
 		plan.Policy = strategies.ForCrossings(plan.Policy)
 	}
@@ -108,13 +108,9 @@ func (s *Settings) Measurement() (config measure.Config, err error) {
 	if err := config.Complete(); err != nil { // the load is known now
 		return config, exit.With(exit.Usage, err)
 	}
-	s.Limit = config.Policy.Limit
-	s.Workers = config.Workers
-	s.Life = config.Life
-	s.DecisionTimeout = config.DecisionTimeout
-	if !s.Looking { // a duration that is given ends that
+	s.Adopt(&config, func(name string) bool { return name != "duration" || !s.Looking })
+	if !s.Looking { // a number that is given ends that
 		s.Rounds = config.Rounds
-		s.Duration = config.Duration
 	}
 	return config, nil
 }

@@ -20,7 +20,6 @@ import (
 type stream struct {
 	Workload string // as NAME:OPTION=VALUE
 	Trace    string // the file that the workload of [replay] replays; "" if that is not said here
-	Limit    int64
 }
 
 // traceOption is the option of a workload that --trace stands for.
@@ -32,8 +31,8 @@ func (s *Settings) Stream() []settings.Setting {
 		{Name: "workload", Common: true, Title: settings.What, Value: settings.Named(&s.Workload, "the name of a workload"),
 			Complete: completeWorkloads},
 		{Name: "trace", Title: settings.What, Value: settings.Named(&s.Trace, "the name of a file"), Computed: true},
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&s.Limit, 1, quota.MaxLimit),
-			Computed: true},
+		{Name: "limit", Common: true, Title: settings.What, Computed: true, Parameter: true,
+			Value: settings.Whole(&s.Config.Policy.Limit, 1, quota.MaxLimit)},
 	}
 }
 

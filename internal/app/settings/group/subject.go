@@ -38,7 +38,8 @@ func (s *Settings) Subject() []settings.Setting {
 				"as pg-*"},
 		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true,
 			Complete: CompletePolicies},
-		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest)},
+		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest),
+			Parameter: true},
 	}
 }
 

@@ -18,6 +18,7 @@ type troubles struct {
 func (s *Settings) Trouble() []settings.Setting {
 	return []settings.Setting{
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
+			Parameter: true,
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() +
 				")"},
 		s.Deadline()[0],
@@ -30,7 +31,7 @@ func (s *Settings) Trouble() []settings.Setting {
 func (s *Settings) Deadline() []settings.Setting {
 	return []settings.Setting{{
 		Name: "decision-timeout", Title: settings.Trouble,
-		Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true,
+		Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true, Parameter: true,
 		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given "+
 			"up, and its strategy's run ends", texts{
 			Sim: "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is " +
