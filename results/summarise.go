@@ -103,7 +103,7 @@ func (s *Summary) audit(runs []*Run) {
 func (s *Summary) correctness(runs []*Run) {
 	s.FalseRejects.Explained = len(runs) > 0
 	for _, run := range runs {
-		s.Requests.Add(&run.Requests)
+		s.Add(&run.Requests)
 		s.FalseRejects.merge(run.FalseRejects)
 		s.Rolling = together(s.Rolling, run.Rolling)
 		s.mergeDrift(run.Drift)

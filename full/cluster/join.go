@@ -91,7 +91,7 @@ func added(sources []source) results.Run {
 		out.ElapsedNS = max(out.ElapsedNS, run.ElapsedNS)
 		out.Partial = out.Partial || run.Partial
 		out.Lateness = together(out.Lateness, run.Lateness)
-		out.Requests.Add(&run.Requests)
+		out.Add(&run.Requests)
 		out.DegradedAdmitted += run.DegradedAdmitted
 		out.Settlement = together(out.Settlement, run.Settlement)
 		out.Guarantee = clauses(out.Guarantee, run.Guarantee)
