@@ -213,8 +213,8 @@ func listClauses(declared []quota.Clause) []map[string]any {
 	clauses := []map[string]any{}
 	for _, clause := range declared {
 		clauses = append(clauses, map[string]any{
-			"property": clause.Property, "at_most": clause.Formula, "windows": orEmpty(clause.Kinds),
-			"tolerates": orEmpty(clause.Tolerates), "source": clause.Source,
+			"property": clause.Property, "at_most": clause.AtMost(), "windows": orEmpty(clause.Kinds),
+			"tolerates": orEmpty(clause.Tolerates), "source": clause.Claimed(),
 		})
 	}
 	return clauses

@@ -145,7 +145,7 @@ func ruleOut(file *results.File, row *compare.Row) {
 	}
 	file.Considered[at] = results.Considered{
 		Strategy: row.Strategy, Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
-		Detail: format.Join(": ", row.Figure, row.Detail),
+		Condition: row.Figure, Detail: row.Detail,
 	}
 }
 

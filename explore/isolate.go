@@ -291,7 +291,7 @@ func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, di
 	}
 	if last.Column >= len(finding.Columns) {
 		for i := range cfg.Clients {
-			finding.Columns = append(finding.Columns, results.Column{Name: engine.ClientName(i), Role: results.RoleClient})
+			finding.Columns = append(finding.Columns, engine.ClientColumn(i))
 		}
 	}
 	last.Number = len(finding.Steps) + 1

@@ -45,13 +45,13 @@ func TestVerdictsOfClauses(t *testing.T) {
 func TestRecordPromisesMore(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 2, "own")}
-	f.Selection.Record = []quota.Clause{quota.Exactly().From("ADR-008: none"),
-		quota.Exactly(quota.FaultOutage).From("ADR-008: even then")}
+	f.Selection.Record = []quota.Clause{quota.Exactly().From("ADR-008", "none"),
+		quota.Exactly(quota.FaultOutage).From("ADR-008", "even then")}
 	f.Noticed = []Notice{{Fault: quota.FaultOutage}}
 	r, _ := judged(t, f)
 	want := []results.Clause{
-		{Property: "leak", Formula: "L", Source: "ADR-008: none", Certain: 2, Possible: 2, Verdict: results.Undecided},
-		{Property: "leak", Formula: "L", Source: "ADR-008: even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2,
+		{Property: "leak", Formula: "L", Source: "ADR-008", Says: "none", Certain: 2, Possible: 2, Verdict: results.Undecided},
+		{Property: "leak", Formula: "L", Source: "ADR-008", Says: "even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2,
 			Verdict: results.Broken},
 	}
 	if !reflect.DeepEqual(r.Record, want) || len(r.Guarantee) != 1 || r.Guarantee[0].Verdict != results.Undecided {
@@ -299,7 +299,7 @@ func TestLeftToPeers(t *testing.T) {
 	f.Plan.Peers = others
 	f.Selection.Guarantee = []quota.Clause{quota.Exactly(quota.FaultCrash), quota.MayReject(quota.FaultCrash),
 		clause(quota.PropertyLeak, 2, "calm")}
-	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1: none")}
+	f.Selection.Record = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-1", "none")}
 	f.Plan.Trouble = trouble.MustParse("callers:killed=0.1")
 	f.SyncPeriod = time.Second
 	f.Readings = []Readings{{At: AtRest,

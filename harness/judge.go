@@ -421,9 +421,10 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judge the history by the instances' clocks: %w", err)
 	}
-	j.note("clocks-differ", fmt.Sprintf("instances' clocks differ by up to %v: "+
-		"by their own clocks, the leak is %s, and false rejects are %d",
-		skew, format.Units(own.LeakUnits, "units"), own.FalseRejects))
+	differ := fmt.Sprintf("instances' clocks differ by up to %v", skew)
+	follows := fmt.Sprintf("by their own clocks, the leak is %s, and false rejects are %d",
+		format.Units(own.LeakUnits, "units"), own.FalseRejects)
+	j.run.Audit.Add(results.Observed(results.ClocksDiffer, results.DiscardsNothing, differ, follows))
 	return &own, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -83,18 +84,39 @@ type Clause struct {
 	Tolerates []Fault
 	// Formula is the bound for people, e.g. "L + (in flight - 1) x largest cost".
 	Formula string
+	// Condition is when the formula holds, e.g. "while no sync round has run"; empty if it always does.
+	Condition string
 	// Bound is the largest number of units by which one subject and window may
 	// break the property: units over the limit, or units wrongly rejected.
 	Bound func(Params) int64
-	// Source names the design record that promises it, a colon, and what it says, e.g.
-	// "ADR-RM-3: the script reserves atomically"; empty for a strategy's own clause.
+	// Source names the design record that promises it, e.g. "ADR-RM-3"; empty for a strategy's own clause.
 	Source string
+	// Says is how the design record puts it, e.g. "the script reserves atomically".
+	Says string
 }
 
-// From is the clause as a promise of a design record; see [Clause.Source].
-func (c Clause) From(source string) Clause {
+// From is the clause as a promise of a design record; see [Clause.Source] and [Clause.Says].
+func (c Clause) From(source, says string) Clause {
 	c.Source = source
+	c.Says = says
 	return c
+}
+
+// Under is the clause with a formula that holds under a condition; see [Clause.Condition].
+func (c Clause) Under(condition string) Clause {
+	c.Condition = condition
+	return c
+}
+
+// AtMost is the formula with its condition.
+func (c Clause) AtMost() string { return strings.TrimSpace(c.Formula + " " + c.Condition) }
+
+// Claimed is the source with what it says.
+func (c Clause) Claimed() string {
+	if c.Says == "" {
+		return c.Source
+	}
+	return c.Source + ": " + c.Says
 }
 
 // Applies reports whether the clause speaks about windows of kind k.

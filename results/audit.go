@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,6 +24,8 @@ type Reason struct {
 	Discards string `json:"discards" jsonschema:"enum=correctness,enum=round,enum=disturbed,enum=timings,enum=response,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
+	// Short is the detail without what follows from it, where there is little room; empty if nothing follows.
+	Short string `json:"short,omitempty"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
 	// not return; empty otherwise.
 	Stack string `json:"stack,omitempty"`
@@ -30,11 +33,24 @@ type Reason struct {
 
 // Discard adds a finding, whose detail becomes one line. One about correctness takes those figures back.
 func (a *Audit) Discard(code, discards, detail string) {
-	a.Reasons = append(a.Reasons, Reason{Code: code, Discards: discards, Detail: format.OneLine(detail)})
-	if discards == DiscardsCorrectness {
+	a.Add(Reason{Code: code, Discards: discards, Detail: format.OneLine(detail)})
+}
+
+// Add adds a finding. One about correctness takes those figures back.
+func (a *Audit) Add(reason Reason) {
+	a.Reasons = append(a.Reasons, reason)
+	if reason.Discards == DiscardsCorrectness {
 		a.Valid = false
 	}
 }
+
+// Observed is a finding of two parts: what was observed, and what follows from it.
+func Observed(code, discards, what, follows string) Reason {
+	return Reason{Code: code, Discards: discards, Detail: what + ": " + follows, Short: what}
+}
+
+// Brief is the detail without what follows from it.
+func (r *Reason) Brief() string { return cmp.Or(r.Short, r.Detail) }
 
 // Soften makes a note of the findings of that code, which take nothing back any more.
 func (a *Audit) Soften(code string) {
@@ -72,6 +88,9 @@ func (a *Audit) Planned() bool { return !a.discards(DiscardsRound) && !a.Has(Sto
 // StoreRestarted is the code of the finding that a store died in mid-run, or that another
 // server took its place, and nobody had asked for it.
 const StoreRestarted = "store-restarted"
+
+// ClocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
+const ClocksDiffer = "clocks-differ"
 
 // discards reports whether a finding takes that back.
 func (a *Audit) discards(what string) bool {

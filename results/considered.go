@@ -12,8 +12,12 @@ type Considered struct {
 	Stage Stage `json:"stage,omitempty"`
 	// Cause is why, as a code; empty if it was taken.
 	Cause Cause `json:"cause,omitempty"`
-	// Detail is the subject of the cause, e.g. the condition that is not met, or the error of the strategy.
+	// Condition that is not met, e.g. "p99<5ms"; empty if the cause is another one.
+	Condition string `json:"condition,omitempty"`
+	// Detail is the subject of the cause, e.g. the figure that does not meet the condition, or the error of the strategy.
 	Detail string `json:"detail,omitempty"`
+	// Advice is how to get the strategy measured, e.g. with which program; empty for none.
+	Advice string `json:"advice,omitempty"`
 	// Units of a leak in the worst window, or the number that was measured instead.
 	Units int64 `json:"units,omitempty"`
 	// Pct is a share in percent: of the limit for a leak, of valid requests for false rejects, of all requests for errors.
@@ -96,6 +100,6 @@ const (
 	OutOfTime Cause = "out-of-time"
 	// Outranked: as many as are measured come before it.
 	Outranked Cause = "outranked"
-	// NotMet: the condition in Detail does not hold.
+	// NotMet: the condition in Condition does not hold.
 	NotMet Cause = "not-met"
 )

@@ -103,6 +103,10 @@ type Column struct {
 	Name string `json:"name"`
 	// Role says what the actor is.
 	Role Role `json:"role"`
+	// Label tells the actor from others of its role, e.g. "sync" for "0:sync"; empty if the name does.
+	Label string `json:"label,omitempty"`
+	// Instance is whose job it is, if instances have jobs of the same name; nil otherwise.
+	Instance *int `json:"instance,omitempty"`
 }
 
 // StepEvent says what happens in a step.
@@ -121,6 +125,20 @@ const (
 	EventRetry     StepEvent = "retry"      // the client library sends the command again
 	EventOutage    StepEvent = "outage"     // the store cannot be reached
 	EventEviction  StepEvent = "eviction"   // the store drops a key
+)
+
+// Told is what a caller is told.
+type Told string
+
+// What a caller can be told.
+const (
+	ToldAdmitted     Told = "admitted"
+	ToldRejected     Told = "rejected"
+	ToldCommitted    Told = "committed"
+	ToldRefunded     Told = "refunded"
+	ToldLimitChanged Told = "limit-changed" // of an operator
+	ToldTooLate      Told = "too-late"      // to settle
+	ToldError        Told = "error"
 )
 
 // faults are the events that are faults which befall an actor, as people read them.
@@ -160,6 +178,8 @@ type Step struct {
 	Reply string `json:"reply,omitempty"`
 	// Outcome is what the caller was told in this step.
 	Outcome string `json:"outcome,omitempty"`
+	// Told says what kind of outcome that is; of several, the first.
+	Told Told `json:"told,omitempty"`
 	// InUse is the truth after the step, in units.
 	InUse int64 `json:"in_use"`
 	// Limit in units.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
@@ -249,11 +248,14 @@ type Settlement struct {
 type Clause struct {
 	// Property that is bounded: "leak" or "false-reject".
 	Property string `json:"property"`
-	// Formula is the bound for people; L is the limit.
+	// Formula is the bound for people, with its condition; L is the limit.
 	Formula string `json:"formula"`
-	// Source names the design record that promises it, and says how; empty for what the
-	// strategy itself declares.
+	// Condition is when the formula holds, e.g. "while no sync round has run"; empty if it always does.
+	Condition string `json:"condition,omitempty"`
+	// Source names the design record that promises it; empty for what the strategy itself declares.
 	Source string `json:"source,omitempty"`
+	// Says is how the design record puts it.
+	Says string `json:"says,omitempty"`
 	// Tolerates are the faults under which the bound is promised as well.
 	Tolerates []string `json:"tolerates,omitempty"`
 	// Bound is the units by which one subject and window may break the property;
@@ -313,16 +315,8 @@ func (c *Clause) Said(unit string) string {
 	return c.Verdict
 }
 
-// Claimed is the source without the number that older files have before its name, as in
-// "003 (ADR-005): enforced".
-func (c *Clause) Claimed() string {
-	number, rest, ok := strings.Cut(c.Source, " (")
-	name, said, closed := strings.Cut(rest, ")")
-	if !ok || !closed || len(number) != 3 || strings.Trim(number, "0123456789") != "" {
-		return c.Source
-	}
-	return name + said
-}
+// Claimed is the source with what it says.
+func (c *Clause) Claimed() string { return format.Join(": ", c.Source, c.Says) }
 
 // ErrorKinds counts requests without a decision by what kept them from one.
 type ErrorKinds struct {

@@ -66,7 +66,7 @@ func TestRegisterRefusesWhatIsIncomplete(t *testing.T) {
 			m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(quota.Params) int64 { return 0 }}}
 		},
 		"clause of a record among its own": func(m *Meta) {
-			m.Guarantee = []quota.Clause{quota.Exactly().From("ADR-008: none")}
+			m.Guarantee = []quota.Clause{quota.Exactly().From("ADR-008", "none")}
 		},
 		"record without a source": func(m *Meta) { m.Record = []quota.Clause{quota.Exactly()} },
 	} {

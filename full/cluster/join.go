@@ -31,15 +31,17 @@ func joinRuns(sources []source) (results.Run, error) {
 	var timed []*results.Run
 	for i := range sources {
 		source := &sources[i]
-		add := func(code, discards, detail string) {
-			audit.Discard(code, discards, "generator "+source.name+": "+detail)
-		}
+		of := "generator " + source.name + ": "
+		add := func(code, discards, detail string) { audit.Discard(code, discards, of+detail) }
 		for _, reason := range source.run.Audit.Reasons {
-			discards := reason.Discards
-			if discards == results.DiscardsRound {
-				discards = results.DiscardsNothing // of all others they count
+			if reason.Discards == results.DiscardsRound {
+				reason.Discards = results.DiscardsNothing // of all others they count
 			}
-			add(reason.Code, discards, reason.Detail)
+			reason.Detail = of + reason.Detail
+			if reason.Short != "" {
+				reason.Short = of + reason.Short
+			}
+			audit.Add(reason)
 		}
 		if !source.run.Audit.Planned() {
 			add("source-untimed", results.DiscardsNothing, "its latencies are left out: it did not go as planned")

@@ -230,7 +230,7 @@ func takeVerdict(r, judged *results.Run, wrong time.Duration, why string) {
 	settle(r, r.Record, judged.Record, why)
 	for _, reason := range judged.Audit.Reasons {
 		if reason.Discards != results.DiscardsNothing { // notes are the generators' own
-			r.Audit.Discard(reason.Code, reason.Discards, reason.Detail)
+			r.Audit.Add(reason)
 		}
 	}
 	r.Audit.Discard("clocks", results.DiscardsNothing, clockText(r))

@@ -161,7 +161,7 @@ var promising = strategies.Meta{
 		bounded(quota.PropertyFalseReject, "3", func(quota.Params) int64 { return 3 }),
 		bounded(quota.PropertyFalseReject, "5", func(quota.Params) int64 { return 5 }),
 	},
-	About: strategies.About{Record: []quota.Clause{quota.Exactly().From("ADR-1: never more")}},
+	About: strategies.About{Record: []quota.Clause{quota.Exactly().From("ADR-1", "never more")}},
 }
 
 func init() { strategies.Register(promising) }

@@ -127,8 +127,8 @@ func (p *pass) auditTimings() {
 			"this process made other measurements at the same time, on the same cores")
 	case p.measurement.cfg.Peers != nil: // who joins the runs knows how much of it peers used
 	case run.OthersShare > maxOthers:
-		p.discard("machine-busy", results.Disturbs,
-			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*share)
+		used := fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share)
+		run.Audit.Add(results.Observed("machine-busy", results.Disturbs, used, "the machine was not quiet"))
 	}
 	if waiting := run.Waiting; waiting != nil && waiting.HiccupMax > int64(maxStill) {
 		p.discard("stood-still", results.DiscardsRound, "this process stood still for %v: it was suspended",
@@ -139,9 +139,10 @@ func (p *pass) auditTimings() {
 		return
 	}
 	if limit := float64(run.Latency().P50) * maxPacerShare; float64(lateness.PacerP50) > limit {
-		p.discard("pacer-late", results.DisturbsResponse,
-			"requests were released %d µs late in the median, more than 5 %% of the median response: "+
-				"that is part of the response time, and not of the service time", lateness.PacerP50/1000)
+		late := fmt.Sprintf("requests were released %d µs late in the median, more than 5 %% of the median response",
+			lateness.PacerP50/1000)
+		run.Audit.Add(results.Observed("pacer-late", results.DisturbsResponse, late,
+			"that is part of the response time, and not of the service time"))
 	}
 	if lateness.Saturated {
 		p.discard("saturated", results.DiscardsNothing,
@@ -309,9 +310,9 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 		}
 		for i := range runs {
 			if run := &runs[i]; run.Params.Label == label {
-				run.Audit.Discard("not-stationary", results.DisturbsTimings, fmt.Sprintf(
-					"in every round the last third of the time had %.2f to %.2f times the decisions of the first: the run had not "+
-						"settled", lowest, highest))
+				thirds := fmt.Sprintf(
+					"in every round the last third of the time had %.2f to %.2f times the decisions of the first", lowest, highest)
+				run.Audit.Add(results.Observed("not-stationary", results.DisturbsTimings, thirds, "the run had not settled"))
 			}
 		}
 	}
@@ -341,12 +342,13 @@ func drifted(runs []results.Run) {
 			continue
 		}
 		before := 2 * run.ReferencePerS / (1 + run.ReferenceChange)
-		text := fmt.Sprintf("the reference loop went from %.0f to %.0f commands/s while the strategy ran: "+
-			"the machine was not quiet", before, before*run.ReferenceChange)
+		changed := fmt.Sprintf("the reference loop went from %.0f to %.0f commands/s while the strategy ran", before,
+			before*run.ReferenceChange)
+		follows := "the machine was not quiet"
 		if known {
-			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
+			follows += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}
-		run.Audit.Discard("reference-drift", results.Disturbs, text)
+		run.Audit.Add(results.Observed("reference-drift", results.Disturbs, changed, follows))
 	}
 }
 

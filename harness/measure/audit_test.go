@@ -123,7 +123,7 @@ func TestAuditControls(t *testing.T) {
 	}
 	r = measureOne(t, &planted{}, "hot-key", func(c *Config) {
 		c.Strategies[0].Control, c.Strategies[0].Record = strategies.ControlRacy,
-			[]quota.Clause{quota.Exactly().From("ADR-008: none")}
+			[]quota.Clause{quota.Exactly().From("ADR-008", "none")}
 	})
 	if !hasReason(r, "racy-control-clean") || r.Guarantee[0].Verdict != results.Undecided ||
 		r.Record[0].Verdict != results.Undecided {

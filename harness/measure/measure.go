@@ -149,9 +149,9 @@ func between(run *results.Run, before, after loop, err error) {
 		run.Reference = before.latencyWith(after)
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
-		run.Audit.Discard("redis-shared", results.Disturbs, fmt.Sprintf(
-			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone",
-			100*share))
+		others := fmt.Sprintf("Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own",
+			100*share)
+		run.Audit.Add(results.Observed("redis-shared", results.Disturbs, others, "it was not ours alone"))
 	}
 }
 

@@ -41,8 +41,10 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 func decide(clause quota.Clause, params quota.Params, verdict *oracle.Verdict) results.Clause {
 	endless := params
 	endless.Offered = quota.Unbounded
-	r := results.Clause{Property: string(clause.Property), Formula: clause.Formula, Source: clause.Source,
-		Bound: quota.Unbounded}
+	r := results.Clause{
+		Property: string(clause.Property), Formula: clause.AtMost(), Condition: clause.Condition,
+		Source: clause.Source, Says: clause.Says, Bound: quota.Unbounded,
+	}
 	for _, fault := range clause.Tolerates {
 		r.Tolerates = append(r.Tolerates, string(fault))
 	}

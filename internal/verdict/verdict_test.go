@@ -78,9 +78,9 @@ func TestDecision(t *testing.T) {
 		"all that is asked": {offered, leaked(9, 9), quota.Unbounded, results.NoPromise},
 		"of the parameters": {func(params quota.Params) int64 { return params.Limit }, leaked(9, 9), 10, results.Kept},
 	} {
-		clause := quota.Clause{Property: quota.PropertyLeak, Formula: "B", Source: "ADR-1: it holds",
+		clause := quota.Clause{Property: quota.PropertyLeak, Formula: "B", Source: "ADR-1", Says: "it holds",
 			Tolerates: []quota.Fault{quota.FaultCrash}, Bound: c.bound}
-		want := results.Clause{Property: "leak", Formula: "B", Source: "ADR-1: it holds", Tolerates: []string{"crash"},
+		want := results.Clause{Property: "leak", Formula: "B", Source: "ADR-1", Says: "it holds", Tolerates: []string{"crash"},
 			Bound: c.units, Certain: c.verdict.LeakWorst, Possible: c.verdict.LeakPossibleWorst, Verdict: c.want}
 		got := verdict.Clauses([]quota.Clause{clause}, quota.Fixed, nil, params, verdict.Verdicts{Own: c.verdict})
 		if len(got) != 1 || !reflect.DeepEqual(got[0], want) {

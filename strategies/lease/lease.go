@@ -69,10 +69,11 @@ var meta = family.PerWindow(strategies.Meta{
 			return params.Options["expired"] == expiredFree || family.FailsOpen(params.Options)
 		}, quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		// What was spent is told to Redis within the margin, unless the process ends or Redis is gone.
-		family.ExactlyUnless("L while pause + skew < margin; down=open: any", func(params quota.Params) bool {
+		family.ExactlyUnless("L", func(params quota.Params) bool {
 			late := params.Options["expired"] == expiredFree && params.Pause+params.Skew >= params.Options.Duration("margin")
 			return late || family.FailsOpen(params.Options)
-		}, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit),
+		}, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultLimit).
+			Under("while pause + skew < margin; down=open: any"),
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
 	},

@@ -29,7 +29,7 @@ func init() {
 		}},
 		Guarantee: exact(),
 		About: strategies.About{
-			Record: []quota.Clause{quota.Exactly().From("ADR-005: strong consistency, 100 % accurate")},
+			Record: []quota.Clause{quota.Exactly().From("ADR-005", "strong consistency, 100 % accurate")},
 		},
 		Open: openTwoPhase,
 	}))

@@ -49,7 +49,8 @@ var redlockMeta = meta(strategies.Meta{
 		// caller gave up, erases what others have counted since.
 		Property:  quota.PropertyLeak,
 		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLimit},
-		Formula:   "L while no holder outlives its lock",
+		Formula:   "L",
+		Condition: "while no holder outlives its lock",
 		Bound:     family.None,
 	}},
 	Open: openRedlock,

@@ -34,9 +34,9 @@ var redisWaitMeta = meta(strategies.Meta{
 		// As for redis-durable. WAIT adds nothing to it while the master lives.
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		// A charge that its caller heard of is in the replica that takes over.
-		family.ExactlyUnless("L if every replica is waited for; few=admit: any",
-			func(params quota.Params) bool { return params.Options["few"] == fewAdmit },
-			quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover),
+		family.ExactlyUnless("L", func(params quota.Params) bool { return params.Options["few"] == fewAdmit },
+			quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover).
+			Under("if every replica is waited for; few=admit: any"),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		counter, err := openCounter(ctx, env, strategies.NeedReplicated)

@@ -29,9 +29,9 @@ var appLockMeta = family.GivingBack(strategies.Meta{
 	Guarantee: []quota.Clause{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.
-		family.ExactlyUnless("L with one instance", func(params quota.Params) bool {
+		family.ExactlyUnless("L", func(params quota.Params) bool {
 			return params.Instances > 1
-		}, quota.FaultCrash),
+		}, quota.FaultCrash).Under("with one instance"),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		lock := &appLock{clock: env.Clock}

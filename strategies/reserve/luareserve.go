@@ -21,8 +21,9 @@ var (
 
 // ofRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
 // leaves too much reserved and never too little.
-var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on " +
-	"the safe side")}
+var ofRecord = []quota.Clause{
+	quota.Exactly(quota.FaultCrash).From("ADR-RM-3", "reserved atomically, and always on the safe side"),
+}
 
 var luaReserveMeta = family.GivingBack(strategies.Meta{
 	Name:      "lua-reserve",
@@ -39,9 +40,9 @@ var luaReserveMeta = family.GivingBack(strategies.Meta{
 		// upload is still under way, and what it forgets can be reserved again, in
 		// every round: once it has run, nothing is promised. Neither a repeated
 		// refund nor a lost key is noticed.
-		family.ExactlyUnless("L while no sync round has run", func(params quota.Params) bool {
+		family.ExactlyUnless("L", func(params quota.Params) bool {
 			return params.SyncPeriod != 0 || params.Options["demand"] == demandRejected
-		}, quota.FaultCrash, quota.FaultOutage, quota.FaultLimit),
+		}, quota.FaultCrash, quota.FaultOutage, quota.FaultLimit).Under("while no sync round has run"),
 	},
 	Open: openLuaReserve,
 })

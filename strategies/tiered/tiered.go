@@ -70,17 +70,19 @@ func meta(m strategies.Meta) strategies.Meta {
 // Promises are ADR-005's: nothing beyond the limit, usage as enforced within 5 % of the
 // true one, and less than 1 % of valid requests rejected.
 func Promises() []quota.Clause {
-	const record = "ADR-005: "
+	const record = "ADR-005"
 	hundredth := func(n int64) func(quota.Params) int64 {
 		return func(params quota.Params) int64 { return params.Limit * n / 100 }
 	}
 	return []quota.Clause{
-		quota.Exactly().From(record + "no false negatives"),
-		{Property: quota.PropertyLeak, Formula: "L + 5 %", Bound: hundredth(5), Source: record +
-			"enforced within 5 % of the usage"},
+		quota.Exactly().From(record, "no false negatives"),
 		{
-			Property: quota.PropertyFalseReject, Formula: "1 % of L", Bound: hundredth(1), Source: record +
-				"fewer than 1 % false positives",
+			Property: quota.PropertyLeak, Formula: "L + 5 %", Bound: hundredth(5), Source: record,
+			Says: "enforced within 5 % of the usage",
+		},
+		{
+			Property: quota.PropertyFalseReject, Formula: "1 % of L", Bound: hundredth(1), Source: record,
+			Says: "fewer than 1 % false positives",
 			// elsewhere more than L is valid
 			Kinds: []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 		},

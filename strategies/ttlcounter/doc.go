@@ -28,8 +28,8 @@ var files embed.FS
 func ofRecord(source string) []quota.Clause {
 	return []quota.Clause{
 		{
-			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source +
-				": one request at most crosses the limit",
+			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source,
+			Says:    "one request at most crosses the limit",
 			Formula: "L + largest cost", Bound: func(params quota.Params) int64 {
 				if family.FailsOpen(params.Options) { // the records promise it of failing closed
 					return params.Offered
@@ -37,7 +37,7 @@ func ofRecord(source string) []quota.Clause {
 				return params.MaxCost
 			},
 		},
-		family.RoomForSingleUnits.From(source + ": all are served up to the limit"),
+		family.RoomForSingleUnits.From(source, "all are served up to the limit"),
 	}
 }
 

@@ -31,7 +31,7 @@ var fixedMeta = strategies.Meta{
 	Options:   []quota.Option{{Name: "multi", Type: "bool", Default: "true"}, family.Both},
 	Abilities: strategies.Abilities{TwoQuotas: true},
 	About: strategies.About{Record: []quota.Clause{
-		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
+		leak(tumbling, "L", nil, family.None).From("ProjectEPU", "the limit of a fixed window, shared by all instances"),
 	}},
 	Guarantee: []quota.Clause{
 		leak(tumbling, "L", counted, family.None),

@@ -22,7 +22,7 @@ var dequeMeta = strategies.Meta{
 	Counts:    quota.CountsAdmitted,
 	Execution: strategies.Execution{PerProcess: true, SharesMemory: true},
 	About: strategies.About{Record: []quota.Clause{
-		perProcess().From("ProjectEPU: attempts within a rolling window, each process for itself"),
+		perProcess().From("ProjectEPU", "attempts within a rolling window, each process for itself"),
 	}},
 	Guarantee: []quota.Clause{
 		perProcess(everyFault[1:]...), // a crash forgets what was admitted

@@ -15,8 +15,9 @@ import (
 )
 
 // ofRecord is what ProjectEPU says of its e-mails and guest messages.
-var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at most in a rolling hour, three " +
-	"messages in ten minutes")}
+var ofRecord = []quota.Clause{
+	quota.Exactly().From("ProjectEPU", "one e-mail at most in a rolling hour, three messages in ten minutes"),
+}
 
 func init() {
 	family.Register(files, meta(strategies.Meta{

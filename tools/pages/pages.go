@@ -204,9 +204,9 @@ func windows(kinds []quota.Kind) string {
 // and that of another property of the units beyond it.
 func bound(clause quota.Clause) string {
 	if clause.Property == quota.PropertyLeak {
-		return "admits at most " + clause.Formula
+		return "admits at most " + clause.AtMost()
 	}
-	return string(clause.Property) + ": at most " + clause.Formula
+	return string(clause.Property) + ": at most " + clause.AtMost()
 }
 
 // sentence begins with a capital letter and ends in a full stop.

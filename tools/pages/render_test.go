@@ -18,7 +18,7 @@ func meta(name string) *strategies.Meta {
 			Source: "ADR-RM-3",
 			Notes: strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."},
 				Use: "Use it alone.", Avoid: "Not with two."},
-			Record: []quota.Clause{quota.Exactly().From("ADR-RM-3: always")},
+			Record: []quota.Clause{quota.Exactly().From("ADR-RM-3", "always")},
 		},
 		Form:  strategies.Documented,
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsAdmitted,
@@ -93,7 +93,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	r.FalseRejects.Possible = 400
 	r.Admitted = 400*49 + 7
 	r.ThroughputPerS = 43_210
-	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3: always", Certain: 3,
+	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3", Says: "always", Certain: 3,
 		Verdict: results.Broken}}
 	x := results.NewExploration()
 	x.Searches = append(x.Searches, &results.Search{

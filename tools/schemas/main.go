@@ -59,7 +59,8 @@ var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repeti
 
 // words are what the texts of a type may say, by type and JSON name, if they are too many for a tag.
 var words = map[string]map[string][]any{
-	"Step": {"event": constants("StepEvent")}, "Percentile": {"status": constants("Status")},
+	"Step":       {"event": constants("StepEvent"), "told": constants("Told")},
+	"Percentile": {"status": constants("Status")},
 }
 
 // constants are the texts of the constants of a type, in their order.

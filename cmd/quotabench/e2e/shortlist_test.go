@@ -73,7 +73,7 @@ func checkConsidered(t *testing.T, file *results.File, unmet string) {
 		if unmet == "" && c.Outcome != results.Taken {
 			t.Errorf("%s was measured: %+v", label, c)
 		}
-		if unmet != "" && (c.Cause != results.NotMet || !strings.HasPrefix(c.Detail, unmet)) {
+		if unmet != "" && (c.Cause != results.NotMet || !strings.HasPrefix(c.Condition, unmet)) {
 			t.Errorf("%s: %+v", label, c)
 		}
 	}

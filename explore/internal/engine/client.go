@@ -7,6 +7,7 @@ import (
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -54,7 +55,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 				return
 			}
 			if action.Kind.settles() && c.Run.Truth.ended(c.taken) {
-				c.Run.Timeline.Say("too late to settle")
+				c.Run.Timeline.Say(results.ToldTooLate, "too late to settle")
 				held = false
 				continue
 			}
@@ -103,13 +104,13 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 	switch {
 	case err != nil:
 		truth.reply(c.Index, e, oracle.Failed)
-		c.Run.Timeline.Say("error: " + err.Error())
+		c.Run.Timeline.Fail(err)
 		return false
 	case decision.Admitted:
 		truth.grant(e, granted)
 		truth.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
-		c.Run.Timeline.Say(grantText(verdictText("admitted", decision), granted, units))
+		c.Run.Timeline.Say(results.ToldAdmitted, grantText(verdictText(results.ToldAdmitted, decision), granted, units))
 		*reservation = decision.Reservation
 		req.Units = granted
 		reservation.Request = req // strategies that settle nothing leave it out
@@ -119,15 +120,15 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 	default:
 		truth.reply(c.Index, e, oracle.Rejected)
 	}
-	c.Run.Timeline.Say(verdictText("rejected", decision))
+	c.Run.Timeline.Say(results.ToldRejected, verdictText(results.ToldRejected, decision))
 	return false
 }
 
-func verdictText(what string, decision quota.Decision) string {
+func verdictText(told results.Told, decision quota.Decision) string {
 	if decision.Degraded {
-		return what + " without its store"
+		return string(told) + " without its store"
 	}
-	return what
+	return string(told)
 }
 
 func grantText(text string, granted, asked int64) string {
@@ -149,12 +150,12 @@ func (c *Client) limit(ctx context.Context, units int64) {
 			return
 		}
 		if err != nil {
-			c.Run.Timeline.Say("error: " + err.Error())
+			c.Run.Timeline.Fail(err)
 			return
 		}
 	}
 	truth.changed()
-	c.Run.Timeline.Say(fmt.Sprintf("the limit is %d", units))
+	c.Run.Timeline.Say(results.ToldLimitChanged, fmt.Sprintf("the limit is %d", units))
 }
 
 func (c *Client) commit(ctx context.Context, reservation *quota.Reservation, actual int64) {
@@ -169,7 +170,7 @@ func (c *Client) commit(ctx context.Context, reservation *quota.Reservation, act
 	err := k.Commit(ctx, *reservation, actual)
 	c.turn()
 	reservation.Committed = true
-	c.settled("committed", err)
+	c.settled(results.ToldCommitted, err)
 }
 
 func (c *Client) refund(ctx context.Context, reservation *quota.Reservation) {
@@ -181,11 +182,11 @@ func (c *Client) refund(ctx context.Context, reservation *quota.Reservation) {
 	err := k.Refund(ctx, *reservation)
 	c.turn()
 	if err != nil && !c.over() {
-		c.Run.Timeline.Say("error, and tries again")
+		c.Run.Timeline.Say(results.ToldError, "error, and tries again")
 		err = k.Refund(ctx, *reservation)
 		c.turn()
 	}
-	c.settled("refunded", err)
+	c.settled(results.ToldRefunded, err)
 }
 
 func (c *Client) turn() {
@@ -196,7 +197,7 @@ func (c *Client) turn() {
 
 func (c *Client) over() bool { return c.Over != nil && c.Over() }
 
-func (c *Client) settled(what string, err error) {
+func (c *Client) settled(told results.Told, err error) {
 	if c.over() {
 		return
 	}
@@ -204,11 +205,11 @@ func (c *Client) settled(what string, err error) {
 	c.Pending = -1
 	if err != nil {
 		c.Run.Truth.reply(c.Index, e, oracle.Failed)
-		c.Run.Timeline.Say("error: " + err.Error())
+		c.Run.Timeline.Fail(err)
 		return
 	}
 	c.Run.Truth.reply(c.Index, e, oracle.Admitted)
-	c.Run.Timeline.Say(what)
+	c.Run.Timeline.Say(told, string(told))
 }
 
 // Survives reports whether a client that is between two actions goes on if its instance

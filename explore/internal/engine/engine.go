@@ -11,6 +11,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -224,9 +225,9 @@ func (t *Timeline) Begin() {
 }
 
 // Column adds an actor.
-func (t *Timeline) Column(name string, role results.Role) {
+func (t *Timeline) Column(column results.Column) {
 	if t.Recording {
-		t.Columns = append(t.Columns, results.Column{Name: name, Role: role})
+		t.Columns = append(t.Columns, column)
 	}
 }
 
@@ -291,7 +292,7 @@ func (t *Timeline) Add(command, reply string, event results.StepEvent) {
 }
 
 // Say adds what a caller was told.
-func (t *Timeline) Say(text string) {
+func (t *Timeline) Say(told results.Told, text string) {
 	if t.Line == nil {
 		return
 	}
@@ -299,7 +300,11 @@ func (t *Timeline) Say(text string) {
 		t.Line.Outcome += "; "
 	}
 	t.Line.Outcome += text
+	t.Line.Told = cmp.Or(t.Line.Told, told)
 }
+
+// Fail adds the error that a caller was told.
+func (t *Timeline) Fail(err error) { t.Say(results.ToldError, "error: "+err.Error()) }
 
 // End puts the line into the steps.
 func (t *Timeline) End(at time.Duration, truth *Truth) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -109,6 +111,15 @@ func ClientName(i int) string {
 		return string(rune('A' + i))
 	}
 	return fmt.Sprintf("client%d", i)
+}
+
+// ClientColumn is client i in a timeline.
+func ClientColumn(i int) results.Column {
+	column := results.Column{Name: ClientName(i), Role: results.RoleClient}
+	if i >= 26 {
+		column.Label = strconv.Itoa(i)
+	}
+	return column
 }
 
 // WindowEnd is when the window at t ends, or t itself if none ever does.

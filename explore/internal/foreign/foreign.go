@@ -34,7 +34,6 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/virtual/bubble"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -191,8 +190,8 @@ func (e *Engine) Begin() error {
 		e.shared = &strategies.Shared{}
 	}
 	e.Fresh(e.Setup.Begins())
-	for _, client := range e.clients[:e.last.Index] {
-		e.Run.Timeline.Column(client.Name, results.RoleClient)
+	for i := range e.clients[:e.last.Index] {
+		e.Run.Timeline.Column(engine.ClientColumn(i))
 	}
 	return e.in(e.begin)
 }

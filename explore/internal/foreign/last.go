@@ -23,7 +23,7 @@ func (e *Engine) ask(instance int) error {
 		return engine.ErrMisfit
 	}
 	client.instance = e.instances[instance]
-	e.Run.Timeline.By(client.Name, results.RoleClient, e.named(client.Name), results.EventCommand)
+	e.Run.Timeline.By(client.Name, results.RoleClient, e.shown(client.column()), results.EventCommand)
 	return e.AskWhole(func() (goesOn bool, err error) {
 		if client.started {
 			err = e.act(engine.Choice{Kind: engine.StepActor}, client.at)

@@ -88,33 +88,37 @@ func (e *Engine) Pass(duration time.Duration) error {
 	})
 }
 
-// name of the actor that an operation belongs to.
-func (e *Engine) name(p *parked) string {
+// column is the actor that an operation belongs to, in a timeline.
+func (p *parked) column() results.Column {
 	if p.client != nil {
-		return p.client.Name
+		return p.client.column()
 	}
-	return fmt.Sprintf("%d:goroutine%d", p.instance.index, p.slot)
+	label := fmt.Sprintf("goroutine%d", p.slot)
+	return results.Column{
+		Name: fmt.Sprintf("%d:%s", p.instance.index, label), Role: results.RoleJob, Label: label,
+		Instance: &p.instance.index,
+	}
+}
+
+func (c *client) column() results.Column {
+	return results.Column{Name: c.Name, Role: results.RoleClient}
 }
 
 // columnOf is the column of an actor in the timeline.
-func (e *Engine) columnOf(p *parked) int {
+func (e *Engine) columnOf(p *parked, column results.Column) int {
 	if p.client != nil && p.client != e.last {
 		return p.client.Index
 	}
-	return e.named(e.name(p))
+	return e.shown(column)
 }
 
-// named is the column of one that gets one when it is first seen.
-func (e *Engine) named(name string) int {
-	i := slices.Index(e.names, name)
+// shown is the number of the column of one that gets one when it is first seen.
+func (e *Engine) shown(column results.Column) int {
+	i := slices.Index(e.names, column.Name)
 	if i < 0 {
 		i = len(e.names)
-		e.names = append(e.names, name)
-		role := results.RoleJob
-		if name == e.last.Name {
-			role = results.RoleClient
-		}
-		e.Run.Timeline.Column(name, role)
+		e.names = append(e.names, column.Name)
+		e.Run.Timeline.Column(column)
 	}
 	return e.last.Index + i
 }

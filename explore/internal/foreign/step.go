@@ -181,11 +181,8 @@ func (e *Engine) settle() {
 
 // act does with an operation what was chosen.
 func (e *Engine) act(choice engine.Choice, p *parked) error {
-	role := results.RoleClient
-	if p.client == nil {
-		role = results.RoleJob
-	}
-	e.Run.Timeline.By(e.name(p), role, e.columnOf(p), results.EventCommand)
+	column := p.column()
+	e.Run.Timeline.By(column.Name, column.Role, e.columnOf(p, column), results.EventCommand)
 	e.note(p, uint64(choice.Kind))
 	e.went = p
 	switch {

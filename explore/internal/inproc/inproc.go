@@ -238,6 +238,7 @@ func (w *Engine) Begin() (err error) {
 	for i, client := range w.clients {
 		client.Pending = -1
 		client.member = w.join(w.scheduler.Go(client.Name, client.body), w.instances[i%len(w.instances)], client)
+		w.Run.Timeline.Column(engine.ClientColumn(i))
 	}
 	w.fused = w.canFuse()
 	return nil
@@ -305,9 +306,20 @@ func (w *Engine) startJobs(in *instance, singletons bool) {
 		}
 	}
 	w.jobs = mine
-	for _, actor := range in.jobs.Start(mine) {
+	for i, actor := range in.jobs.Start(mine) {
 		w.join(actor, in, nil)
+		w.Run.Timeline.Column(w.jobColumn(actor, in, mine[i].Name))
 	}
+}
+
+// jobColumn is a job of an instance in a timeline.
+func (w *Engine) jobColumn(actor *sched.Actor, in *instance, job string) results.Column {
+	column := results.Column{Name: actor.Name, Role: results.RoleJob}
+	if w.Setup.Instances > 1 {
+		column.Label = job
+		column.Instance = &in.index
+	}
+	return column
 }
 
 func (w *Engine) join(actor *sched.Actor, in *instance, c *client) *member {
@@ -319,7 +331,6 @@ func (w *Engine) join(actor *sched.Actor, in *instance, c *client) *member {
 	m := w.actors[n]
 	*m = member{Actor: actor, instance: in, client: c}
 	in.members++
-	w.Run.Timeline.Column(actor.Name, m.role())
 	return m
 }
 

@@ -204,7 +204,7 @@ func (w *Engine) Begin() error {
 	}
 	for i := range w.Setup.Clients {
 		instance := w.instances[i%len(w.instances)]
-		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
+		w.Run.Timeline.Column(engine.ClientColumn(i))
 		c := &client{engine: w, instance: instance, resume: make(chan struct{}), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return instance.strategy }
 		c.Over = func() bool { return w.ctx.Err() != nil }

@@ -194,7 +194,7 @@ func (w *Engine) begin() error {
 	w.callers = w.callers[:0]
 	for i := range w.Setup.Clients {
 		instance := w.instances[i%len(w.instances)]
-		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
+		w.Run.Timeline.Column(engine.ClientColumn(i))
 		c := &client{engine: w, instance: instance, strategy: instance.strategy, child: instance.child,
 			stops: make(chan stop, 1), Client: w.Client(i)}
 		c.Strategy = func() strategies.Strategy { return c }

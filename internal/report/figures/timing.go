@@ -20,6 +20,8 @@ type Timing struct {
 	Value string
 	// Interval is e.g. "[0.90–14.0]" in the unit of the value; empty if it is not known.
 	Interval string
+	// Bound is set if the value is only a lower bound.
+	Bound bool
 }
 
 // String is the value with its interval.
@@ -109,6 +111,7 @@ func show(figure results.Figure, bound bool, scale Scale) Timing {
 	switch {
 	case bound:
 		out.Value = "≥ " + out.Value
+		out.Bound = true
 	case figure.Lo < figure.Hi:
 		out.Interval = "[" + digits(figure.Lo) + "–" + digits(figure.Hi) + "]"
 	}
@@ -175,8 +178,7 @@ func disturbing(summary *results.Summary) string {
 	for _, reason := range summary.Audit.Reasons {
 		switch reason.Discards {
 		case results.Disturbs, results.DisturbsTimings, results.DisturbsResponse:
-			what, _, _ := strings.Cut(reason.Detail, ": ")
-			return format.Plain(what)
+			return format.Plain(reason.Brief())
 		}
 	}
 	return ""

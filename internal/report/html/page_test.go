@@ -276,7 +276,7 @@ func TestSpeedInJobs(t *testing.T) {
 // the design record promises in addition to what is declared.
 func TestConditionsOfTheAnswer(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: one crosses",
+	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008", Says: "one crosses",
 		Bound: 1, Certain: 4, Verdict: results.Broken}}
 	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
 	for _, want := range []string{"; known: under crash a key", "; ADR-008 promises at most L, broken by 3 ",

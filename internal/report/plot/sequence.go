@@ -148,15 +148,16 @@ func (c *chart) addStores(names []string) {
 	}
 }
 
-// actorHead spells an actor out: "A", "sync" or "0:sync".
+// actorHead spells an actor out.
 func actorHead(column *results.Column) []string {
-	if column.Role == results.RoleClient {
-		return []string{"client " + strings.TrimPrefix(column.Name, "client")}
+	label := cmp.Or(column.Label, column.Name)
+	switch {
+	case column.Role == results.RoleClient:
+		return []string{"client " + label}
+	case column.Instance != nil:
+		return []string{"job " + label, fmt.Sprintf("of instance %d", *column.Instance)}
 	}
-	if instance, job, ok := strings.Cut(column.Name, ":"); ok {
-		return []string{"job " + job, "of instance " + instance}
-	}
-	return []string{"job " + column.Name}
+	return []string{"job " + label}
 }
 
 // addRows decides how each step is drawn. What a command answered is told when

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"strings"
 
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -206,7 +205,7 @@ func (d *drawing) row(c *chart, r *row) {
 		d.arrow(c.lanes[r.store].value, c.lanes[r.lane].value, r.arrow(), colour, arrowStyle{true, r.broken})
 	}
 	if r.step.Outcome != "" {
-		d.verdict(c.lanes[r.lane].value, r.pill(), r.step.Outcome)
+		d.verdict(point{c.lanes[r.lane].value, r.pill()}, &r.step)
 	}
 }
 
@@ -272,21 +271,21 @@ func (d *drawing) note(c *chart, r *row, colour color.Color) {
 }
 
 // verdict is what a caller is told.
-func (d *drawing) verdict(x, y float64, outcome string) {
+func (d *drawing) verdict(at point, step *results.Step) {
 	colour := chartAmber
-	switch {
-	case strings.HasPrefix(outcome, "admitted"):
+	switch step.Told {
+	case results.ToldAdmitted:
 		colour = chartGreen
-	case strings.HasPrefix(outcome, "error"):
+	case results.ToldError:
 		colour = chartRed
-	case strings.HasPrefix(outcome, "refunded"), strings.HasPrefix(outcome, "committed"):
+	case results.ToldRefunded, results.ToldCommitted:
 		colour = chartBlue
 	}
 	style := textStyle(11, colour, true)
-	outcome = short(outcome)
+	outcome := short(step.Outcome)
 	half := float64(style.Width(drawable(outcome)))/2 + 10
-	d.box(area{x - half, y, 2 * half, pillHeight}, white, colour)
-	d.text(x, y+pillHeight-5.5, text.XCenter, style, outcome)
+	d.box(area{at.value - half, at.y, 2 * half, pillHeight}, white, colour)
+	d.text(at.value, at.y+pillHeight-5.5, text.XCenter, style, outcome)
 }
 
 // truths fills the column at the right: what is in use after each step.

@@ -207,11 +207,8 @@ func boundOn(summary *results.Summary, property string) bound {
 // conditions of a promise, from its declaration, and the drift at rest.
 func conditions(summary *results.Summary, leak bound) (out []string) {
 	if leak.clause != nil {
-		for _, word := range []string{" while ", " if ", " with "} {
-			if _, rest, ok := strings.Cut(leak.clause.Formula, word); ok {
-				out = append(out, word[1:]+rest)
-				break
-			}
+		if leak.clause.Condition != "" {
+			out = append(out, leak.clause.Condition)
 		}
 		var breaks []string
 		for _, fault := range quota.Faults() {
@@ -240,12 +237,11 @@ func ofRecord(summary *results.Summary) string {
 		}
 		for _, clause := range x.Record {
 			if clause.Verdict == results.Broken {
-				record, _, _ := strings.Cut(clause.Claimed(), ":")
 				what := "at most "
 				if clause.Property != results.LeakProperty {
 					what = property(clause.Property) + " of at most "
 				}
-				return record + " promises " + what + clause.Formula + ", " + clause.Said(summary.Params.Unit)
+				return clause.Source + " promises " + what + clause.Formula + ", " + clause.Said(summary.Params.Unit)
 			}
 		}
 	}

@@ -415,7 +415,7 @@ func TestOrderOfDamage(t *testing.T) {
 func TestConditions(t *testing.T) {
 	a := ranking.Of(results.File{Kind: results.Measured, Runs: []results.Run{planted("a", func(r *results.Run) {
 		c := clause(results.LeakProperty, 0, 0, results.Kept)
-		c.Formula = "L while no sync round has run"
+		c.Condition = "while no sync round has run"
 		c.Tolerates = []string{"lost-reply", "retry", "clock", "outage", "limit", "failover"}
 		r.Guarantee = []results.Clause{clause(results.LeakProperty, 5, 0, results.Kept), c}
 		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
@@ -430,7 +430,7 @@ func TestConditions(t *testing.T) {
 func TestBrokenPromiseOfTheRecord(t *testing.T) {
 	record := func(label, verdict string, change func(*results.Run)) results.Run {
 		return planted(label, func(r *results.Run) {
-			r.Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-005: none", Certain: 12,
+			r.Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-005", Says: "none", Certain: 12,
 				Verdict: verdict}}
 			change(r)
 		})

@@ -97,8 +97,7 @@ func (g *grouped) lines(page layout.Page) (out []string) {
 // against says why a strategy is not the one to use.
 func against(setting *ranking.Setting, x, best *ranking.Strategy) string {
 	if condition := setting.Unmet(x); condition != nil && x.Group == ranking.Enforces {
-		required, _, _ := strings.Cut(condition.Detail, ": ") // the line of the strategy has the figure
-		return "does not meet " + required
+		return "does not meet " + condition.Condition // the line of the strategy has the figure
 	}
 	switch {
 	case x.Group == ranking.Undecided, x.Group == ranking.Unusable:

@@ -18,9 +18,14 @@ type LeftOut struct {
 	Strategy string
 	// Reason is one clause.
 	Reason string
+	// Advice is how to get it measured; empty for none.
+	Advice string
 	// Command shows it again; empty if nothing does.
 	Command string
 }
+
+// Whole is the reason with the advice.
+func (l LeftOut) Whole() string { return format.Join(": ", l.Reason, l.Advice) }
 
 // LeftOuts are the strategies that a run left out: those first against which a figure or a schedule speaks.
 func LeftOuts(file *results.File) []LeftOut {
@@ -35,7 +40,10 @@ func LeftOuts(file *results.File) []LeftOut {
 	})
 	var out []LeftOut
 	for _, considered := range all {
-		out = append(out, LeftOut{Strategy: considered.Strategy, Reason: reasonOf(considered), Command: considered.Command})
+		out = append(out, LeftOut{
+			Strategy: considered.Strategy, Reason: reasonOf(considered), Advice: considered.Advice,
+			Command: considered.Command,
+		})
 	}
 	return out
 }
@@ -46,18 +54,18 @@ func Joined(all []LeftOut) []LeftOut {
 	names := map[string][]string{}
 	for _, leftOut := range all {
 		if leftOut.Command == "" {
-			names[leftOut.Reason] = append(names[leftOut.Reason], leftOut.Strategy)
+			names[leftOut.Whole()] = append(names[leftOut.Whole()], leftOut.Strategy)
 		}
 	}
 	var out []LeftOut
 	for _, leftOut := range all {
-		same := names[leftOut.Reason]
+		same := names[leftOut.Whole()]
 		switch {
 		case leftOut.Command != "" || len(same) < oftenFrom:
 			out = append(out, leftOut)
 		case leftOut.Strategy == same[0]:
 			out = append(out, LeftOut{
-				Strategy: fmt.Sprintf("%d others", len(same)), Reason: leftOut.Reason + ": " + strings.Join(same, ", "),
+				Strategy: fmt.Sprintf("%d others", len(same)), Reason: leftOut.Whole() + ": " + strings.Join(same, ", "),
 			})
 		}
 	}
@@ -96,7 +104,7 @@ func reasonOf(considered *results.Considered) string {
 	case results.Outranked:
 		return fmt.Sprintf("the %d that were measured come before it", considered.Units)
 	case results.NotMet:
-		return "does not meet " + considered.Detail
+		return "does not meet " + format.Join(": ", considered.Condition, considered.Detail)
 	}
 	return considered.Detail
 }
@@ -153,10 +161,10 @@ func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
 		return nil
 	}
 	if whole {
+		for i := range all {
+			all[i].Reason = all[i].Whole()
+		}
 		return append(leftOutTable(page, all), repeated(all)...)
-	}
-	for i := range all {
-		all[i].Reason, _, _ = strings.Cut(all[i].Reason, ": build with ")
 	}
 	own, common := withCommonReasons(all)
 	out := leftOutTable(page, own)

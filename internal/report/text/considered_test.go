@@ -27,7 +27,7 @@ var leftOut = []results.Considered{
 		Command: "quotabench sim at-the-end",
 	},
 	{Strategy: "slow", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
-		Detail: "p99<5ms: p99 is 7 ms"},
+		Condition: "p99<5ms", Detail: "p99 is 7 ms"},
 }
 
 func TestLeftOutLines(t *testing.T) {
@@ -107,7 +107,7 @@ func TestEveryCauseHasWords(t *testing.T) {
 func TestUnmetConditions(t *testing.T) {
 	f := results.File{Kind: results.Measured, Considered: []results.Considered{
 		{Strategy: "a", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
-			Detail: "p99<5ms: p99 is 7 ms"},
+			Condition: "p99<5ms", Detail: "p99 is 7 ms"},
 	}}
 	var all []ranking.Strategy
 	for _, label := range []string{"a", "b"} {

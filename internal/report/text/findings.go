@@ -77,14 +77,14 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		if finding.differs {
 			detail = "e.g. " + detail
 		}
-		reason := results.Reason{Discards: finding.Discards, Code: format.Plain(finding.Code), Detail: detail}
+		reason := results.Reason{
+			Discards: finding.Discards, Code: format.Plain(finding.Code), Detail: detail,
+			Short: format.Plain(finding.Short),
+		}
 		out = append(out, Finding{reason, finding.loop + format.Plain(concerned(finding.who, len(summaries)))})
 	}
 	return out
 }
-
-// clocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
-const clocksDiffer = "clocks-differ"
 
 // gravestLines lists what takes correctness figures back, and says how much else there
 // is.
@@ -93,8 +93,8 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	others := map[string]int64{}
 	var out []string
 	for _, finding := range Findings(summaries) {
-		if what, _, _ := strings.Cut(finding.Detail, ":"); finding.Code == clocksDiffer {
-			out = page.Wrap("The " + what + ".")
+		if finding.Code == results.ClocksDiffer {
+			out = page.Wrap("The " + finding.Brief() + ".")
 			continue
 		}
 		if finding.Discards == results.DiscardsCorrectness {

@@ -149,7 +149,7 @@ func TestConcerned(t *testing.T) {
 // TestPromisesOfRecords stand below what is declared, with their source, in the same columns.
 func TestPromisesOfRecords(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008: none", Certain: 4,
+	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008", Says: "none", Certain: 4,
 		Possible: 4, Verdict: results.Broken}}
 	got := cell(t, f, "PROMISES OF THE DESIGN RECORDS", "incr-expire")
 	if want := "leak: L (ADR-008: none) 4 ≤ 0 links BROKEN"; strings.Join(got, " ") != want {

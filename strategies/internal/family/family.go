@@ -90,8 +90,9 @@ func None(quota.Params) int64 { return 0 }
 // RoomForSingleUnits is the clause of counters that count rejected attempts too: a large
 // request that was turned away has used up what a small one could still have had.
 var RoomForSingleUnits = quota.Clause{
-	Property: quota.PropertyFalseReject,
-	Formula:  "0 while every request asks for one unit",
+	Property:  quota.PropertyFalseReject,
+	Formula:   "0",
+	Condition: "while every request asks for one unit",
 	Bound: func(params quota.Params) int64 {
 		if params.MaxCost <= 1 {
 			return 0

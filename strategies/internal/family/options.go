@@ -33,7 +33,7 @@ func Unanswered(ctx context.Context, clock quota.Clock, open bool, err error) (q
 }
 
 // ExactlyUnless is the clause of what never admits a unit over the limit under the given
-// faults, except that it bounds nothing if a condition holds. The formula says so.
+// faults, except that it bounds nothing in some settings. The formula says so, or the condition.
 func ExactlyUnless(formula string, unbounded func(quota.Params) bool, tolerates ...quota.Fault) quota.Clause {
 	clause := quota.Exactly(tolerates...)
 	clause.Formula = formula
