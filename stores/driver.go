@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -126,14 +125,33 @@ func (d *Driver) Refuse(spec string) error {
 	}
 	switch {
 	case spec == "":
-		return fmt.Errorf("%s is empty: give %s", d.Asked(""), forms)
+		return d.wrong("is empty: give %s", forms)
 	case strings.ContainsAny(spec, "@/?"): // may be a mistyped URL, and hold a password
 		return fmt.Errorf("the value of %s is none of %s", d.Asked(""), forms)
 	}
 	if n := quota.Nearest(spec, d.Words()); n != "" {
-		return fmt.Errorf("%s: did you mean %s? It is none of %s", d.Asked(strconv.Quote(spec)), n, forms)
+		return d.wrong("%q: did you mean %s? It is none of %s", spec, n, forms)
 	}
-	return fmt.Errorf("%s is none of %s", d.Asked(strconv.Quote(spec)), forms)
+	return d.wrong("%q is none of %s", spec, forms)
+}
+
+// SpecError says that a store cannot be asked for in that way.
+type SpecError struct {
+	// Asked is how the command line begins to ask for such a store, e.g. "--redis ".
+	Asked string
+	// Why is what is wrong.
+	Why string
+}
+
+func (e *SpecError) Error() string { return e.Asked + e.Why }
+
+// WrongSpec is a [*SpecError] about a store of a registered driver.
+func WrongSpec(driver, format string, args ...any) error {
+	return drivers[driver].wrong(format, args...)
+}
+
+func (d *Driver) wrong(format string, args ...any) error {
+	return &SpecError{Asked: d.asked(), Why: fmt.Sprintf(format, args...)}
 }
 
 // HasFlag reports whether the command line has a flag of the driver's name. Stores of other drivers are given by
@@ -141,11 +159,14 @@ func (d *Driver) Refuse(spec string) error {
 func (d *Driver) HasFlag() bool { return ClassOf(d.Name) != ClassOther }
 
 // Asked is how the command line asks for a store by that spec, e.g. "--redis process" or "--store nginx=process".
-func (d *Driver) Asked(spec string) string {
+func (d *Driver) Asked(spec string) string { return strings.TrimSpace(d.asked() + spec) }
+
+// asked is what stands before a spec.
+func (d *Driver) asked() string {
 	if d.HasFlag() {
-		return strings.TrimSpace("--" + d.Name + " " + spec)
+		return "--" + d.Name + " "
 	}
-	return "--store " + d.Name + "=" + spec
+	return "--store " + d.Name + "="
 }
 
 var drivers = map[string]*Driver{}

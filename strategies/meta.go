@@ -230,10 +230,21 @@ type Setup struct {
 // to get one that can.
 func (m *Meta) BuiltIn() error {
 	if m.Open == nil && m.Elsewhere != "" {
-		return fmt.Errorf("it is not built into this program: %s", m.Elsewhere)
+		return &NotBuiltInError{Elsewhere: m.Elsewhere}
 	}
 	return nil
 }
+
+// NotBuiltInError says that this program has no client for a strategy.
+type NotBuiltInError struct {
+	// Elsewhere is how to get a program that has one; see [Meta.Elsewhere].
+	Elsewhere string
+}
+
+func (e *NotBuiltInError) Error() string { return e.What() + ": " + e.Elsewhere }
+
+// What is the error without the way out.
+func (*NotBuiltInError) What() string { return "it is not built into this program" }
 
 // ServesPolicy returns nil if the strategy can serve policy, and otherwise why not.
 func (m *Meta) ServesPolicy(policy *quota.Policy) error {
@@ -245,6 +256,21 @@ func (m *Meta) ServesPolicy(policy *quota.Policy) error {
 		return m.Serves(policy)
 	}
 	return nil
+}
+
+// PolicyError says why a strategy cannot serve a policy of a kind that it serves.
+type PolicyError struct {
+	// Policy is its name.
+	Policy string
+	// Why is one clause.
+	Why string
+}
+
+func (e *PolicyError) Error() string { return "policy " + e.Policy + ": " + e.Why }
+
+// Unserved is a [*PolicyError] about a policy.
+func Unserved(policy *quota.Policy, format string, args ...any) error {
+	return &PolicyError{Policy: policy.Name, Why: fmt.Sprintf(format, args...)}
 }
 
 // ServesUnits reports whether the strategy can serve requests of so many units
@@ -314,7 +340,7 @@ func (m *Meta) validate() error {
 			add(true, "%v", err)
 		}
 		add((clause.Source != "") != (i >= len(m.Guarantee)), "the %s clause %q has a source, or has none as a record's",
-			clause.Property, clause.Formula)
+			clause.Property, clause.AtMost())
 	}
 	if _, err := m.Select(m.BriskOptions); err != nil && wrong == nil {
 		add(true, "BriskOptions: %v", err)

@@ -132,7 +132,7 @@ func openSentinelURL(ctx context.Context, list string, options stores.Options) (
 		return nil, notAURL("sentinel", err, first)
 	}
 	if opt.MasterName == "" {
-		return nil, errors.New("--redis sentinel: the URL does not name the master: add ?master_name=NAME to it, " +
+		return nil, stores.WrongSpec(driverName, "sentinel: the URL does not name the master: add ?master_name=NAME to it, "+
 			"e.g. sentinel:redis://host:26379?master_name=mymaster")
 	}
 	opt.SentinelAddrs = append(opt.SentinelAddrs, others...)
@@ -151,8 +151,8 @@ func several(what, list string) (first string, others []string, err error) {
 	urls := strings.Split(list, ",")
 	for i, text := range urls {
 		if !isURL(text) || strings.HasPrefix(text, "unix:") {
-			return "", nil, fmt.Errorf("--redis %s: number %d is no URL: give %s:redis://host:port, and further URLs "+
-				"behind commas", what, i+1, what)
+			return "", nil, stores.WrongSpec(driverName, "%s: number %d is no URL: give %s:redis://host:port, and "+
+				"further URLs behind commas", what, i+1, what)
 		}
 		if i == 0 {
 			continue
@@ -193,11 +193,11 @@ func notAURL(what string, err error, text string) error {
 	if u, uerr := url.Parse(text); uerr == nil {
 		password, _ = u.User.Password()
 	} else { // what url.Parse complains about may be a piece of a password
-		return fmt.Errorf("--redis %s: this is not a valid URL: write redis://user:password@host:port "+
+		return stores.WrongSpec(driverName, "%s: this is not a valid URL: write redis://user:password@host:port "+
 			"and %%-encode what is special in a password", what)
 	}
 	said := server.Redact(strings.TrimPrefix(err.Error(), "redis: "), text, password, url.QueryEscape(password))
-	return fmt.Errorf("--redis %s: this is not a valid URL: %s", what, said)
+	return stores.WrongSpec(driverName, "%s: this is not a valid URL: %s", what, said)
 }
 
 // useCluster makes clients of a cluster.

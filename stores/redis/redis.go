@@ -142,8 +142,8 @@ func Open(ctx context.Context, spec string, options stores.Options) (*Store, err
 		if spec == word {
 			return openEmbedded("asked for")
 		}
-		return nil, errors.New("--redis embedded is one server that keeps nothing: use process for replicas, a cluster or " +
-			"durable writes")
+		return nil, stores.WrongSpec(driverName, "embedded is one server that keeps nothing: use process for replicas, a "+
+			"cluster or durable writes")
 	default:
 		return nil, stores.Refuse(driverName, spec)
 	}

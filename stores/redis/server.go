@@ -138,14 +138,14 @@ func openURL(ctx context.Context, spec string, options stores.Options) (*Store, 
 	// errors are not shown.
 	u, err := url.Parse(spec)
 	if err != nil {
-		return nil, errors.New("--redis is not a valid URL: write redis://user:password@host:port/database " +
-			"and %-encode what is special in a password")
+		return nil, stores.WrongSpec(driverName, "is not a valid URL: write redis://user:password@host:port/database "+
+			"and %%-encode what is special in a password")
 	}
 	opt, err := goredis.ParseURL(spec)
 	if err != nil {
 		password, _ := u.User.Password()
 		said := server.Redact(strings.TrimPrefix(err.Error(), "redis: "), spec, password, url.QueryEscape(password))
-		return nil, fmt.Errorf("--redis is not a valid URL: %s", said)
+		return nil, stores.WrongSpec(driverName, "is not a valid URL: %s", said)
 	}
 	opt.Password = passwordFromEnv(opt.Password)
 	store := newStore(nil, stores.Info{Kind: stores.KindURL,

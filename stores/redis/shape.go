@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func takeApart(spec string) (word string, s shape, err error) {
 	number := func(what, text string, least, most int) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("--redis %s:%s: give %s=%d to %d", word, list, what, least, most)
+			return 0, stores.WrongSpec(driverName, "%s:%s: give %s=%d to %d", word, list, what, least, most)
 		}
 		return n, nil
 	}
@@ -73,7 +72,7 @@ func takeApart(spec string) (word string, s shape, err error) {
 		case name == "policy" && value != "" && s.memory != "":
 			s.policy = value
 		default:
-			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, "+
+			err = stores.WrongSpec(driverName, "%s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, "+
 				"maxmemory=N,policy=NAME, or behind that of container image=IMAGE", word, list)
 		}
 		if err != nil {
@@ -81,7 +80,7 @@ func takeApart(spec string) (word string, s shape, err error) {
 		}
 	}
 	if s.masters > 0 && s.sentinels > 0 {
-		return word, s, fmt.Errorf("--redis %s:%s: a cluster needs no sentinels: give cluster or sentinel", word, list)
+		return word, s, stores.WrongSpec(driverName, "%s:%s: a cluster needs no sentinels: give cluster or sentinel", word, list)
 	}
 	return word, s, nil
 }

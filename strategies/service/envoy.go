@@ -161,10 +161,10 @@ const most = 999_999_999
 // servesUnit refuses policies that ratelimit cannot be configured for.
 func servesUnit(policy *quota.Policy) error {
 	if UnitOf(policy) == "" {
-		return fmt.Errorf("policy %s: ratelimit counts per second, minute, hour or day", policy.Name)
+		return strategies.Unserved(policy, "ratelimit counts per second, minute, hour or day")
 	}
 	if policy.Limit > most {
-		return fmt.Errorf("policy %s: a limit above %d is not tested with ratelimit", policy.Name, most)
+		return strategies.Unserved(policy, "a limit above %d is not tested with ratelimit", most)
 	}
 	return nil
 }

@@ -198,11 +198,11 @@ func burst(options quota.Options, limit int64) int64 {
 // servesRate refuses policies whose rate nginx would round.
 func servesRate(policy *quota.Policy) error {
 	if _, ok := rateOf(policy); !ok {
-		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds "+
-			"all others", policy.Name)
+		return strategies.Unserved(policy, "nginx takes whole requests per second, or a multiple of 3 per minute, and "+
+			"rounds all others")
 	}
 	if policy.Limit > mostBurst {
-		return fmt.Errorf("policy %s: nginx counts bursts up to %d requests", policy.Name, mostBurst)
+		return strategies.Unserved(policy, "nginx counts bursts up to %d requests", mostBurst)
 	}
 	return servesSingle(policy)
 }
@@ -270,10 +270,10 @@ const longest = 24 * 24 * time.Hour
 func servesPeriod(policy *quota.Policy) error {
 	if duration := policy.Window.RealLength(); duration < time.Millisecond || duration%time.Millisecond != 0 ||
 		duration > longest {
-		return fmt.Errorf("policy %s: HAProxy counts over whole milliseconds, up to 24 days", policy.Name)
+		return strategies.Unserved(policy, "HAProxy counts over whole milliseconds, up to 24 days")
 	}
 	if policy.Limit > mostBurst {
-		return fmt.Errorf("policy %s: a limit above %d is not tested with HAProxy", policy.Name, mostBurst)
+		return strategies.Unserved(policy, "a limit above %d is not tested with HAProxy", mostBurst)
 	}
 	return servesSingle(policy)
 }

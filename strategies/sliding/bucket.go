@@ -2,7 +2,6 @@ package sliding
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +17,7 @@ const exactly = 1 << 53
 // servesFlow refuses what scripts cannot count without rounding.
 func servesFlow(policy *quota.Policy) error {
 	if n := micros(policy.Window.Length); n > 0 && policy.Limit > exactly/n {
-		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", policy.Name, policy.Limit,
+		return strategies.Unserved(policy, "%d %s times %d microseconds is more than Lua counts exactly", policy.Limit,
 			policy.Unit, n)
 	}
 	return nil
@@ -73,7 +72,7 @@ var flowGuarantee = []quota.Clause{
 		// A clock that passes a whole length before a reply comes is not tolerated: the
 		// units may then count as taken later than Redis took them.
 		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Bucket, quota.Rolling}, Clock: byRedis,
-		Formula: "0 while burst is not below L",
+		Formula: "0", Condition: "while burst is not below L",
 		Bound: func(params quota.Params) int64 {
 			if burst(params) < params.Limit {
 				return quota.Unbounded

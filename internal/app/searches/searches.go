@@ -120,7 +120,10 @@ func (x *exploration) openRedis() error {
 		if x.ctx.Err() != nil {
 			return exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
 		}
-		return x.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
+		if spec, ok := errors.AsType[*stores.SpecError](err); ok {
+			err = errors.New(spec.Why) // the name of the flag comes before it
+		}
+		return x.Wrong("redis", err)
 	}
 	if server.Admin() == nil {
 		return x.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is "+

@@ -1,8 +1,8 @@
 package shortlist
 
 import (
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota"
@@ -23,7 +23,7 @@ func (s *Shortlist) declared() {
 			why.Cause = results.OtherWindows
 		case err != nil:
 			why.Cause = results.OtherPolicies
-			why.Detail = strings.TrimPrefix(err.Error(), "policy "+policy.Name+": ")
+			why.Detail = unserved(err)
 		case s.question.GivesBack && !contender.GivesBack:
 			why.Cause = results.NeverGivesBack
 		case contender.Reset == strategies.ResetsNever && policy.Window.Kind != quota.Standing:
@@ -34,6 +34,14 @@ func (s *Shortlist) declared() {
 		}
 		contender.excluded(why)
 	}
+}
+
+// unserved is why a strategy cannot serve the policy, which the reader knows.
+func unserved(err error) string {
+	if policy, ok := errors.AsType[*strategies.PolicyError](err); ok {
+		return policy.Why
+	}
+	return err.Error()
 }
 
 // promises has a contender leave that declares nothing under a fault that it has to survive.

@@ -130,7 +130,7 @@ func Search(ctx context.Context, sel strategies.Selection, cfg explore.Config) F
 	found := Found{Faults: faults}
 	result, err := explore.Run(ctx, sel, cfg)
 	if _, unfit := errors.AsType[*explore.UnfitError](err); unfit {
-		found.Unfit = strings.TrimPrefix(err.Error(), "strategy "+sel.Name+" ")
+		found.Unfit = err.Error()
 		return found
 	}
 	if err != nil && ctx.Err() == nil {

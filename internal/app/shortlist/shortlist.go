@@ -5,6 +5,7 @@ package shortlist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -124,9 +125,16 @@ func (s *Shortlist) Needed() []string {
 // LeaveOut leaves out what cannot be measured on the stores that are open, for the reason that cannot gives.
 func (s *Shortlist) LeaveOut(cannot func(strategies.Selection) error) {
 	for _, contender := range s.still() {
-		if err := cannot(contender.Selection); err != nil {
-			contender.untried(results.Considered{Stage: results.StageStore, Cause: results.CannotRun, Detail: err.Error()})
+		err := cannot(contender.Selection)
+		if err == nil {
+			continue
 		}
+		why := results.Considered{Stage: results.StageStore, Cause: results.CannotRun, Detail: err.Error()}
+		if lacking, ok := errors.AsType[*strategies.NotBuiltInError](err); ok {
+			why.Detail = lacking.What()
+			why.Advice = lacking.Elsewhere
+		}
+		contender.untried(why)
 	}
 }
 
