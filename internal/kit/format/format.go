@@ -78,26 +78,29 @@ const smallestPct = 1e-9
 
 // Pct renders percent so that a small share is never rounded to 0 nor an
 // incomplete one to 100.
-func Pct(p float64) string {
+func Pct(p float64) string { return PctNumber(p) + " %" }
+
+// PctNumber is [Pct] without the sign.
+func PctNumber(p float64) string {
 	a := math.Abs(p)
 	switch {
 	case p == 0:
-		return "0 %"
+		return "0"
 	case a < smallestPct:
-		return "<" + strconv.FormatFloat(smallestPct, 'f', -1, 64) + " %"
+		return "<" + strconv.FormatFloat(smallestPct, 'f', -1, 64)
 	case a < 0.001:
 		// One significant digit, without an exponent.
-		return strconv.FormatFloat(p, 'f', int(math.Ceil(-math.Log10(a))), 64) + " %"
+		return strconv.FormatFloat(p, 'f', int(math.Ceil(-math.Log10(a))), 64)
 	case a < 0.1:
-		return strconv.FormatFloat(p, 'f', 3, 64) + " %"
+		return strconv.FormatFloat(p, 'f', 3, 64)
 	case a < 9.995:
-		return strconv.FormatFloat(p, 'f', 2, 64) + " %"
+		return strconv.FormatFloat(p, 'f', 2, 64)
 	case p > 99.95 && p < 100:
-		return ">99.9 %"
+		return ">99.9"
 	case a < 99.95:
-		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+		return strconv.FormatFloat(p, 'f', 1, 64)
 	default:
-		return Count(int64(math.Round(p))) + " %"
+		return Count(int64(math.Round(p)))
 	}
 }
 

@@ -120,7 +120,7 @@ func (n *Notes) Percentile(percentile results.Percentile) string {
 
 // timing is the value of a timing without its interval.
 func (n *Notes) timing(timing Timing) string {
-	if strings.Contains(timing.Value, "≥") {
+	if timing.Bound {
 		n.seen[markBound] = true
 	}
 	return timing.Value
@@ -234,7 +234,7 @@ func falseRejects(summary *results.Summary, _ *Notes) string {
 		return format.Pct(rejects.PctOfValid)
 	}
 	most := results.Percent(rejects.Possible, rejects.Possible+summary.Admitted-summary.Leak.Requests)
-	return strings.TrimSuffix(format.Pct(rejects.PctOfValid), " %") + ".." + format.Pct(max(most, rejects.PctOfValid))
+	return format.PctNumber(rejects.PctOfValid) + ".." + format.Pct(max(most, rejects.PctOfValid))
 }
 
 // drift shows the worst tier at rest, and on a line of its own what background jobs

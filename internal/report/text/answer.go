@@ -307,7 +307,7 @@ func (t *verdicts) row(strategy *ranking.Strategy) []string {
 
 func (t *verdicts) timing(column timingColumn, summary *results.Summary) string {
 	shown := column.figure.TimingIn(summary, figures.Scale{Length: column.unit})
-	t.bounds = t.bounds || strings.Contains(shown.Value, "≥")
+	t.bounds = t.bounds || shown.Bound
 	return shown.String()
 }
 

@@ -16,6 +16,8 @@ import (
 type column struct {
 	layout.Column
 	cell func(*results.Summary, *figures.Notes) string
+	// tone marks a cell on a terminal; nil if the column's own does.
+	tone func(*results.Summary) layout.Tone
 }
 
 // labelColumn is the first column of every table. Long option lists wrap in it.
@@ -42,15 +44,19 @@ func grid(group []results.Summary, columns []column, notes *figures.Notes) *layo
 		if i > 0 && summary.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
 			g.AddRule()
 		}
-		g.Add(append([]string{format.Plain(summary.Label)}, cellsOf(summary, columns, notes)...)...)
+		g.AddCells(format.Plain(summary.Label), cellsOf(summary, columns, notes)...)
 	}
 	g.Compact()
 	return g
 }
 
-func cellsOf(summary *results.Summary, columns []column, notes *figures.Notes) (out []string) {
+func cellsOf(summary *results.Summary, columns []column, notes *figures.Notes) (out []layout.Cell) {
 	for _, column := range columns {
-		out = append(out, column.cell(summary, notes))
+		cell := layout.Cell{Text: column.cell(summary, notes)}
+		if column.tone != nil {
+			cell.Tone = column.tone(summary)
+		}
+		out = append(out, cell)
 	}
 	return out
 }
@@ -100,8 +106,8 @@ var tones = map[string]layout.Tone{
 }
 
 // guaranteeTone marks a broken guarantee.
-func guaranteeTone(cell string) layout.Tone {
-	if strings.Contains(cell, Verdict(results.Broken)) {
+func guaranteeTone(summary *results.Summary) layout.Tone {
+	if summary.Verdict == results.Broken {
 		return layout.Bad
 	}
 	return layout.Plain

@@ -128,7 +128,7 @@ func changeText(row *compare.Row) string {
 	}
 	return format.Join(" ", signed(d, func(value float64) string {
 		return valueText(&value)
-	}), strings.TrimSuffix("("+pct+")", "()"))
+	}), surrounded("(", pct, ")"))
 }
 
 func signed(value float64, text func(float64) string) string {
@@ -223,7 +223,7 @@ func rowText(row *compare.Row) string {
 	cells := compared(row)
 	text := fmt.Sprintf("%s: %s: %s", cells[1], cells[2], cells[0])
 	if row.Base != nil && row.Head != nil {
-		text += strings.TrimSuffix(fmt.Sprintf(": %s, was %s (%s)", cells[4], cells[3], cells[5]), " ()")
+		text += fmt.Sprintf(": %s, was %s", cells[4], cells[3]) + surrounded(" (", cells[5], ")")
 	}
 	return format.Join(": ", text, cells[6])
 }

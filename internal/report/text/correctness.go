@@ -35,12 +35,12 @@ func correctnessLines(page layout.Page, file results.File, group []results.Summa
 			in = strategy.Group
 			grid.AddHeading(string(in), ToneOf(string(in)))
 		}
-		cells := slices.Repeat([]string{"-"}, len(all))
-		cells[0] = "invalid"
+		cells := slices.Repeat([]layout.Cell{{Text: "-"}}, len(all))
+		cells[0].Text = "invalid"
 		if strategy.Summary.Counts() {
 			cells = cellsOf(strategy.Summary, all, &figures.Notes{})
 		}
-		grid.Add(append([]string{format.Plain(named(&strategy, strategy.Label))}, cells...)...)
+		grid.AddCells(format.Plain(named(&strategy, strategy.Label)), cells...)
 	}
 	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)),
 		page.Table(&grid)...)
@@ -62,24 +62,25 @@ func correctnessColumns(narrow bool) (out []column) {
 	for i, column := range columns(keys...) {
 		shape := shapes[keys[i]]
 		shape.Title = column.Title
-		text := column.cell
 		column.Column = shape
 		switch keys[i] {
 		case "errors":
 			column.cell = func(summary *results.Summary, _ *figures.Notes) string { return errorsCell(summary) }
 		case "leak":
-			column.cell = func(summary *results.Summary, n *figures.Notes) string { return onTwoLines(text(summary, n)) }
+			column.cell = func(summary *results.Summary, _ *figures.Notes) string { return leakCell(&summary.Leak) }
 		case "leak-pct":
-			column.cell = func(summary *results.Summary, n *figures.Notes) string {
-				return strings.TrimSuffix(text(summary, n), " %")
+			column.cell = func(summary *results.Summary, _ *figures.Notes) string {
+				return format.PctNumber(summary.Leak.PctOfLimit)
 			}
 		}
 		out = append(out, column)
 	}
-	guarantee := layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}
-	return append(out, column{Column: guarantee, cell: func(summary *results.Summary, _ *figures.Notes) string {
-		return figures.Guarantee(summary)
-	}})
+	guarantee := column{
+		Column: layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9},
+		cell:   func(summary *results.Summary, _ *figures.Notes) string { return figures.Guarantee(summary) },
+		tone:   guaranteeTone,
+	}
+	return append(out, guarantee)
 }
 
 // neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit
@@ -197,10 +198,12 @@ func errorName(text string) string {
 	return text
 }
 
-// onTwoLines breaks a wide range.
-func onTwoLines(text string) string {
-	if from, to, ok := strings.Cut(text, ".."); ok && len(text) > 12 {
-		return from + "..\n" + to
+// leakCell is the leak, certain..possible, on two lines if that is wide.
+func leakCell(leak *results.LeakSummary) string {
+	const wide = 12
+	text := format.Range(leak.Units, leak.Possible)
+	if leak.Possible > leak.Units && len(text) > wide {
+		return format.Count(leak.Units) + "..\n" + format.Count(leak.Possible)
 	}
 	return text
 }

@@ -158,7 +158,7 @@ func searchLines(page layout.Page, search *results.Search, again string) []strin
 			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, finding.Detail))...)
 			continue
 		}
-		out = append(out, headed(page, name,
+		out = append(out, page.Headed(layout.Bad, name,
 			fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail))...)
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
@@ -270,22 +270,14 @@ func paragraphs(page layout.Page, texts ...string) (out []string) {
 	return out
 }
 
-// headed begins with the name of what is broken.
-func headed(page layout.Page, name, text string) []string {
-	out := page.Wrap(name + text)
-	if strings.HasPrefix(out[0], name) {
-		out[0] = page.Paint(layout.Bad, name) + out[0][len(name):]
-	}
-	return out
-}
-
 // withheldLines say why nothing is claimed.
 func withheldLines(page layout.Page, reasons []results.Withheld) (out []string) {
 	for i, withheld := range reasons {
 		if i == 0 {
 			out = append(out, "")
 		}
-		out = append(out, headed(page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", withheld.Detail, withheld.Code))...)
+		why := fmt.Sprintf(": %s (%s)", withheld.Detail, withheld.Code)
+		out = append(out, page.Headed(layout.Bad, "NOTHING IS CLAIMED", why)...)
 	}
 	return out
 }

@@ -26,8 +26,8 @@ func (g *Grid) needs() []needs {
 		pieces := 0
 		for _, row := range g.Rows {
 			if !row.Rule {
-				cells = max(cells, TextWidth(row.Cells[i]))
-				pieces = max(pieces, longestPiece(row.Cells[i]))
+				cells = max(cells, TextWidth(row.Cells[i].Text))
+				pieces = max(pieces, longestPiece(row.Cells[i].Text))
 			}
 		}
 		if !column.Flexible {

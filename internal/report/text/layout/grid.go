@@ -31,13 +31,19 @@ type Column struct {
 	Optional bool
 	// Over is a heading above this column and neighbours with the same one.
 	Over string
-	// Tone is how a cell with this text is marked on a terminal; nil for none.
-	Tone func(cell string) Tone
+	// Tone is how a cell with this text is marked on a terminal, if the cell has no tone itself; nil for none.
+	Tone func(text string) Tone
 }
 
-// Row is a row of cells that may hold line breaks. A rule is a row of its own.
+// Cell is a text that may hold line breaks, and how it is marked on a terminal.
+type Cell struct {
+	Text string
+	Tone Tone
+}
+
+// Row is a row of cells. A rule is a row of its own.
 type Row struct {
-	Cells []string
+	Cells []Cell
 	Rule  bool
 	// Heading stands in a rule, marked by Tone.
 	Heading string
@@ -45,7 +51,21 @@ type Row struct {
 }
 
 // Add appends a row, with as many cells as there are columns.
-func (g *Grid) Add(cells ...string) { g.Rows = append(g.Rows, Row{Cells: cells}) }
+func (g *Grid) Add(texts ...string) { g.Rows = append(g.Rows, Row{Cells: cellsOf(texts)}) }
+
+// AddCells is like [Grid.Add], with a text for the first column.
+func (g *Grid) AddCells(first string, cells ...Cell) {
+	g.Rows = append(g.Rows, Row{Cells: append([]Cell{{Text: first}}, cells...)})
+}
+
+// cellsOf are cells that are not marked.
+func cellsOf(texts []string) []Cell {
+	out := make([]Cell, len(texts))
+	for i, text := range texts {
+		out[i].Text = text
+	}
+	return out
+}
 
 // AddHeading appends a rule that says what the rows below it have in common.
 func (g *Grid) AddHeading(text string, tone Tone) {
@@ -61,15 +81,15 @@ func (g *Grid) Compact() {
 		if !g.Columns[i].Optional {
 			continue
 		}
-		empty := !slices.ContainsFunc(g.Rows, func(row Row) bool { return !row.Rule && row.Cells[i] != "" })
+		empty := !slices.ContainsFunc(g.Rows, func(row Row) bool { return !row.Rule && row.Cells[i].Text != "" })
 		for j := range g.Rows {
 			row := &g.Rows[j]
 			switch {
 			case row.Rule:
 			case empty:
 				row.Cells = slices.Delete(row.Cells, i, i+1)
-			case row.Cells[i] == "":
-				row.Cells[i] = "-"
+			case row.Cells[i].Text == "":
+				row.Cells[i].Text = "-"
 			}
 		}
 		if empty {
@@ -122,7 +142,7 @@ func (g *Grid) panel(page Page) []string {
 	if text := g.headings(widths); text != "" {
 		out = append(out, page.Paint(Faint, text))
 	}
-	for _, text := range g.block(Page{}, titles, widths, true) {
+	for _, text := range g.block(Page{}, cellsOf(titles), widths, true) {
 		out = append(out, page.Paint(Faint, text))
 	}
 	total := -columnGap
@@ -184,11 +204,11 @@ func (g *Grid) headings(widths []int) string {
 
 // block renders one row, on as many lines as its tallest cell takes. Titles end
 // on the same line, other cells begin on the same line.
-func (g *Grid) block(page Page, cells []string, widths []int, bottom bool) []string {
+func (g *Grid) block(page Page, cells []Cell, widths []int, bottom bool) []string {
 	wrapped := make([][]string, len(cells))
 	height := 1
-	for i, text := range cells {
-		for _, l := range strings.Split(text, "\n") {
+	for i, cell := range cells {
+		for _, l := range strings.Split(cell.Text, "\n") {
 			wrapped[i] = append(wrapped[i], Wrap(l, widths[i])...)
 		}
 		height = max(height, len(wrapped[i]))
@@ -197,7 +217,7 @@ func (g *Grid) block(page Page, cells []string, widths []int, bottom bool) []str
 	for line := range out {
 		var builder strings.Builder
 		pending := 0 // blanks that are written if something follows
-		for i, c := range cells {
+		for i, cell := range cells {
 			if i > 0 {
 				pending += columnGap
 			}
@@ -218,9 +238,9 @@ func (g *Grid) block(page Page, cells []string, widths []int, bottom bool) []str
 				pending = pending + pad
 				pad = 0
 			}
-			tone := Plain
-			if t := g.Columns[i].Tone; t != nil && !bottom {
-				tone = t(c)
+			tone := cell.Tone
+			if toneOf := g.Columns[i].Tone; tone == Plain && toneOf != nil && !bottom {
+				tone = toneOf(cell.Text)
 			}
 			builder.WriteString(strings.Repeat(" ", pending) + page.Paint(tone, text))
 			pending = pad
@@ -233,5 +253,5 @@ func (g *Grid) block(page Page, cells []string, widths []int, bottom bool) []str
 // Beside renders texts in columns next to each other, each flush left.
 func Beside(cells []string, widths []int) []string {
 	grid := Grid{Columns: slices.Repeat([]Column{{Left: true}}, len(cells))}
-	return grid.block(Page{}, cells, widths, false)
+	return grid.block(Page{}, cellsOf(cells), widths, false)
 }

@@ -75,6 +75,16 @@ func (p Page) Title(text string) []string {
 	return out
 }
 
+// Headed wraps a text that begins with a name, which is marked if the first line has room for it.
+func (p Page) Headed(tone Tone, name, text string) []string {
+	out := p.Wrap(name + text)
+	length := len(p.visible(name))
+	if first := out[0]; len(first) >= length {
+		out[0] = p.Paint(tone, name) + first[length:]
+	}
+	return out
+}
+
 // titleName is the beginning of a title in capital letters.
 func titleName(text string) string {
 	if i := strings.IndexFunc(text, unicode.IsLower); i >= 0 {
