@@ -144,8 +144,8 @@ func (b *drawableBundle) draw(k render.PlotKind, format string) (images []render
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, note := range missing {
-		notes = append(notes, b.prefix+note)
+	for _, undrawn := range missing {
+		notes = append(notes, b.prefix+undrawn.String())
 	}
 	if k.Files != nil {
 		for i := range drawings {

@@ -48,22 +48,30 @@ func Plots() []PlotKind {
 	}
 }
 
-// Draw makes all drawings of a bundle, or those of one kind. What could not be drawn
-// is noted, one line each.
-func Draw(bundle *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err error) {
+// Draw makes all drawings of a bundle, or those of one kind, and returns those that it could not make.
+func Draw(bundle *Bundle, kinds ...PlotKind) (out []Drawing, undrawn []Undrawn, err error) {
 	for _, k := range kinds {
 		drawings, err := k.Draw(bundle)
 		if errors.Is(err, plot.ErrNothingToPlot) {
-			notes = append(notes, NotDrawn+err.Error())
+			undrawn = append(undrawn, Undrawn{Why: err})
 			continue
 		}
 		if err != nil {
-			return out, notes, fmt.Errorf("draw %s: %w", k.Name, err)
+			return out, undrawn, fmt.Errorf("draw %s: %w", k.Name, err)
 		}
 		out = append(out, drawings...)
 	}
-	return out, notes, nil
+	return out, undrawn, nil
 }
+
+// drawError says which file could not be drawn.
+type drawError struct {
+	name string
+	err  error
+}
+
+func (e *drawError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *drawError) Unwrap() error { return e.err }
 
 // plotRenderers are the formats of all plots: each kind as SVG and as PNG.
 func plotRenderers() (out []Renderer) {
@@ -75,7 +83,7 @@ func plotRenderers() (out []Renderer) {
 					return nil, nil // as was said of the SVG
 				}
 				if err != nil {
-					return nil, fmt.Errorf("%s.%s: %w", k.Name, f.ext, err)
+					return nil, &drawError{k.Name + "." + f.ext, err}
 				}
 				return Images(drawings, f.ext)
 			}})

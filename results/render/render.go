@@ -96,30 +96,41 @@ func Names() []string {
 // Report is the name of the format that is also shown on the terminal.
 const Report = "report"
 
-// NotDrawn begins the notes on plots that could not be drawn. The file's name and the reason follow.
+// NotDrawn begins what is said of plots that could not be drawn.
 const NotDrawn = "not drawn: "
 
+// Undrawn is a plot that could not be drawn.
+type Undrawn struct {
+	// Name of its file; empty for any format.
+	Name string
+	// Why it could not.
+	Why error
+}
+
+// String is one line.
+func (u Undrawn) String() string { return NotDrawn + format.Join(": ", u.Name, u.Why.Error()) }
+
 // Each renders a bundle in every format and passes the files on, one after the
-// other. What could not be drawn is noted, one line each. The first error of a
+// other. Plots that could not be drawn are returned. The first error of a
 // renderer or of put ends it.
-func Each(bundle *Bundle, put func(Output) error) (notes []string, err error) {
+func Each(bundle *Bundle, put func(Output) error) (undrawn []Undrawn, err error) {
 	for _, renderer := range Renderers() {
 		outputs, err := renderer.Render(bundle)
-		if errors.Is(err, plot.ErrNothingToPlot) {
-			notes = append(notes, NotDrawn+err.Error())
+		if missing, ok := errors.AsType[*drawError](err); ok && errors.Is(err, plot.ErrNothingToPlot) {
+			undrawn = append(undrawn, Undrawn{missing.name, missing.err})
 			continue
 		}
 		if err != nil {
-			return notes, fmt.Errorf("render %s: %w", renderer.Name, err)
+			return undrawn, fmt.Errorf("render %s: %w", renderer.Name, err)
 		}
 		for _, output := range outputs {
 			output.Format = renderer.Name
 			if err := put(output); err != nil {
-				return notes, err
+				return undrawn, err
 			}
 		}
 	}
-	return notes, nil
+	return undrawn, nil
 }
 
 // The names of the records.

@@ -100,9 +100,9 @@ func TestEachFormat(t *testing.T) {
 		}
 		return nil
 	}
-	notes, err := Each(full(), put)
-	if err != nil || len(notes) > 0 {
-		t.Fatalf("%v, notes %q", err, notes)
+	undrawn, err := Each(full(), put)
+	if err != nil || len(undrawn) > 0 {
+		t.Fatalf("%v, %v", err, undrawn)
 	}
 	if names[0] != ResultsName {
 		t.Errorf("the record comes after %s: it would be lost with it", names[0])
@@ -150,16 +150,16 @@ func TestNotDrawn(t *testing.T) {
 		b.File.Runs[i].Service = results.Latency{}
 	}
 	var names []string
-	notes, err := Each(b, func(o Output) error { names = append(names, o.Name); return nil })
+	undrawn, err := Each(b, func(o Output) error { names = append(names, o.Name); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Contains(names, "report.txt") || slices.Contains(names, "latency.svg") {
 		t.Errorf("files %q", names)
 	}
-	if text := strings.Join(notes, "\n"); len(notes) != 1 ||
-		!strings.Contains(text, "not drawn: latency.svg: nothing to plot") {
-		t.Errorf("notes %q", notes)
+	if len(undrawn) != 1 || undrawn[0].Name != "latency.svg" ||
+		!strings.Contains(undrawn[0].String(), "not drawn: latency.svg: nothing to plot") {
+		t.Errorf("%v", undrawn)
 	}
 }
 

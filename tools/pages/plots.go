@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
@@ -43,7 +44,7 @@ func newSweep(name string, file results.File) (sweep Sweep, err error) {
 		return sweep, fmt.Errorf("%s is a sweep: say in tools/pages/plots.go what its plot shows", name)
 	}
 	kinds := slices.DeleteFunc(render.Plots(), func(k render.PlotKind) bool { return k.Name != "sweep" })
-	drawings, notes, err := render.Draw(&render.Bundle{File: &file}, kinds...)
+	drawings, undrawn, err := render.Draw(&render.Bundle{File: &file}, kinds...)
 	if err != nil {
 		return sweep, err
 	}
@@ -51,7 +52,8 @@ func newSweep(name string, file results.File) (sweep Sweep, err error) {
 	for quantity := range strings.FieldsSeq(what.quantities) {
 		i := slices.IndexFunc(drawings, func(drawing render.Drawing) bool { return drawing.Name == "sweep-"+quantity })
 		if i < 0 {
-			return sweep, fmt.Errorf("the sweep %s has no plot of %s: %s", name, quantity, strings.Join(notes, "; "))
+			return sweep, fmt.Errorf("the sweep %s has no plot of %s: %s", name, quantity,
+				format.List(undrawn, "; ", render.Undrawn.String))
 		}
 		sweep.Plots = append(sweep.Plots, drawings[i])
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/html"
 	tables "github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -50,16 +51,8 @@ func (x *Session) WriteBundle(bundle *render.Bundle) error {
 	}
 	shown := x.show(bundle.File)
 	writer := Writer{Dir: x.Dir}
-	notes, err := render.Each(bundle, writer.Put)
-	if len(notes) > 0 && !x.Verbose {
-		for i, n := range notes {
-			notes[i], _, _ = strings.Cut(strings.TrimPrefix(n, render.NotDrawn), ":")
-		}
-		notes = []string{render.NotDrawn + strings.Join(notes, ", ") + " (--verbose says why)"}
-	}
-	for _, n := range notes {
-		fmt.Fprintln(x.Stderr, n)
-	}
+	undrawn, err := render.Each(bundle, writer.Put)
+	x.sayUndrawn(undrawn)
 	err = cmp.Or(err, writer.Err())
 	if err == nil && shown != nil {
 		err = fmt.Errorf("write the table: %w", shown)
@@ -68,6 +61,20 @@ func (x *Session) WriteBundle(bundle *render.Bundle) error {
 		fmt.Fprintf(x.Stderr, "\n%s\n", writer.Where())
 	}
 	return exit.With(exit.Failed, err)
+}
+
+// sayUndrawn says which plots could not be drawn.
+func (x *Session) sayUndrawn(all []render.Undrawn) {
+	if x.Verbose {
+		for _, undrawn := range all {
+			fmt.Fprintln(x.Stderr, undrawn)
+		}
+		return
+	}
+	if len(all) > 0 {
+		names := format.List(all, ", ", func(undrawn render.Undrawn) string { return undrawn.Name })
+		fmt.Fprintln(x.Stderr, render.NotDrawn+names+" (--verbose says why)")
+	}
 }
 
 // WriteRecord writes the record alone.

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot/plotter"
@@ -269,3 +270,6 @@ func (g *leakFigure) describe() string {
 	}
 	return drawable(txt)
 }
+
+// upperFirst begins a sentence.
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

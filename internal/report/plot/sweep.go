@@ -16,10 +16,11 @@ import (
 // Quantity is what a sweep shows on its vertical axis.
 type Quantity struct {
 	// Name is part of a file's name, e.g. "p99".
-	Name  string
-	title string
-	of    func(summary *results.Summary) reading
-	axis  func(axis *plot.Axis, values []float64)
+	Name string
+	// heading begins the title of the drawing, and title is that of the axis.
+	heading, title string
+	of             func(summary *results.Summary) reading
+	axis           func(axis *plot.Axis, values []float64)
 	// show renders a value for people.
 	show func(value float64) string
 	// rare quantities are not worth a drawing if they are 0 everywhere.
@@ -42,13 +43,15 @@ const (
 func Quantities() []Quantity {
 	perSecond := func(value float64) string { return format.Digits(value) + "/s" }
 	return []Quantity{
-		{quantityP99, "p99 latency", readP99, latencyAxis, format.NS, false},
-		{quantityLeak, "leak, in % of the limit, logarithmic", readLeak, percentAxis, format.Pct, false},
-		{"false-rejects", "false rejects, in % of valid requests, logarithmic", readFalseRejects, percentAxis, format.Pct,
-			true},
-		{"lost", "acknowledged units lost, per round", readLost, linearAxis, format.Digits, true},
-		{"throughput", "decisions per second", readThroughput, linearAxis, perSecond, false},
-		{"pool-wait", "wait for a connection per request", readPoolWait, waitAxis, format.NS, true},
+		{quantityP99, "p99 latency", "p99 latency", readP99, latencyAxis, format.NS, false},
+		{quantityLeak, "Leak", "leak, in % of the limit, logarithmic", readLeak, percentAxis, format.Pct, false},
+		{"false-rejects", "False rejects", "false rejects, in % of valid requests, logarithmic", readFalseRejects,
+			percentAxis, format.Pct, true},
+		{"lost", "Acknowledged units lost, per round", "acknowledged units lost, per round", readLost, linearAxis,
+			format.Digits, true},
+		{"throughput", "Decisions per second", "decisions per second", readThroughput, linearAxis, perSecond, false},
+		{"pool-wait", "Wait for a connection per request", "wait for a connection per request", readPoolWait, waitAxis,
+			format.NS, true},
 	}
 }
 
@@ -161,8 +164,7 @@ func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 			p.upright(at, draw.LineStyle{Color: line.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
 		}
 	}
-	title, _, _ := strings.Cut(upperFirst(quantity.title), ", in %")
-	title = drawable(title + " against " + param)
+	title := drawable(quantity.heading + " against " + param)
 	shown := func(summary *results.Summary) results.Figure { return quantity.of(summary).Figure }
 	g := figure{panels: []*panel{p}, sheet: sheet{
 		title: title, caption: captionOf(file, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
@@ -219,12 +221,4 @@ func (s *sweepPlot) note(quantity *Quantity) string {
 		note += " Dashed, in the line's colour: the knee, from which on more brings little throughput."
 	}
 	return note
-}
-
-// upperFirst begins a title.
-func upperFirst(text string) string {
-	if text == "" || strings.HasPrefix(text, "p99") {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
