@@ -96,13 +96,10 @@ func checkupLines(page layout.Page, all []checkup) (out []string) {
 			text += ": " + checkup.Advice
 		}
 		head := layout.Pad(checkup.Name, names) + "  "
-		for i, line := range page.Paragraph(head+layout.Pad(string(checkup.State), states)+"  ", text) {
-			if i == 0 {
-				rest := strings.TrimPrefix(line, head+string(checkup.State))
-				line = head + page.Paint(tones[checkup.State], string(checkup.State)) + rest
-			}
-			out = append(out, line)
-		}
+		lines := page.Paragraph(head+layout.Pad(string(checkup.State), states)+"  ", text)
+		rest := lines[0][len(head)+len(checkup.State):]
+		lines[0] = head + page.Paint(tones[checkup.State], string(checkup.State)) + rest
+		out = append(out, lines...)
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func newResult(sel strategies.Selection, config *Config) *Result {
 		search.Faults = []quota.Fault{}
 	}
 	if sel.Form == strategies.Library {
-		search.Window = windowText(&config.Policy)
+		search.Window = config.Policy.Window.When()
 	}
 	for _, script := range config.Scripts {
 		search.Scripts = append(search.Scripts, script.String())

@@ -362,10 +362,3 @@ func (p *passing) config(cfg Config) Config {
 	}
 	return cfg
 }
-
-// windowText is when units of a policy are free again, in words.
-func windowText(policy *quota.Policy) string {
-	some := *policy
-	some.Limit = 2 // whose unit is a plural
-	return strings.TrimSpace(strings.TrimPrefix(some.String(), "2 "+policy.Unit))
-}

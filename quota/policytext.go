@@ -215,25 +215,31 @@ func reserved(unit string) bool {
 }
 
 // String renders the cap as people say it, e.g. "20 links per calendar month".
-func (p Policy) String() string {
-	unit := p.Unit
-	if one := Singular(unit); p.Limit == 1 && plural(one) == unit && !reserved(one) {
-		unit = one
+func (p Policy) String() string { return fmt.Sprintf("%d %s %s", p.Limit, p.Counted(), p.Window.When()) }
+
+// Counted is what the limit counts: the unit, in the singular if the limit is 1.
+func (p Policy) Counted() string {
+	if one := Singular(p.Unit); p.Limit == 1 && plural(one) == p.Unit && !reserved(one) {
+		return one
 	}
-	text := fmt.Sprintf("%d %s", p.Limit, unit)
-	switch p.Window.Kind {
+	return p.Unit
+}
+
+// When says when units are free again, e.g. "per rolling 15m" or "at a time".
+func (w Window) When() string {
+	switch w.Kind {
 	case Standing:
-		return text + " at a time"
+		return "at a time"
 	case CalendarMonth, CalendarDay, CalendarHour:
-		text += " per " + strings.Replace(p.Window.Kind.String(), "-", " ", 1)
-		if p.Window.Location != nil && p.Window.Location != time.UTC {
-			text += " in " + p.Window.Location.String()
+		text := "per " + strings.Replace(w.Kind.String(), "-", " ", 1)
+		if w.Location != nil && w.Location != time.UTC {
+			text += " in " + w.Location.String()
 		}
 		return text
 	case Bucket:
-		return fmt.Sprintf("%s refilling %d per %s", text, p.Window.Refill, short(p.Window.Length))
+		return fmt.Sprintf("refilling %d per %s", w.Refill, short(w.Length))
 	default:
-		return text + " per " + p.Window.Kind.String() + " " + short(p.Window.Length)
+		return "per " + w.Kind.String() + " " + short(w.Length)
 	}
 }
 

@@ -54,8 +54,7 @@ func LookupPolicy(text string) (quota.Policy, error) {
 
 // PolicyText is the policy for people, e.g. "1 e-mail per rolling 1h".
 func PolicyText(policy *quota.Policy) string {
-	_, rest, _ := strings.Cut(policy.String(), " ")
-	return format.Count(policy.Limit) + " " + rest
+	return format.Count(policy.Limit) + " " + policy.Counted() + " " + policy.Window.When()
 }
 
 // readPolicy is strict: an unknown key is an error. Without a name the policy is
