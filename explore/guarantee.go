@@ -41,7 +41,7 @@ func (s *search) allows(property quota.Property, leaks bool, look *engine.Look) 
 // and about what has happened. leaks says that the policy's limit was exceeded.
 func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	truth := &s.Run.Truth
-	rolling := truth.Crossed && s.promisesRolling()
+	rolling := truth.Crossed && s.boundsRolling()
 	rejected := look.AtRest && truth.Rejections > 0
 	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
 		return nil
@@ -79,9 +79,9 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	return verdict.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, verdicts)
 }
 
-// promisesRolling reports whether a clause speaks about rolling windows although
+// boundsRolling reports whether a clause speaks about rolling windows although
 // the policy's own are tumbling.
-func (s *search) promisesRolling() bool {
+func (s *search) boundsRolling() bool {
 	kind := s.cfg.Policy.Window.Kind
 	return kind.Tumbling() && slices.ContainsFunc(s.sel.Guarantee, func(clause quota.Clause) bool {
 		return !clause.Applies(kind) && clause.Applies(quota.Rolling)

@@ -115,7 +115,7 @@ func (n *failAfter) Write(b []byte) (int, error) {
 // TestWritesThatFail: an error of each frame's write is reported, and only events
 // of blocks that were written whole are counted.
 func TestWritesThatFail(t *testing.T) {
-	b := block{takes: make([]record, lastChunk+1), gives: make([]Event, 2*lastChunk+1)}
+	b := block{takes: make([]compact, lastChunk+1), gives: make([]Event, 2*lastChunk+1)}
 	for n := range 6 {
 		to := failAfter(n)
 		w := frameWriter{}

@@ -52,7 +52,7 @@ type History struct {
 	kept    int64      // events in blocks
 	total   int64      // events of all full chunks
 	counts  perSubject // of full chunks; with a Dir
-	spare   sync.Pool  // of *[]record, full chunks that were written
+	spare   sync.Pool  // of *[]compact, full chunks that were written
 	spill   *spill
 	sealed  bool
 	err     error
@@ -60,7 +60,7 @@ type History struct {
 
 // recorder is one cache line, so that workers do not share one.
 type recorder struct {
-	chunk []record
+	chunk []compact
 	gives []Event
 	lost  int64
 	_     [8]byte
@@ -103,7 +103,7 @@ func (h *History) Append(worker int, event Event) {
 		return
 	}
 	recorder.chunk = append(recorder.chunk,
-		record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance})
+		compact{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier, event.Instance})
 }
 
 func (h *History) appendGive(r *recorder, event *Event) {
@@ -130,10 +130,10 @@ func (h *History) grow(r *recorder) bool {
 	if !more {
 		return false
 	}
-	if spare, ok := h.spare.Get().(*[]record); ok {
+	if spare, ok := h.spare.Get().(*[]compact); ok {
 		r.chunk = (*spare)[:0]
 	} else {
-		r.chunk = make([]record, 0, n)
+		r.chunk = make([]compact, 0, n)
 	}
 	return true
 }
@@ -310,9 +310,9 @@ func (h *History) subjectLimit() int64 {
 	return h.options.SubjectLimit
 }
 
-// record is a take as a history keeps it, in 32 bytes. Of a give-back, subject
+// compact is a take as a history keeps it, in 32 bytes. Of a give-back, subject
 // numbers the take that it is about; see [group].
-type record struct {
+type compact struct {
 	call, reply, units int64
 	subject            uint32
 	kind               Kind
@@ -320,12 +320,12 @@ type record struct {
 	tier, instance     uint8
 }
 
-func pack(event *Event) record {
-	return record{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier,
+func pack(event *Event) compact {
+	return compact{event.Call, event.Reply, event.Units, event.Subject, event.Kind, event.Outcome, event.Tier,
 		event.Instance}
 }
 
-func (r *record) event() Event {
+func (r *compact) event() Event {
 	return Event{
 		Call: r.call, Reply: r.reply, Units: r.units, Subject: r.subject,
 		Kind: r.kind, Outcome: r.outcome, Tier: r.tier, Instance: r.instance,
@@ -334,7 +334,7 @@ func (r *record) event() Event {
 
 // block is a full chunk of a worker, of one of the two kinds.
 type block struct {
-	takes []record
+	takes []compact
 	gives []Event
 }
 

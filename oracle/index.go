@@ -126,7 +126,7 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 		return
 	}
 	held := group{
-		records: make([]record, max(most, min(x.groups, x.total))),
+		records: make([]compact, max(most, min(x.groups, x.total))),
 		events:  make([]Event, 0, most),
 	}
 	begins := x.grouped()
@@ -209,7 +209,7 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 // in a give-back the field numbers the take.
 type group struct {
 	number  int
-	records []record
+	records []compact
 	start   []int // of each subject's records, and the end of the last one's
 	next    []int // where each subject's next record goes
 	taken   []interval

@@ -18,8 +18,8 @@ func TestSizes(t *testing.T) {
 	if n := unsafe.Sizeof(Event{}); n != 48 {
 		t.Errorf("an event takes %d bytes, not 48", n)
 	}
-	if n := unsafe.Sizeof(record{}); n != 32 {
-		t.Errorf("a record takes %d bytes, not 32", n)
+	if n := unsafe.Sizeof(compact{}); n != 32 {
+		t.Errorf("a take takes %d bytes, not 32", n)
 	}
 	if n := unsafe.Sizeof(Cell{}); n != 64 {
 		t.Errorf("a cell takes %d bytes, not one cache line", n)

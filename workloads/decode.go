@@ -14,7 +14,7 @@ const apacheTime = "02/Jan/2006:15:04:05 -0700"
 // decodeApache reads a line of the common or the combined log format. The client
 // address is the subject, and every request costs 1. Only the address and the
 // time are needed; the rest is read to tell whether the row is whole.
-func decodeApache(text string) record {
+func decodeApache(text string) parsed {
 	host, rest, ok := strings.Cut(text, " ")
 	if !ok || host == "" || host == "-" {
 		return lost("no client address")
@@ -33,7 +33,7 @@ func decodeApache(text string) record {
 	if !inRange(at) {
 		return lost("time %.40q is out of range", stamp)
 	}
-	return record{at: at.UnixNano(), subject: host, units: 1, damage: apacheDamage(rest)}
+	return parsed{at: at.UnixNano(), subject: host, units: 1, damage: apacheDamage(rest)}
 }
 
 // apacheDamage says what is wrong after the time: ] "request" status bytes and,
@@ -156,7 +156,7 @@ func cell(texts []string, column int) string {
 type azure struct{ columns, time, in, out int }
 
 // decode takes the tokens that can be read: a damaged row still arrived.
-func (t azure) decode(text string) record {
+func (t azure) decode(text string) parsed {
 	texts, damage := cells(text, t.columns)
 	stamp := cell(texts, t.time)
 	// Later traces of the family add the zone; without it they are in UTC.
@@ -170,7 +170,7 @@ func (t azure) decode(text string) record {
 	if !inRange(at) {
 		return lost("time %.40q is out of range", stamp)
 	}
-	rec := record{at: at.UnixNano(), damage: damage}
+	rec := parsed{at: at.UnixNano(), damage: damage}
 	for _, c := range [...]struct {
 		name   string
 		column int
@@ -193,7 +193,7 @@ func (t azure) decode(text string) record {
 // plain reads the columns of the documented CSV format.
 type plain struct{ columns, time, subject, cost int }
 
-func (t plain) decode(text string) record {
+func (t plain) decode(text string) parsed {
 	texts, damage := cells(text, t.columns)
 	stamp := cell(texts, t.time)
 	at, err := plainTime(stamp)
@@ -203,7 +203,7 @@ func (t plain) decode(text string) record {
 	if !inRange(at) {
 		return lost("time %.40q is out of range", stamp)
 	}
-	rec := record{at: at.UnixNano(), subject: cell(texts, t.subject), units: 1, damage: damage}
+	rec := parsed{at: at.UnixNano(), subject: cell(texts, t.subject), units: 1, damage: damage}
 	if t.cost < 0 {
 		return rec
 	}
@@ -234,7 +234,7 @@ func plainTime(text string) (time.Time, error) {
 }
 
 // note adds to the damage.
-func (r *record) note(format string, args ...any) {
+func (r *parsed) note(format string, args ...any) {
 	if r.damage != "" {
 		r.damage += "; "
 	}

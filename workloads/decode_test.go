@@ -17,28 +17,28 @@ func TestDecodeApache(t *testing.T) {
 	const stamp = `[17/May/2015:10:05:03 +0000]`
 	for _, c := range []struct {
 		text string
-		want record
+		want parsed
 	}{
-		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12`, record{may17, "1.2.3.4", 1, "", false}},
-		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl"`, record{may17, "1.2.3.4", 1, "", false}},
-		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl" 17 "more"`, record{may17, "1.2.3.4", 1, "", false}},
-		{`::1 - joe doe [17/May/2015:12:05:03 +0200] "-" 408 - "a\"b\\" "c"`, record{may17, "::1", 1, "", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl`, record{may17, "h", 1, "unterminated user agent", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl\"`, record{may17, "h", 1, "unterminated user agent", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-"`, record{may17, "h", 1, "no user agent", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-`, record{may17, "h", 1, "unterminated referrer", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 x`, record{may17, "h", 1, "no referrer", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200`, record{may17, "h", 1, "size is not a number", false}},
-		{`h - - ` + stamp + ` "GET / HTTP/1.1" 20x 5`, record{may17, "h", 1, "status is not a number of three digits", false}},
-		{`h - - ` + stamp + ` "GET / HT`, record{may17, "h", 1, "unterminated request", false}},
-		{`h - - ` + stamp, record{may17, "h", 1, "no request", false}},
-		{`h - - [17/May/2015:10:05:03 +0000 "GET /" 200 5`, record{may17, "h", 1, "no bracket after the time", false}},
-		{`h - - [17/May/2015:10:05:03`, record{damage: "no time in brackets", lost: true}},
-		{`h - - [17/Mai/2015:10:05:03 +0000] "GET /" 200 5`, record{damage: `time "17/Mai/2015:10:05:03 +0000" is not like 02/Jan/2006:15:04:05 -0700`, lost: true}},
-		{`h - - [17/May/0915:10:05:03 +0000] "GET /" 200 5`, record{damage: `time "17/May/0915:10:05:03 +0000" is out of range`, lost: true}},
-		{`h`, record{damage: "no client address", lost: true}},
-		{` - - ` + stamp, record{damage: "no client address", lost: true}},
-		{`- - - ` + stamp, record{damage: "no client address", lost: true}},
+		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12`, parsed{may17, "1.2.3.4", 1, "", false}},
+		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl"`, parsed{may17, "1.2.3.4", 1, "", false}},
+		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl" 17 "more"`, parsed{may17, "1.2.3.4", 1, "", false}},
+		{`::1 - joe doe [17/May/2015:12:05:03 +0200] "-" 408 - "a\"b\\" "c"`, parsed{may17, "::1", 1, "", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl`, parsed{may17, "h", 1, "unterminated user agent", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl\"`, parsed{may17, "h", 1, "unterminated user agent", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-"`, parsed{may17, "h", 1, "no user agent", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-`, parsed{may17, "h", 1, "unterminated referrer", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 x`, parsed{may17, "h", 1, "no referrer", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200`, parsed{may17, "h", 1, "size is not a number", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 20x 5`, parsed{may17, "h", 1, "status is not a number of three digits", false}},
+		{`h - - ` + stamp + ` "GET / HT`, parsed{may17, "h", 1, "unterminated request", false}},
+		{`h - - ` + stamp, parsed{may17, "h", 1, "no request", false}},
+		{`h - - [17/May/2015:10:05:03 +0000 "GET /" 200 5`, parsed{may17, "h", 1, "no bracket after the time", false}},
+		{`h - - [17/May/2015:10:05:03`, parsed{damage: "no time in brackets", lost: true}},
+		{`h - - [17/Mai/2015:10:05:03 +0000] "GET /" 200 5`, parsed{damage: `time "17/Mai/2015:10:05:03 +0000" is not like 02/Jan/2006:15:04:05 -0700`, lost: true}},
+		{`h - - [17/May/0915:10:05:03 +0000] "GET /" 200 5`, parsed{damage: `time "17/May/0915:10:05:03 +0000" is out of range`, lost: true}},
+		{`h`, parsed{damage: "no client address", lost: true}},
+		{` - - ` + stamp, parsed{damage: "no client address", lost: true}},
+		{`- - - ` + stamp, parsed{damage: "no client address", lost: true}},
 	} {
 		if got := decodeApache(c.text); got != c.want {
 			t.Errorf("%s\n got %+v\nwant %+v", c.text, got, c.want)
@@ -51,17 +51,17 @@ func TestDecodeAzure(t *testing.T) {
 	at := time.Date(2023, time.November, 16, 18, 15, 46, 680_590_000, time.UTC).UnixNano()
 	for _, c := range []struct {
 		text string
-		want record
+		want parsed
 	}{
-		{"2023-11-16 18:15:46.6805900,374,44", record{at, "", 418, "", false}},
-		{"2023-11-16 19:15:46.68059+01:00,374,44", record{at, "", 418, "", false}},
-		{"2023-11-16 18:15:46.68059Z,0,44", record{at, "", 44, "", false}},
-		{"2023-11-16 18:15:46.68059,374", record{at, "", 374, `2 fields instead of 3; generated tokens "" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
-		{"2023-11-16 18:15:46.68059,-1,4,", record{at, "", 4, `4 fields instead of 3; context tokens "-1" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
-		{"2023-11-16 18:15:46.68059,1000000000000001,5", record{at, "", 5, `context tokens "1000000000000001" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
-		{"2023-11-16 18:15:46.68059,0,0", record{at, "", 1, "no tokens, counted as 1", false}},
-		{"2023-11-16 18:15,3,4", record{damage: `time "2023-11-16 18:15" is not like 2006-01-02 15:04:05`, lost: true}},
-		{"1823-11-16 18:15:46,3,4", record{damage: `time "1823-11-16 18:15:46" is out of range`, lost: true}},
+		{"2023-11-16 18:15:46.6805900,374,44", parsed{at, "", 418, "", false}},
+		{"2023-11-16 19:15:46.68059+01:00,374,44", parsed{at, "", 418, "", false}},
+		{"2023-11-16 18:15:46.68059Z,0,44", parsed{at, "", 44, "", false}},
+		{"2023-11-16 18:15:46.68059,374", parsed{at, "", 374, `2 fields instead of 3; generated tokens "" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
+		{"2023-11-16 18:15:46.68059,-1,4,", parsed{at, "", 4, `4 fields instead of 3; context tokens "-1" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
+		{"2023-11-16 18:15:46.68059,1000000000000001,5", parsed{at, "", 5, `context tokens "1000000000000001" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
+		{"2023-11-16 18:15:46.68059,0,0", parsed{at, "", 1, "no tokens, counted as 1", false}},
+		{"2023-11-16 18:15,3,4", parsed{damage: `time "2023-11-16 18:15" is not like 2006-01-02 15:04:05`, lost: true}},
+		{"1823-11-16 18:15:46,3,4", parsed{damage: `time "1823-11-16 18:15:46" is out of range`, lost: true}},
 	} {
 		if got := decode(c.text); got != c.want {
 			t.Errorf("%s\n got %+v\nwant %+v", c.text, got, c.want)
@@ -74,21 +74,21 @@ func TestDecodeCSV(t *testing.T) {
 	const second = int64(time.Second)
 	for _, c := range []struct {
 		text string
-		want record
+		want parsed
 	}{
-		{"1,a,2", record{second, "a", 2, "", false}},
-		{"1.25,a,2", record{second * 5 / 4, "a", 2, "", false}},
-		{"1.0000000019,a,2", record{second + 1, "a", 2, "", false}},
-		{"1970-01-01T00:00:01.25Z,a,2", record{second * 5 / 4, "a", 2, "", false}},
-		{`1,"a,b",2`, record{second, "a,b", 2, "", false}},
-		{`1,a"b,2`, record{second, `a"b`, 2, "quotation marks do not match", false}},
-		{"1,a", record{second, "a", 1, `2 fields instead of 3; cost "" is not a whole number from 1 to 1000000000000000, counted as 1`, false}},
-		{"1,a,0", record{second, "a", 1, `cost "0" is not a whole number from 1 to 1000000000000000, counted as 1`, false}},
-		{"1,a,2,3", record{second, "a", 2, "4 fields instead of 3", false}},
-		{"1.,a,2", record{damage: `time "1." is neither RFC 3339 nor seconds since 1970`, lost: true}},
-		{"1e9,a,2", record{damage: `time "1e9" is neither RFC 3339 nor seconds since 1970`, lost: true}},
-		{"9223372036,a,2", record{damage: `time "9223372036" is out of range`, lost: true}},
-		{"99999999999999999999,a,2", record{damage: `time "99999999999999999999" is neither RFC 3339 nor seconds since 1970`, lost: true}},
+		{"1,a,2", parsed{second, "a", 2, "", false}},
+		{"1.25,a,2", parsed{second * 5 / 4, "a", 2, "", false}},
+		{"1.0000000019,a,2", parsed{second + 1, "a", 2, "", false}},
+		{"1970-01-01T00:00:01.25Z,a,2", parsed{second * 5 / 4, "a", 2, "", false}},
+		{`1,"a,b",2`, parsed{second, "a,b", 2, "", false}},
+		{`1,a"b,2`, parsed{second, `a"b`, 2, "quotation marks do not match", false}},
+		{"1,a", parsed{second, "a", 1, `2 fields instead of 3; cost "" is not a whole number from 1 to 1000000000000000, counted as 1`, false}},
+		{"1,a,0", parsed{second, "a", 1, `cost "0" is not a whole number from 1 to 1000000000000000, counted as 1`, false}},
+		{"1,a,2,3", parsed{second, "a", 2, "4 fields instead of 3", false}},
+		{"1.,a,2", parsed{damage: `time "1." is neither RFC 3339 nor seconds since 1970`, lost: true}},
+		{"1e9,a,2", parsed{damage: `time "1e9" is neither RFC 3339 nor seconds since 1970`, lost: true}},
+		{"9223372036,a,2", parsed{damage: `time "9223372036" is out of range`, lost: true}},
+		{"99999999999999999999,a,2", parsed{damage: `time "99999999999999999999" is neither RFC 3339 nor seconds since 1970`, lost: true}},
 	} {
 		if got := decode(c.text); got != c.want {
 			t.Errorf("%s\n got %+v\nwant %+v", c.text, got, c.want)

@@ -32,11 +32,11 @@ type dialect struct {
 	anonymous bool
 	// header is set if the first row is one.
 	header bool
-	decode func(line string) record
+	decode func(line string) parsed
 }
 
-// record is one row as far as it could be read.
-type record struct {
+// parsed is one row as far as it could be read.
+type parsed struct {
 	at      int64 // ns since the Unix epoch
 	subject string
 	units   int64
@@ -47,8 +47,8 @@ type record struct {
 }
 
 // lost is a row that cannot be used.
-func lost(reason string, args ...any) record {
-	return record{damage: fmt.Sprintf(reason, args...), lost: true}
+func lost(reason string, args ...any) parsed {
+	return parsed{damage: fmt.Sprintf(reason, args...), lost: true}
 }
 
 const (

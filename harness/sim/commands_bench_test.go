@@ -39,7 +39,7 @@ func BenchmarkCommands(b *testing.B) {
 			if err := cfg.Topology.complete(1); err != nil {
 				b.Fatal(err)
 			}
-			hash := newTraceHash()
+			hash := newStepHash()
 			w := newNetwork(&cfg, hash, nil, nil)
 			s := w.scheduler
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 )
 
-// traceHash condenses every step of a run: who did what when, and what a store
+// stepHash condenses every step of a run: who did what when, and what a store
 // answered. Equal hashes mean equal runs.
-type traceHash struct {
+type stepHash struct {
 	h uint64
 }
 
@@ -20,14 +20,14 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-func newTraceHash() *traceHash { return &traceHash{h: fnvOffset} }
+func newStepHash() *stepHash { return &stepHash{h: fnvOffset} }
 
-func (t *traceHash) number(n int64) {
+func (t *stepHash) number(n int64) {
 	t.h = (t.h ^ uint64(n)) * fnvPrime
 	t.h ^= t.h >> 29
 }
 
-func (t *traceHash) text(text string) { t.number(int64(digest(text))) }
+func (t *stepHash) text(text string) { t.number(int64(digest(text))) }
 
 // digest takes eight bytes at a time; a run hashes gigabytes.
 func digest(text string) uint64 {
@@ -46,7 +46,7 @@ func digest(text string) uint64 {
 }
 
 // observe is for [sched.Config].
-func (t *traceHash) observe(event *sched.Event) {
+func (t *stepHash) observe(event *sched.Event) {
 	t.number(int64(event.Since))
 	t.number(int64(event.Actor.ID)<<8 | int64(event.Op.Kind))
 	switch event.Op.Kind {
@@ -65,7 +65,7 @@ func (t *traceHash) observe(event *sched.Event) {
 }
 
 // command adds a command and its reply.
-func (t *traceHash) command(cmd redis.Cmder, err error) {
+func (t *stepHash) command(cmd redis.Cmder, err error) {
 	for _, value := range cmd.Args() {
 		t.any(value)
 	}
@@ -102,7 +102,7 @@ func (t *traceHash) command(cmd redis.Cmder, err error) {
 }
 
 // any adds an argument, or a part of a script's reply.
-func (t *traceHash) any(value any) {
+func (t *stepHash) any(value any) {
 	switch v := value.(type) {
 	case string:
 		t.text(v)

@@ -47,7 +47,7 @@ type network struct {
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
 // returns if interrupt says so; nil for never.
-func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched.Beat) *network {
+func newNetwork(cfg *Config, hash *stepHash, interrupt func() bool, beat *sched.Beat) *network {
 	w := &network{rng: rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)}
 	w.outages, w.turns = cfg.outages()
 	w.cold, w.wrong = cfg.Cold, newWrong(cfg, w.rng)

@@ -102,7 +102,7 @@ const drain = 48 * time.Hour
 func (p *pass) simulate(ctx context.Context) (err error) {
 	defer guard.Caught("being looked at", &err)
 	p.policy = p.cfg.Align(p.info, p.cfg.Start, p.cfg.Duration)
-	hash := newTraceHash()
+	hash := newStepHash()
 	var late atomic.Bool // what is in flight has had its time to end
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
 	interrupt := late.Load

@@ -39,10 +39,10 @@ type Table struct {
 	// Extended counts the times that a key's time to live was made longer, or taken away.
 	Extended int64
 	unknown  string
-	trace    *Trace // nil for none
+	trace    *Touched // nil for none
 
 	// Watch has WATCH carried out. Without it, a table lacks the command: what a connection
-	// watches is in no [Trace] and in no [Table.Copy].
+	// watches is in no [Touched] and in no [Table.Copy].
 	Watch    bool
 	watchers map[string][]*session
 }
@@ -267,8 +267,8 @@ func (k *Keys) add(name string) {
 	k[h>>63] |= 1 << (h >> 57 & 63)
 }
 
-// Trace is what commands have read and changed.
-type Trace struct {
+// Touched is what commands have read and changed.
+type Touched struct {
 	// Read keys are those that were looked for, there or not, and Written those that
 	// may have changed.
 	Read, Written Keys
@@ -280,8 +280,8 @@ type Trace struct {
 	inPlace bool
 }
 
-// Trace has commands add to a trace what they read and change, until it is called with nil.
-func (t *Table) Trace(into *Trace) { t.trace = into }
+// Trace has commands add what they read and change, until it is called with nil.
+func (t *Table) Trace(into *Touched) { t.trace = into }
 
 // wrote notes a change of a key.
 func (t *Table) wrote(key string) {
@@ -292,9 +292,9 @@ func (t *Table) wrote(key string) {
 }
 
 // Wrote notes a key that is changed from outside.
-func (r *Trace) Wrote(key string) { r.Written.add(key) }
+func (r *Touched) Wrote(key string) { r.Written.add(key) }
 
-func (r *Trace) looked(key string) {
+func (r *Touched) looked(key string) {
 	r.Read.add(key)
 	if r.inPlace {
 		r.Written.add(key)
@@ -302,7 +302,7 @@ func (r *Trace) looked(key string) {
 }
 
 // carries notes that a command begins.
-func (r *Trace) carries(c *command) {
+func (r *Touched) carries(c *command) {
 	r.inPlace = !c.has(noted)
 	r.Scripts = r.Scripts || c.has(unscripted)
 	switch c.name {

@@ -13,7 +13,7 @@ import (
 
 // among reports whether a set of keys may hold one.
 func among(keys fakeredis.Keys, name string) bool {
-	var one fakeredis.Trace
+	var one fakeredis.Touched
 	one.Wrote(name)
 	return keys[0]&one.Written[0] == one.Written[0] && keys[1]&one.Written[1] == one.Written[1]
 }
@@ -35,7 +35,7 @@ func TestTraceTellsAll(t *testing.T) {
 		for range 40 {
 			args := program(r)
 			before := table.Keys(nil)
-			var trace fakeredis.Trace
+			var trace fakeredis.Touched
 			table.Trace(&trace)
 			cmd := c.Do(ctx, args...)
 			table.Trace(nil)

@@ -48,7 +48,7 @@ func containersOf(t *testing.T, pid int) (n int) {
 		t.Fatal(err)
 	}
 	for _, c := range all.Items {
-		if owner, _, ok := server.ParseRecord(c.Labels["quotabench.owner"]); ok && owner == pid {
+		if owner, _, ok := server.ParseMark(c.Labels["quotabench.owner"]); ok && owner == pid {
 			n++
 		}
 	}
@@ -63,7 +63,7 @@ func volumesOf(t *testing.T, pid int) (names []string) {
 		t.Fatal(err)
 	}
 	for _, c := range all.Items {
-		if owner, _, ok := server.ParseRecord(c.Labels["quotabench.owner"]); !ok || owner != pid {
+		if owner, _, ok := server.ParseMark(c.Labels["quotabench.owner"]); !ok || owner != pid {
 			continue
 		}
 		for _, m := range c.Mounts {

@@ -229,7 +229,7 @@ const (
 
 // ownerLabels are those of a container of this process.
 func ownerLabels() (map[string]string, error) {
-	owner, err := server.ProcessRecord(os.Getpid())
+	owner, err := server.ProcessMark(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (e *engine) RemoveOrphans(ctx context.Context) {
 // ownerLives reports whether the process that a label names is still the one it
 // was. What cannot be understood is left alone.
 func ownerLives(label string) bool {
-	pid, id, ok := server.ParseRecord(label)
+	pid, id, ok := server.ParseMark(label)
 	return !ok || server.IsStill(pid, id)
 }
 

@@ -59,7 +59,7 @@ func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	}
 	ledger.add(entry{id: req.ID, units: req.Units, at: now})
 	if req.Settles && req.Life > 0 {
-		ledger.holds = append(ledger.holds, hold{req.ID, now.Add(req.Life)})
+		ledger.holds = append(ledger.holds, ending{req.ID, now.Add(req.Life)})
 	}
 	return family.Admit(decision, req, span.Index), nil
 }

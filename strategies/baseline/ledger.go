@@ -50,14 +50,14 @@ type ledger struct {
 	entries []entry
 	// holds are the reservations that end by themselves unless they are settled, in
 	// the order of their making.
-	holds []hold
+	holds []ending
 	// begun is when the window began, of those that begin with their first request.
 	begun time.Time
 	pail  *pail // of a bucket, whose missing units are those used
 }
 
-// hold says when a request's reservation ends.
-type hold struct {
+// ending says when a request's reservation ends.
+type ending struct {
 	id    uint64
 	until time.Time
 }

@@ -217,12 +217,12 @@ func (s *lease) holds(account family.Account, window int64) int64 {
 	return 0
 }
 
-// holds is what an instance holds of an account in a window.
-type holds func(account family.Account, window int64) int64
+// portion is what an instance holds of an account in a window.
+type portion func(account family.Account, window int64) int64
 
 // heldBy is what all instances but one hold; -1 leaves out none.
 func (s *lease) heldBy(without int, account family.Account, window int64) int64 {
-	return s.peers.Sum(without, func(of holds) int64 { return of(account, window) })
+	return s.peers.Sum(without, func(of portion) int64 { return of(account, window) })
 }
 
 // The names of jobs.

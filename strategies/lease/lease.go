@@ -91,7 +91,7 @@ type lease struct {
 	prefix           string
 	name             string // tells its blocks from those of others, and of its earlier lives
 	self             int
-	peers            *family.Peers[holds]
+	peers            *family.Peers[portion]
 	instances, block int64
 	share            float64
 	prefetch         float64
@@ -117,7 +117,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	s := &lease{
 		redis: strategies.Redis(env), clock: env.Clock, windows: new(quota.Memo), prefix: env.Prefix + "lease:",
 		name: strconv.FormatUint(env.Rand.Uint64(), 36), self: env.Instance, instances: int64(max(1, env.Instances)),
-		peers: strategies.SharedValue(env.Shared, "lease.peers", family.NewPeers[holds]),
+		peers: strategies.SharedValue(env.Shared, "lease.peers", family.NewPeers[portion]),
 		block: options.Int("block"), share: options.Float("share"), ttl: options.Duration("ttl"),
 		valid: options.Duration("ttl") - options.Duration("margin"),
 		every: options.Duration("ttl") / 2, free: options["expired"] == expiredFree, open: family.FailsOpen(options),

@@ -221,8 +221,8 @@ func checkNames(text string) error {
 // anyNumber is the value of a promise that bounds nothing.
 const anyNumber = "any"
 
-// checkPromise checks a number of units, or any.
-func checkPromise(text string) error {
+// checkBound checks a number of units, or any.
+func checkBound(text string) error {
 	if n, err := strconv.ParseInt(text, 10, 64); text != anyNumber && (err != nil || n < 0) {
 		return errors.New("give a number of requests from 0, or any")
 	}

@@ -77,8 +77,8 @@ const defaultDescriptors = "subject={subject}"
 var envoyOptions = []quota.Option{
 	{Name: "domain"},
 	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors},
-	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise},
-	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise},
+	{Name: "may-leak", Default: asWindows, Check: checkWindowsBound},
+	{Name: "may-reject", Default: asWindows, Check: checkWindowsBound},
 	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8"},
 	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000"},
 	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s"},
@@ -112,11 +112,11 @@ func checkDescriptors(text string) error {
 	return nil
 }
 
-func checkWindowsPromise(text string) error {
+func checkWindowsBound(text string) error {
 	if text == asWindows {
 		return nil
 	}
-	if checkPromise(text) != nil {
+	if checkBound(text) != nil {
 		return errors.New("give windows, a number of requests from 0, or any")
 	}
 	return nil

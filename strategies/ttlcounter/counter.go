@@ -19,25 +19,25 @@ type counter struct {
 	// family begins every key: the run's prefix and what the subjects are, e.g.
 	// "users:".
 	family  string
-	record  record
+	scheme  scheme
 	windows *quota.Memo
 	open    bool // without Redis, requests are admitted
 }
 
-// record is how a design record names its keys: what the subjects are, the policy
+// scheme is how a design record names its keys: what the subjects are, the policy
 // that it is about, and how its keys call what is counted.
-type record struct{ subjects, policy, counted string }
+type scheme struct{ subjects, policy, counted string }
 
 // The two records: users:ID:quota:2031-03 and links:CODE:hits:2031-03.
 var (
-	userLinks = record{"users", "user-links", "quota"}
-	linkHits  = record{"links", "link-hits", "hits"}
+	userLinks = scheme{"users", "user-links", "quota"}
+	linkHits  = scheme{"links", "link-hits", "hits"}
 )
 
-func newCounter(env strategies.Env, r record) counter {
+func newCounter(env strategies.Env, names scheme) counter {
 	return counter{
-		redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + r.subjects +
-			":", record: r, windows: new(quota.Memo),
+		redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + names.subjects +
+			":", scheme: names, windows: new(quota.Memo),
 		open: family.FailsOpen(env.Options),
 	}
 }
@@ -52,7 +52,7 @@ func (c *counter) key(subject quota.Subject, policy *quota.Policy, label string)
 
 // base is what the keys of all windows begin with.
 func (c *counter) base(subject quota.Subject, policy string) string {
-	return c.family + string(subject) + ":" + family.KeySegment(policy, c.record.policy, c.record.counted)
+	return c.family + string(subject) + ":" + family.KeySegment(policy, c.scheme.policy, c.scheme.counted)
 }
 
 // current is the window that contains now, and the subject's key in it.

@@ -38,7 +38,7 @@ type footprint struct {
 	// the last one was.
 	due, noted bool
 	footprint  engine.Footprint
-	store      fakeredis.Trace
+	store      fakeredis.Touched
 	// what was so before the step
 	memory []engine.Digest
 	rand   []uint64
@@ -75,7 +75,7 @@ func (w *Engine) footBefore() {
 		return
 	}
 	footprint.footprint = engine.Footprint{}
-	footprint.store = fakeredis.Trace{}
+	footprint.store = fakeredis.Touched{}
 	footprint.tables = false
 	footprint.memory = footprint.memory[:0]
 	footprint.rand = footprint.rand[:0]

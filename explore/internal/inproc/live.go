@@ -78,7 +78,7 @@ func (l *live) fresh() []string { return nil }
 
 func (l *live) copy() (restore func(), ok bool) { return nil, false }
 
-func (l *live) trace(*fakeredis.Trace) (ok bool) { return false }
+func (l *live) trace(*fakeredis.Touched) (ok bool) { return false }
 
 func (l *live) lacking() error { return nil }
 

@@ -26,7 +26,7 @@ type store interface {
 	copy() (restore func(), ok bool)
 	// trace has commands note what they read and change, until it is called with nil. ok is
 	// false if they cannot.
-	trace(into *fakeredis.Trace) (ok bool)
+	trace(into *fakeredis.Touched) (ok bool)
 	// keep has every reset leave the scripts loaded that are loaded now, and no others.
 	keep()
 	// fresh are the scripts beyond these that are loaded, in an order of their own.
@@ -126,7 +126,7 @@ func (t *memoryStore) copy() (restore func(), ok bool) {
 	return table.Copy(), true
 }
 
-func (t *memoryStore) trace(into *fakeredis.Trace) (ok bool) {
+func (t *memoryStore) trace(into *fakeredis.Touched) (ok bool) {
 	table, ok := t.redis.(*fakeredis.Table)
 	if ok {
 		table.Trace(into)

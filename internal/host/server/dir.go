@@ -67,7 +67,7 @@ func NewDir(parent string) (*Dir, error) {
 
 // record notes a child for the process that may have to clean up after us.
 func (d *Dir) record(pid int) error {
-	record, err := ProcessRecord(pid)
+	record, err := ProcessMark(pid)
 	if err != nil {
 		return fmt.Errorf("record child %d: %w", pid, err)
 	}
@@ -230,15 +230,15 @@ func recorded(file string) iter.Seq2[int, string] {
 			return
 		}
 		for line := range strings.Lines(string(data)) {
-			if pid, id, ok := ParseRecord(line); ok && !yield(pid, id) {
+			if pid, id, ok := ParseMark(line); ok && !yield(pid, id) {
 				return
 			}
 		}
 	}
 }
 
-// ProcessRecord names this or another living process; ParseRecord reads it.
-func ProcessRecord(pid int) (string, error) {
+// ProcessMark names this or another living process; ParseMark reads it.
+func ProcessMark(pid int) (string, error) {
 	id, err := ProcessIdentity(pid)
 	if err != nil {
 		return "", err
@@ -246,8 +246,8 @@ func ProcessRecord(pid int) (string, error) {
 	return fmt.Sprintf("%d %s", pid, id), nil
 }
 
-// ParseRecord reads what [ProcessRecord] wrote. ok is false for any other text.
-func ParseRecord(text string) (pid int, id string, ok bool) {
+// ParseMark reads what [ProcessMark] wrote. ok is false for any other text.
+func ParseMark(text string) (pid int, id string, ok bool) {
 	number, id, _ := strings.Cut(strings.TrimSpace(text), " ")
 	pid, err := strconv.Atoi(number)
 	return pid, id, err == nil && pid > 1 && id != ""

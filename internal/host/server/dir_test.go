@@ -61,7 +61,7 @@ func TestTheLockIsDeletedLast(t *testing.T) {
 // leftover, too.
 func TestLeftoversWithoutALock(t *testing.T) {
 	parent := t.TempDir()
-	us, err := ProcessRecord(os.Getpid())
+	us, err := ProcessMark(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 type tables struct {
 	limits  map[[2]string]int64
 	usage   map[rowKey]*usage
-	settled map[requestKey]*hold
+	settled map[requestKey]*reservation
 	regions map[string]bool
 	// asked are the recalled ones of usage.
 	asked map[rowKey]*usage
@@ -39,7 +39,7 @@ type usage struct {
 	recalled bool
 }
 
-type hold struct {
+type reservation struct {
 	held, ends int64
 	closed     bool
 }
@@ -51,7 +51,7 @@ type modelSource struct {
 
 func openModel(env strategies.Env) source {
 	return &modelSource{env.Model, strategies.SharedValue(env.Shared, "escrow", func() *tables {
-		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{},
+		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*reservation{},
 			regions: map[string]bool{}, asked: map[rowKey]*usage{}}
 	})}
 }
@@ -126,7 +126,7 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 		k := requestKey{a.row(), request}
 		h := m.tables.settled[k]
 		if h == nil {
-			h = &hold{held: taken, ends: a.endNano()}
+			h = &reservation{held: taken, ends: a.endNano()}
 			m.tables.settled[k] = h
 		}
 		if h.closed {
