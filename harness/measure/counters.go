@@ -131,9 +131,9 @@ func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, er
 	if len(c.list) == 0 {
 		return nil, nil
 	}
-	records := recordsOf(c.sinceEpoch(pass.drive.epoch, facts))
+	counts := countedOf(c.sinceEpoch(pass.drive.epoch, facts))
 	limit := facts.Policy.Limit
-	if !records.suspect(limit) {
+	if !counts.suspect(limit) {
 		return nil, nil // the history need not be read
 	}
 	var all []jump
@@ -141,7 +141,7 @@ func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, er
 		if err != nil {
 			return nil, err
 		}
-		for _, readings := range records[events[0].Subject] {
+		for _, readings := range counts[events[0].Subject] {
 			all = append(all, unexplained(pass.drive, events, readings, limit)...)
 		}
 	}
@@ -166,27 +166,27 @@ func (c *counters) sinceEpoch(epoch int64, facts *harness.Facts) []harness.Readi
 	return list
 }
 
-// records are the readings of each counter, by subject and tier.
-type records map[uint32]map[string][]harness.Reading
+// counted are the readings of each counter, by subject and tier.
+type counted map[uint32]map[string][]harness.Reading
 
-func recordsOf(list []harness.Reading) records {
-	records := records{}
+func countedOf(list []harness.Reading) counted {
+	counts := counted{}
 	for _, reading := range list {
 		if reading.Tier == string(quota.TierProcess) { // which others cannot reach
 			continue
 		}
-		tiers := records[reading.Subject]
+		tiers := counts[reading.Subject]
 		if tiers == nil {
 			tiers = map[string][]harness.Reading{}
-			records[reading.Subject] = tiers
+			counts[reading.Subject] = tiers
 		}
 		tiers[reading.Tier] = append(tiers[reading.Tier], reading)
 	}
-	return records
+	return counts
 }
 
 // suspect reports whether a counter fell, or rose by more than the limit.
-func (r records) suspect(limit int64) bool {
+func (r counted) suspect(limit int64) bool {
 	for _, tiers := range r {
 		for _, readings := range tiers {
 			least := int64(math.MaxInt64)

@@ -37,7 +37,7 @@ var hardenedMeta = family.GivingBack(strategies.Meta{
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
 	Options:   append([]quota.Option{urlOption}, syncOptions...),
-	About:     strategies.About{Record: ofRecord},
+	About:     strategies.About{Record: ofDesignRecord},
 	Guarantee: []quota.Clause{
 		quota.Exactly(hardenedTolerates...),
 		family.NoFalseReject(),

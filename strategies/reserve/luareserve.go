@@ -19,15 +19,15 @@ var (
 	refundScript  = family.Script(files, "refund.lua")
 )
 
-// ofRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
+// ofDesignRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
 // leaves too much reserved and never too little.
-var ofRecord = []quota.Clause{
+var ofDesignRecord = []quota.Clause{
 	quota.Exactly(quota.FaultCrash).From("ADR-RM-3", "reserved atomically, and always on the safe side"),
 }
 
 var luaReserveMeta = family.GivingBack(strategies.Meta{
 	Name:      "lua-reserve",
-	About:     strategies.About{Core: true, Record: ofRecord},
+	About:     strategies.About{Core: true, Record: ofDesignRecord},
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
 	Options: append([]quota.Option{

@@ -23,7 +23,7 @@ var decrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "decr-expire",
 	Counts:  quota.CountsAttempts,
 	Options: []quota.Option{{Name: "init", Default: initProse, Values: []string{initProse, initListing}}, family.Down},
-	About:   strategies.About{Record: ofRecord("ADR-009")},
+	About:   strategies.About{Record: ofDesignRecord("ADR-009")},
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between
@@ -134,7 +134,7 @@ func (s *decrExpire) Provision(ctx context.Context, policy *quota.Policy, grants
 var decrLiteralMeta = family.PerWindow(strategies.Meta{
 	Name:   "decr-literal",
 	Counts: quota.CountsAttempts,
-	About:  strategies.About{Record: ofRecord("ADR-009")},
+	About:  strategies.About{Record: ofDesignRecord("ADR-009")},
 	// Nothing is promised about rejections: the count starts at 0 and not at the
 	// limit, so every request may meet one.
 	Guarantee: []quota.Clause{

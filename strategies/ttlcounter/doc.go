@@ -23,9 +23,9 @@ import (
 //go:embed notes.md *.lua
 var files embed.FS
 
-// ofRecord is what both records say: all requests are served up to the limit, one at most
+// ofDesignRecord is what both records say: all requests are served up to the limit, one at most
 // crosses it, since Redis serves them one by one, and none is admitted while Redis is away.
-func ofRecord(source string) []quota.Clause {
+func ofDesignRecord(source string) []quota.Clause {
 	return []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source,

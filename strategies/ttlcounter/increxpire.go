@@ -13,7 +13,7 @@ import (
 
 var incrExpireMeta = family.PerWindow(strategies.Meta{
 	Name:    "incr-expire",
-	About:   strategies.About{Core: true, Record: ofRecord("ADR-008")},
+	About:   strategies.About{Core: true, Record: ofDesignRecord("ADR-008")},
 	Counts:  quota.CountsAttempts,
 	Options: []quota.Option{family.Down},
 	Guarantee: []quota.Clause{
@@ -74,7 +74,7 @@ const grace = 5 * time.Second
 
 var incrExpireAtomicMeta = family.PerWindow(strategies.Meta{
 	Name:   "incr-expire-atomic",
-	About:  strategies.About{Core: true, Record: ofRecord("ADR-008")},
+	About:  strategies.About{Core: true, Record: ofDesignRecord("ADR-008")},
 	Counts: quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,

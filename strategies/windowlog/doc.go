@@ -52,7 +52,7 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.Kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
 	m.Serves = unitsOnly
 	m.Counts = quota.CountsAdmitted
-	m.Record = ofRecord
+	m.Record = ofDesignRecord
 	return m
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// ofRecord is what ProjectEPU says of its e-mails and guest messages.
-var ofRecord = []quota.Clause{
+// ofDesignRecord is what ProjectEPU says of its e-mails and guest messages.
+var ofDesignRecord = []quota.Clause{
 	quota.Exactly().From("ProjectEPU", "one e-mail at most in a rolling hour, three messages in ten minutes"),
 }
 

@@ -32,7 +32,7 @@ const (
 // rate counts as well: the worse group stands.
 func Classify(summary *results.Summary) Strategy {
 	out := classify(summary)
-	out.Broken = ofRecord(summary)
+	out.Broken = ofDesignRecord(summary)
 	if summary.Paced == nil || out.Group == Baseline || summary.Paced.Counts() && summary.Paced.Leak.Trials == 0 {
 		return out
 	}
@@ -229,8 +229,8 @@ func conditions(summary *results.Summary, leak bound) (out []string) {
 	return out
 }
 
-// ofRecord is the first promise of the design record that the run broke, if any.
-func ofRecord(summary *results.Summary) string {
+// ofDesignRecord is the first promise of the design record that the run broke, if any.
+func ofDesignRecord(summary *results.Summary) string {
 	for _, x := range []*results.Summary{summary, summary.Paced} {
 		if x == nil || !x.Counts() {
 			continue

@@ -16,7 +16,7 @@ import (
 // Claims writes the verdicts as a table for each design record, and below it what stands behind each.
 func Claims(w io.Writer, page layout.Page, report *claims.Report) error {
 	return write(w, func(section func([]string)) {
-		for _, group := range ofRecord(report.Claims) {
+		for _, group := range ofDesignRecord(report.Claims) {
 			grid := layout.Grid{Columns: []layout.Column{
 				{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 				{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
@@ -38,8 +38,8 @@ func Claims(w io.Writer, page layout.Page, report *claims.Report) error {
 	})
 }
 
-// ofRecord are the claims of one design record after the other.
-func ofRecord(all []claims.Judgement) (out [][]claims.Judgement) {
+// ofDesignRecord are the claims of one design record after the other.
+func ofDesignRecord(all []claims.Judgement) (out [][]claims.Judgement) {
 	for i, j := range all {
 		if i == 0 || j.Record != all[i-1].Record {
 			out = append(out, nil)
@@ -93,7 +93,7 @@ func caveats(report *claims.Report) (text string) {
 // ClaimsMarkdown writes the same as a page in Markdown, with the commands that repeat each.
 func ClaimsMarkdown(w io.Writer, report *claims.Report) error {
 	out := bufio.NewWriter(w)
-	for _, group := range ofRecord(report.Claims) {
+	for _, group := range ofDesignRecord(report.Claims) {
 		fmt.Fprintf(out, "## %s\n\n| claim | verdict | what it says | the record says | measured here "+
 			"|\n|---|---|---|---|---|\n",
 			markdown(group[0].Record))
