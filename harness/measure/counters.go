@@ -131,7 +131,7 @@ func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, er
 	if len(c.list) == 0 {
 		return nil, nil
 	}
-	counts := countedOf(c.sinceEpoch(pass.drive.epoch, facts))
+	counts := readingsOf(c.sinceEpoch(pass.drive.epoch, facts))
 	limit := facts.Policy.Limit
 	if !counts.suspect(limit) {
 		return nil, nil // the history need not be read
@@ -166,11 +166,11 @@ func (c *counters) sinceEpoch(epoch int64, facts *harness.Facts) []harness.Readi
 	return list
 }
 
-// counted are the readings of each counter, by subject and tier.
-type counted map[uint32]map[string][]harness.Reading
+// readings are the readings of each counter, by subject and tier.
+type readings map[uint32]map[string][]harness.Reading
 
-func countedOf(list []harness.Reading) counted {
-	counts := counted{}
+func readingsOf(list []harness.Reading) readings {
+	counts := readings{}
 	for _, reading := range list {
 		if reading.Tier == string(quota.TierProcess) { // which others cannot reach
 			continue
@@ -186,7 +186,7 @@ func countedOf(list []harness.Reading) counted {
 }
 
 // suspect reports whether a counter fell, or rose by more than the limit.
-func (r counted) suspect(limit int64) bool {
+func (r readings) suspect(limit int64) bool {
 	for _, tiers := range r {
 		for _, readings := range tiers {
 			least := int64(math.MaxInt64)

@@ -37,6 +37,8 @@ type Shown struct {
 	Value *float64 `json:"value,omitempty"`
 	// Text is the figure as tables show it; empty if there is none.
 	Text string `json:"text"`
+	// Disturbed is set if something else than the strategy had a part in the figure, which the text marks.
+	Disturbed bool `json:"disturbed,omitempty"`
 }
 
 // ByStrategy are the cells of a matrix by their strategies, and ByFault by their faults, in the order of the report.
@@ -113,6 +115,7 @@ func (j *Judgement) figures(summary *results.Summary) {
 	for _, key := range figures.Table("faults") {
 		figure := figures.Of(key)
 		shown := Shown{Key: key, Text: figure.Text(summary, &notes)}
+		shown.Disturbed = shown.Text != "" && figure.Disturbed(summary)
 		if value, err := figure.Value(summary); err == nil && shown.Text != "" {
 			shown.Value = &value
 		}

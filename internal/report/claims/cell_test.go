@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -275,6 +276,26 @@ func TestFiguresOfCells(t *testing.T) {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
 		}
+	}
+}
+
+// TestDisturbedFigures: a figure whose text is marked says so.
+func TestDisturbedFigures(t *testing.T) {
+	summary := &results.Summary{}
+	summary.Service.P50 = results.Percentile{Figure: results.Figure{Value: 1e6, Rounds: 1, Disturbed: true}}
+	var j Judgement
+	j.figures(summary)
+	marked := 0
+	for _, shown := range j.Figures {
+		if strings.HasPrefix(shown.Text, figures.Mark) != shown.Disturbed {
+			t.Errorf("%+v", shown)
+		}
+		if shown.Disturbed {
+			marked++
+		}
+	}
+	if marked != 1 {
+		t.Errorf("%d of %+v are disturbed", marked, j.Figures)
 	}
 }
 

@@ -137,7 +137,7 @@ func ClaimsAnnotations(w io.Writer, report *claims.Report) error {
 // verdicts.
 func Faults(w io.Writer, page layout.Page, report *claims.Report) error {
 	return write(w, func(section func([]string)) {
-		note := ""
+		disturbed := false
 		for _, cells := range report.ByStrategy() {
 			grid := layout.Grid{Columns: []layout.Column{{Title: "fault", Left: true},
 				{Title: "what it declares", Left: true, Tone: ToneOf}}}
@@ -150,18 +150,20 @@ func Faults(w io.Writer, page layout.Page, report *claims.Report) error {
 				row[0], row[1] = j.Record, j.Text()
 				for i, shown := range j.Figures {
 					row[i+2] = shown.Text
+					disturbed = disturbed || shown.Disturbed
 				}
 				grid.Add(row...)
 				if j.Why != "" {
 					why = append(why, page.Paragraph("  "+j.Record+": ", format.Plain(j.Why))...)
 				}
-				if slices.ContainsFunc(row, func(cell string) bool { return strings.HasPrefix(cell, figures.Mark) }) {
-					note = " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same " +
-						"time (--parallel)."
-				}
 			}
 			section(slices.Concat(page.Title(format.Plain(cells[0].ID)), page.Table(&grid), why))
 		}
-		section(page.Wrap("What strategies declare: " + counted(report, claims.CellVerdicts) + "." + caveats(report) + note))
+		text := "What strategies declare: " + counted(report, claims.CellVerdicts) + "." + caveats(report)
+		if disturbed {
+			text += " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same " +
+				"time (--parallel)."
+		}
+		section(page.Wrap(text))
 	})
 }

@@ -19,6 +19,7 @@ func TestFaults(t *testing.T) {
 			out = append(out, claims.Shown{Key: key})
 		}
 		out[0].Text, out[4].Text, out[6].Text = leak, "~2.80 ms", "1.40 ms"
+		out[4].Disturbed = true
 		return out
 	}
 	r := &claims.Report{Claims: []claims.Judgement{
