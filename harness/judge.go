@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/cancel"
@@ -238,7 +239,27 @@ func (j *judgement) callers() {
 	j.run.Partial = j.Partial
 	if err := j.Counts.FirstError; err != nil {
 		j.run.FirstError = format.OneLine(err.Error())
+		j.run.FirstErrorCode = redisCode(err)
 	}
+}
+
+// redisError is an error that Redis has answered with, whatever its client wraps around it.
+type redisError interface {
+	error
+	RedisError()
+}
+
+// redisCode is the word that an error of Redis begins with by its protocol; empty for other errors.
+func redisCode(err error) string {
+	answer, ok := errors.AsType[redisError](err)
+	if !ok {
+		return ""
+	}
+	code, _, _ := strings.Cut(answer.Error(), " ")
+	if code != strings.ToUpper(code) {
+		return "" // the client's own, such as redis.Nil
+	}
+	return code
 }
 
 // judgeHistory works out the verdict, and shows each subject's events to all that need them.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
@@ -235,7 +236,7 @@ func TestOwnClocks(t *testing.T) {
 		t.Errorf("a skew of %v", params.Skew)
 	}
 	found := results.Reason{
-		Code: "clocks-differ", Discards: results.DiscardsNothing,
+		Code: results.ClocksDiffer, Discards: results.DiscardsNothing, Short: "instances' clocks differ by up to 600ms",
 		Detail: "instances' clocks differ by up to 600ms: by their own clocks, the leak is 4 units, and false rejects are 0",
 	}
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0] != found || !r.Audit.Valid {
@@ -386,6 +387,30 @@ func TestRoomOfKinds(t *testing.T) {
 		correctness(&run, &oracle.Verdict{}, &quota.Policy{Window: quota.Window{Kind: k}})
 		if known := run.FalseRejects.NeverGiven != nil; known != (k.Tumbling() || k == quota.Rolling) {
 			t.Errorf("%v: known %t", k, known)
+		}
+	}
+}
+
+// answered is an error as clients of Redis return it.
+type answered string
+
+func (a answered) Error() string { return string(a) }
+func (answered) RedisError()     {}
+
+// TestRedisCode: an error of Redis has its code, whatever is wrapped around it, and others have none.
+func TestRedisCode(t *testing.T) {
+	f := planted(t, second)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("reserving for a: %w", answered("CROSSSLOT Keys in request don't hash to the same slot")), "CROSSSLOT"},
+		{answered("redis: nil"), ""},
+		{errors.New("EOF is no answer"), ""},
+	} {
+		f.Counts.FirstError = c.err
+		if r, _ := judged(t, f); r.FirstErrorCode != c.want {
+			t.Errorf("%v has the code %q, want %q", c.err, r.FirstErrorCode, c.want)
 		}
 	}
 }

@@ -1,7 +1,5 @@
 package results
 
-import "cmp"
-
 // Run is one strategy in one round.
 type Run struct {
 	Identity
@@ -83,13 +81,18 @@ type Requests struct {
 	RecoveredNS int64 `json:"recovered_ns,omitempty" parts:"max"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
+	// FirstErrorCode is the word with which Redis begins that error, e.g. CROSSSLOT; empty for other errors.
+	FirstErrorCode string `json:"first_error_code,omitempty"`
 }
 
 // Add counts those of another round, or of another process, too.
 func (r *Requests) Add(requests *Requests) {
 	Add(r, requests)
 	r.ErrorKinds = together(r.ErrorKinds, requests.ErrorKinds)
-	r.FirstError = cmp.Or(r.FirstError, requests.FirstError)
+	if r.FirstError == "" {
+		r.FirstError = requests.FirstError
+		r.FirstErrorCode = requests.FirstErrorCode
+	}
 }
 
 // Disruption is what went wrong in a round, most of it as planned.

@@ -1,8 +1,8 @@
 package text
 
 import (
+	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -177,21 +177,14 @@ func errorsCell(summary *results.Summary) string {
 	}
 	cell := strings.Join(figures.Errors(summary), ",\n")
 	if ranking.FailsAlways(summary) {
-		cell += ":\n" + errorName(summary.FirstError)
+		cell += ":\n" + cmp.Or(summary.FirstErrorCode, beginning(summary.FirstError))
 	}
 	return cell
 }
 
-// code is the word that an error of Redis begins with, e.g. CROSSSLOT.
-var code = regexp.MustCompile(`(?:^|: )([A-Z]{3,}) `)
-
-// errorName is the code of an error of Redis, whatever a strategy put in front of it, or the
-// beginning of another error.
-func errorName(text string) string {
+// beginning of a text that may be too long for a cell.
+func beginning(text string) string {
 	const most = 24
-	if texts := code.FindStringSubmatch(text); texts != nil {
-		return texts[1]
-	}
 	if r := []rune(text); len(r) > most {
 		return strings.TrimSpace(string(r[:most-1])) + "…"
 	}

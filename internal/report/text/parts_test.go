@@ -63,6 +63,7 @@ func TestErrorOfAllRequests(t *testing.T) {
 	r.Form = "documented"
 	r.ErrorKinds = &results.ErrorKinds{Other: r.Issued}
 	r.FirstError = "reserving for hot-0: CROSSSLOT Keys in request don't hash to the same slot"
+	r.FirstErrorCode = "CROSSSLOT"
 	text := strings.Join(strings.Fields(render(t, f)), " ")
 	answer, table, _ := strings.Cut(text, "CORRECTNESS")
 	if !strings.Contains(table, "CROSSSLOT") ||
