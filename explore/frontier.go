@@ -149,9 +149,9 @@ func (s *search) bounds() int {
 	return max(0, s.cfg.Preemptions)
 }
 
-// goesOn reports whether a second part follows the first, which has ended for that reason.
-func (s *search) goesOn(ctx context.Context, capped string) bool {
-	return capped != firstFound && s.bounds() > 0 && len(s.wanted) > 0 && ctx.Err() == nil && s.Run.Spent == ""
+// goesOn reports whether a second part follows the first, which has ended before its end.
+func (s *search) goesOn(ctx context.Context) bool {
+	return !s.atFirst && s.bounds() > 0 && len(s.wanted) > 0 && ctx.Err() == nil && s.Run.Spent == ""
 }
 
 // inFlight is the actor that a further step would preempt if it is not its own, after a

@@ -52,8 +52,11 @@ func (p *Progress) set(sofar Sofar) {
 	p.mu.Unlock()
 }
 
-// firstFound is why a search ends that is asked for the first finding.
-const firstFound = "it ended at the first violation"
+// endAtFirst ends a search that is asked for the first finding, and says why.
+func (s *search) endAtFirst() string {
+	s.atFirst = true
+	return "it ended at the first violation"
+}
 
 // over says why the search is to end now; empty if it is not.
 func (s *search) over(ctx context.Context) string {

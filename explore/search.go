@@ -147,6 +147,8 @@ type search struct {
 	symmetric bool
 	// halves is set if the part of the search that is under way has half of the time.
 	halves bool
+	// atFirst is set once the search has ended at its first finding, as it was to.
+	atFirst bool
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {

@@ -21,7 +21,7 @@ func (s *search) overStates(ctx context.Context, res *Result) error {
 		return err
 	}
 	s.halves = false
-	if res.Capped != "" && s.goesOn(ctx, res.Capped) {
+	if res.Capped != "" && s.goesOn(ctx) {
 		if err := w.withFewPreemptions(ctx, s.bounds()); err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	}
 	switch {
 	case w.cfg.First && len(w.broken) > 0 && len(w.wanted) > 0:
-		w.capped = firstFound
+		w.capped = w.endAtFirst()
 	default:
 		w.capped = graph.full(&w.cfg)
 	}

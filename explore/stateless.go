@@ -68,7 +68,7 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
 	for property := range found {
 		delete(statelessSearch.wanted, property)
 	}
-	if statelessSearch.queued > 0 && s.goesOn(ctx, statelessSearch.capped) {
+	if statelessSearch.queued > 0 && s.goesOn(ctx) {
 		var err error
 		found, err = statelessSearch.withFewPreemptions(ctx, maxRuns)
 		if err != nil {
@@ -178,7 +178,7 @@ func (w *statelessSearch) bound(ctx context.Context, maxPoints int, maxRuns int6
 	case over != "":
 		return over
 	case w.cfg.First && len(w.found) > 0:
-		return firstFound
+		return w.endAtFirst()
 	case w.states > maxPoints:
 		return "ended after " + format.Number(w.states-1, "state")
 	case w.runs >= maxRuns:
