@@ -80,7 +80,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 		}
 	}
 	if s.masters > 0 && s.sentinels > 0 {
-		return word, s, stores.WrongSpec(driverName, "%s:%s: a cluster needs no sentinels: give cluster or sentinel", word, list)
+		const why = "%s:%s: a cluster needs no sentinels: give cluster or sentinel"
+		return word, s, stores.WrongSpec(driverName, why, word, list)
 	}
 	return word, s, nil
 }
