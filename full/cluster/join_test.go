@@ -147,3 +147,19 @@ func TestVerdictOnClauses(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestWhoseFindings: the short form of a finding says what was seen, and on which generator.
+func TestWhoseFindings(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := results.NewHistogram()
+	sources := []source{sourceOf(t, 1, r, all), sourceOf(t, 2, r, all)}
+	sources[1].run.Audit.Add(results.Observed("machine-busy", results.Disturbs, "others had the processor", "it was busy"))
+	x, err := joinRuns(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := x.Audit.Reasons[0]
+	if found.Brief() != "generator 2/3: others had the processor" || found.Detail != found.Brief()+": it was busy" {
+		t.Errorf("%+v", found)
+	}
+}
