@@ -18,6 +18,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -124,7 +125,7 @@ func heldLines(page layout.Page, all []held) []string {
 	if len(all) == 0 {
 		return []string{"runs have left nothing"}
 	}
-	grid := layout.Grid{Columns: []layout.Column{
+	grid := document.Table{Columns: []document.Column{
 		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"},
 		{Title: "state", Left: true},
 		{Title: "whose", Left: true, Flexible: true},

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -86,7 +87,7 @@ func judgeFile(name, policy string) (judged, error) {
 }
 
 func judgedLines(page layout.Page, all []judged) []string {
-	grid := layout.Grid{Columns: []layout.Column{
+	grid := document.Table{Columns: []document.Column{
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"},
 		{Title: "admitted"},
 		{Title: "leaked units"}, {Title: "worst window"}, {Title: "leaked trials"}, {Title: "false rejects"},

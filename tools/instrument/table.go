@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 )
 
@@ -231,7 +232,7 @@ func (r *report) print(w io.Writer) {
 		if i == 1 {
 			middle = "here, in the unit,\nmedian [least, most]"
 		}
-		table := layout.Grid{Columns: []layout.Column{
+		table := document.Table{Columns: []document.Column{
 			{Title: "what", Left: true, Flexible: true, Minimum: 16}, {Title: "unit", Left: true},
 			{Title: names[0]}, {Title: names[1]}, {Title: middle},
 			{Title: "wanted"}, {Title: "com-\nmitted"}, {Title: "verdict", Left: true, Flexible: true, Minimum: 16},

@@ -113,6 +113,16 @@ func (n *Notes) Lines() (out []string) {
 	return out
 }
 
+// Merge adds the notes that another table needs.
+func (n *Notes) Merge(other *Notes) {
+	for i, seen := range other.seen {
+		n.seen[i] = n.seen[i] || seen
+	}
+}
+
+// Bounds reports whether a figure is only a lower bound.
+func (n *Notes) Bounds() bool { return n.seen[markBound] }
+
 // Percentile renders one without its interval.
 func (n *Notes) Percentile(percentile results.Percentile) string {
 	return n.timing(Percentile(percentile))

@@ -3,11 +3,11 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/results"
 )
@@ -15,10 +15,8 @@ import (
 // exploredView is a search, a census or a replay of one strategy.
 type exploredView struct {
 	Title     string
-	Facts     []string
+	Prose     []*document.Paragraph
 	Schedules []*scheduleView
-	Claim     string
-	Withheld  []string
 }
 
 // scheduleView is a schedule that was found.
@@ -27,7 +25,7 @@ type scheduleView struct {
 	// Said is what else is known of it: its faults, how often it is met, and the property
 	// that the same schedule breaks above.
 	Said    []string
-	Table   *table
+	Table   *document.Table
 	Drawing *drawingView
 	// Harmless schedules break no property.
 	Harmless bool
@@ -47,24 +45,27 @@ func (v *recordView) explored(exploration *results.Exploration, p *panels) {
 	table := newTable("Schedules explored: the shortest that breaks each property", "strategy", "searched with", "found",
 		"search")
 	for _, search := range exploration.Searches {
-		p.search(search)
-		table.Links = append(table.Links, p.of(search.Strategy, "").ID)
-		table.Add(search.Strategy, searchedWith(search), cmp.Or(text.Found(search, "; "), "nothing"), completeness(search))
+		p.explored(search.Strategy, "Explored with "+searchedWith(search), text.SearchSection(search, ""))
+		found := cmp.Or(text.Found(search, "; "), "nothing")
+		row := table.Add(search.Strategy, searchedWith(search), found, completeness(search))
+		row.Link = p.of(search.Strategy, "").ID
 	}
 	for _, census := range exploration.Censuses {
-		p.census(census)
-		table.Links = append(table.Links, p.of(census.Strategy, "").ID)
-		table.Add(census.Strategy, format.Number(census.Clients, "client")+
-			", every schedule", leaking(census), pick(census.Complete, "complete", "not complete"))
+		clients := format.Number(census.Clients, "client")
+		p.explored(census.Strategy, "Every schedule of "+clients, text.CensusSection(census))
+		complete := pick(census.Complete, "complete", "not complete")
+		row := table.Add(census.Strategy, clients+", every schedule", leaking(census), complete)
+		row.Link = p.of(census.Strategy, "").ID
 	}
 	for _, replay := range exploration.Replays {
-		p.replay(replay)
+		p.explored(replay.Strategy, "Repeated on "+replay.Store, text.ReplaySection(replay, false))
 	}
 	for i := range exploration.Advice {
 		advice := &exploration.Advice[i]
-		p.exploredOf(advice.Strategy, "Advice: "+string(advice.Code), []string{text.AdviceText(advice), advice.Command})
+		said := document.Text(text.AdviceText(advice), advice.Command)
+		p.explored(advice.Strategy, "Advice: "+string(advice.Code), said)
 	}
-	v.Searches = table.orNil()
+	v.Searches = filled(table)
 }
 
 func searchedWith(search *results.Search) string {
@@ -109,83 +110,57 @@ func pick(ok bool, yes, no string) string {
 	return no
 }
 
-func (p *panels) search(search *results.Search) {
-	view := p.exploredOf(search.Strategy, "Explored with "+searchedWith(search), text.SearchFacts(search))
-	view.Claim = search.Claim
-	if text := search.Allowed(); text != "" {
-		view.Facts = append(view.Facts, "declared: "+text)
-	}
-	if search.Capped != "" {
-		view.Facts = append(view.Facts, "not complete: "+search.Capped)
-	}
-	for i := range search.Findings {
-		finding := &search.Findings[i]
-		scheduleView := p.schedule(view, finding)
-		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
-			return len(finding.Steps) > 0 && slices.Equal(g.Steps, finding.Steps)
-		})
-		if same >= 0 {
-			scheduleView.Said = append(scheduleView.Said,
-				fmt.Sprintf("by the schedule of the %s above", search.Findings[same].Property))
-			scheduleView.Table = nil
-		}
-	}
-	p.rest(view, search.Aborts, search.Withheld)
-}
-
-func (p *panels) census(census *results.Census) {
-	view := p.exploredOf(census.Strategy, "Every schedule of "+
-		format.Plural(int64(census.Clients), "client", "clients"), text.CensusFacts(census))
-	view.Facts = append(view.Facts, "worst leak: "+format.Plural(census.Worst, "unit", "units"))
-	if census.Shortest != nil {
-		p.schedule(view, census.Shortest)
-	}
-	p.rest(view, census.Aborts, census.Withheld)
-}
-
-func (p *panels) replay(replay *results.Replay) {
-	view := p.exploredOf(replay.Strategy, "Repeated on "+replay.Store, text.ReplayFacts(replay))
-	if replay.Same {
-		view.Facts = append(view.Facts, "every step and every reply as when it was searched")
-	}
-	if replay.Finding != nil {
-		p.schedule(view, replay.Finding)
-	}
-}
-
-// exploredOf adds a part to a strategy's panel.
-func (p *panels) exploredOf(strategy, title string, facts []string) *exploredView {
-	view := &exploredView{Title: title, Facts: facts}
+// explored adds a part to a strategy's panel.
+func (p *panels) explored(strategy, title string, section document.Section) {
+	view := &exploredView{Title: title}
 	panel := p.of(strategy, "")
 	panel.Explored = append(panel.Explored, view)
+	for _, block := range section.To(document.Full) {
+		switch block := block.(type) {
+		case *document.Paragraph:
+			view.Prose = append(view.Prose, block)
+		case *document.Schedule:
+			view.Schedules = append(view.Schedules, p.schedule(block))
+		}
+	}
+}
+
+// schedule is that of a finding. Its drawing, if there is one, follows.
+func (p *panels) schedule(schedule *document.Schedule) *scheduleView {
+	finding := schedule.Finding
+	view := &scheduleView{Finding: finding, Table: stepsTable(finding), Harmless: schedule.Harmless}
+	if len(finding.Faults) > 0 {
+		view.Said = append(view.Said, "faults: "+strings.Join(format.Strings(finding.Faults), ", "))
+	}
+	if finding.Paused > 0 {
+		view.Said = append(view.Said, "calls held up for "+finding.HeldUp())
+	}
+	view.Said = append(view.Said, schedule.Odds...)
+	if schedule.Same != "" {
+		view.Said = append(view.Said, fmt.Sprintf("by the schedule of the %s above", schedule.Same))
+		view.Table = nil
+	}
+	p.charts[finding] = view
 	return view
 }
 
-// rest are schedules in which the store ended transactions, and why nothing is claimed.
-func (p *panels) rest(view *exploredView, aborts []results.Abort, withheld []results.Withheld) {
-	for _, abort := range aborts {
-		if abort.Shortest != nil {
-			p.schedule(view, abort.Shortest).Harmless = true
-		}
+// claimClass is that of what is claimed, and of why nothing is.
+func claimClass(paragraph *document.Paragraph) string {
+	switch paragraph.Tone {
+	case document.Good:
+		return "claim"
+	case document.Bad:
+		return "claim withheld"
 	}
-	for _, w := range withheld {
-		view.Withheld = append(view.Withheld, w.Detail+" ("+w.Code+")")
-	}
+	return ""
 }
 
-// schedule adds a finding. Its drawing, if there is one, follows.
-func (p *panels) schedule(view *exploredView, finding *results.Finding) *scheduleView {
-	x := &scheduleView{Finding: finding, Table: stepsTable(finding)}
-	if len(finding.Faults) > 0 {
-		x.Said = append(x.Said, "faults: "+strings.Join(format.Strings(finding.Faults), ", "))
+// sentence begins with the name of a block, which a terminal has in capital letters.
+func sentence(name string) string {
+	if name == "" {
+		return ""
 	}
-	if finding.Paused > 0 {
-		x.Said = append(x.Said, "calls held up for "+finding.HeldUp())
-	}
-	x.Said = append(x.Said, text.Odds(finding)...)
-	view.Schedules = append(view.Schedules, x)
-	p.charts[finding] = x
-	return x
+	return name[:1] + strings.ToLower(name[1:])
 }
 
 // chart puts a drawing to its finding.
@@ -196,7 +171,7 @@ func (p *panels) chart(finding *results.Finding, view drawingView) {
 }
 
 // stepsTable is a schedule step by step.
-func stepsTable(finding *results.Finding) *table {
+func stepsTable(finding *results.Finding) *document.Table {
 	t := newTable("Step by step", "step", "who", "what", "told", "#in use")
 	for i := range finding.Steps {
 		step := &finding.Steps[i]
@@ -211,11 +186,11 @@ func stepsTable(finding *results.Finding) *table {
 		t.Add(fmt.Sprintf("T%d", step.Number), step.Actor, what, step.Outcome,
 			fmt.Sprintf("%d of %d", step.InUse, step.Limit))
 	}
-	return t.orNil()
+	return filled(t)
 }
 
 // seriesTable has at most seriesRows moments of a series.
-func seriesTable(series *results.Series) *table {
+func seriesTable(series *results.Series) *document.Table {
 	const seriesRows = 25
 	t := newTable("Over virtual time", "after", "#requests", "#admitted", "#rejected", "#errors", "#leak, "+
 		series.Unit, "#false rejects",

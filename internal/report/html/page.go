@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -54,6 +56,8 @@ type About struct {
 }
 
 var (
+	//go:embed blocks.html.tmpl
+	blocksTemplate string
 	//go:embed page.html.tmpl
 	pageTemplate string
 	//go:embed page.css
@@ -64,23 +68,42 @@ var (
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"groupOf": groupOf, "discards": func(code string) string { return discards[code] },
-}).Parse(pageTemplate))
+	"figure": isFigure, "number": sortedBy, "classes": classesOf, "apart": reasonsApart, "kind": kindOf,
+	"claimed": claimClass, "sentence": sentence,
+	"steps":  stepsTable,
+	"last":   func(i int, row document.Row) bool { return i == len(row.Cells)-1 },
+	"linked": func(id, text string) link { return link{Link: id, Text: text} },
+}).Parse(blocksTemplate + pageTemplate))
 
 // Write writes one page about all records, in their order. About looks up what a strategy says
 // of itself by its public name; it may be nil. A page of the same records and strategies has the
 // same bytes.
 func Write(w io.Writer, records []Record, about func(strategy string) (About, bool)) error {
-	document, err := view(records, about)
+	shown, err := view(records, about)
 	if err != nil {
 		return err
 	}
 	var builder strings.Builder
-	err = page.Execute(&builder, document)
+	err = page.Execute(&builder, shown)
 	if err == nil {
 		// Names in a record may come from anywhere: what would reorder or hide a text is shown.
 		_, err = io.WriteString(w, format.Visible(builder.String()))
 	}
 	return format.Wrapf(err, "write page")
+}
+
+// link is a text that may lead to a place on the page.
+type link struct{ Link, Text string }
+
+// isFigure reports whether the column has figures, which are set flush right and sorted by their numbers.
+func isFigure(column document.Column) bool { return column.Key != "" || !column.Left }
+
+// sortedBy is the number by which rows are sorted; empty if there is none.
+func sortedBy(cell document.Cell) string {
+	if cell.Number == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*cell.Number, 'g', -1, 64)
 }
 
 // policyOf is what a browser may do with the page: run the one script, and load nothing.

@@ -9,9 +9,10 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/report/text"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -39,7 +40,7 @@ type runView struct {
 	Link            string
 	Group           groupView
 	Reason          string
-	Tables          []*table
+	Tables          []*document.Table
 	Findings        []text.Finding
 }
 
@@ -96,11 +97,13 @@ func (p *panels) sorted() []*panelView {
 }
 
 // run adds what a strategy did in a setting.
-func (p *panels) run(view *recordView, s *settingView, row *decisionRow, summary *results.Summary, file *results.File) {
-	panel := p.of(row.Label, summary.Strategy)
+func (p *panels) run(view *recordView, s *settingView, strategy *ranking.Strategy, summary *results.Summary,
+	file *results.File) {
+	panel := p.of(strategy.Label, summary.Strategy)
 	panel.Form = cmp.Or(panel.Form, summary.Form)
-	r := &runView{Record: view.Name, Setting: s.Title, Link: s.ID, Group: groupOf(row.Group), Reason: row.Reason}
-	for _, t := range []*table{
+	r := &runView{Record: view.Name, Setting: s.Title, Link: s.ID, Group: groupOf(strategy.Group),
+		Reason: strategy.Reason}
+	for _, t := range []*document.Table{
 		decisionsTable(summary),
 		rowsTable("Declared guarantee, in the worst window of any subject and round", text.Clauses(clauses), summary),
 		latencyTable(summary), loadTable(summary, s.simulated), rowsTable("Figures of its own", text.Own, summary),
@@ -132,7 +135,7 @@ func rounds(summary *results.Summary, code string) string {
 	return fmt.Sprintf("%d of %s", summary.Occurrences[code], format.Plural(int64(summary.Rounds), "round", "rounds"))
 }
 
-func decisionsTable(summary *results.Summary) *table {
+func decisionsTable(summary *results.Summary) *document.Table {
 	t := newTable("Decisions; leak, worst window and drift in "+summary.Params.Unit, "figure", "value")
 	t.Add("rounds", fmt.Sprint(summary.Rounds))
 	if summary.Paced != nil {
@@ -144,12 +147,12 @@ func decisionsTable(summary *results.Summary) *table {
 	if summary.Invalid > 0 {
 		t.Add("invalid rounds", fmt.Sprint(summary.Invalid))
 	}
-	t.rows(summary, "requests", "admitted", "rejected")
+	addFigures(t, summary, "requests", "admitted", "rejected")
 	if summary.Errors > 0 {
 		t.Add("errors", format.Join(": ", format.Count(summary.Errors), strings.Join(figures.Errors(summary), ", ")))
 		t.Add("first error", summary.FirstError)
 	}
-	t.rows(summary, figures.Table("decisions")...)
+	addFigures(t, summary, figures.Table("decisions")...)
 	return t
 }
 
@@ -158,25 +161,28 @@ func clauses(summary *results.Summary) []results.Clause {
 	return slices.Concat(summary.Guarantee, summary.Record)
 }
 
-func latencyTable(summary *results.Summary) *table {
+func latencyTable(summary *results.Summary) *document.Table {
+	var notes figures.Notes
 	t := latencyColumns("Latency", "time")
+	add := func(name string, percentiles *results.Percentiles) { addPercentiles(t, &notes, name, percentiles) }
 	r := summary.AtRate()
 	if r.Response != nil {
-		t.percentiles("response", r.Response)
+		add("response", r.Response)
 	}
 	if summary.Paced != nil {
-		t.percentiles("service at the common rate", &r.Service)
-		t.percentiles("saturated service", &summary.Service)
+		add("service at the common rate", &r.Service)
+		add("saturated service", &summary.Service)
 	} else {
-		t.percentiles("service", &summary.Service)
+		add("service", &summary.Service)
 	}
 	if r.Reference != nil {
-		t.percentiles("bare client", r.Reference)
+		add("bare client", r.Reference)
 	}
+	t.Notes = notes.Lines()
 	return t
 }
 
-func loadTable(summary *results.Summary, simulated bool) *table {
+func loadTable(summary *results.Summary, simulated bool) *document.Table {
 	t := newTable("Throughput and scheduling delay", "figure", "value")
 	if !simulated && summary.Throughput.Rounds > 0 {
 		t.Add("decisions per second", interval(summary.Throughput, func(value float64) string {
@@ -186,12 +192,12 @@ func loadTable(summary *results.Summary, simulated bool) *table {
 			t.Add("ratio to a bare client's INCR loop", interval(summary.Ratio, format.Digits))
 		}
 	}
-	t.rows(summary, slices.Concat(figures.Table("speed"), figures.Table("delay"))...)
-	return t.orNil()
+	addFigures(t, summary, slices.Concat(figures.Table("speed"), figures.Table("delay"))...)
+	return filled(t)
 }
 
 // settlementTable is what became of admitted requests.
-func settlementTable(summary *results.Summary) *table {
+func settlementTable(summary *results.Summary) *document.Table {
 	if summary.Settled == nil {
 		return nil
 	}
@@ -209,7 +215,7 @@ func interval(figure results.Figure, show func(float64) string) string {
 	return fmt.Sprintf("%s [%s, %s]", show(figure.Value), show(figure.Lo), show(figure.Hi))
 }
 
-func optionsTable(file *results.File, summary *results.Summary) *table {
+func optionsTable(file *results.File, summary *results.Summary) *document.Table {
 	t := newTable("Options", "option", "value")
 	i := slices.IndexFunc(file.Runs, func(run results.Run) bool {
 		return run.Params.Label == summary.Params.Label && run.Strategy == summary.Strategy
@@ -220,27 +226,25 @@ func optionsTable(file *results.File, summary *results.Summary) *table {
 	for _, name := range slices.Sorted(maps.Keys(file.Runs[i].Options)) {
 		t.Add(name, file.Runs[i].Options[name])
 	}
-	return t.orNil()
+	return filled(t)
 }
 
 // costTable is what a decision costs, as a mean of the run and as a probe counted it.
-func costTable(summary *results.Summary) *table {
+func costTable(summary *results.Summary) *document.Table {
 	t := newTable("Cost per decision", "of")
-	keys := figures.Table("cost")
-	t.notes.Exact = true
-	for _, k := range keys {
-		t.Columns = append(t.Columns, layout.Column{Title: figures.Of(k).Title()})
-	}
+	columns := document.Figures(figures.Table("cost")...)
+	t.Place(columns)
+	notes := figures.Notes{Exact: true}
 	add := func(name string, cost *results.ProbeCost) {
 		if cost == nil {
 			return
 		}
 		part := &results.Summary{Cost: results.Cost{ProbeCost: *cost}}
-		cells := []string{name}
-		for _, k := range keys {
-			cells = append(cells, cmp.Or(figures.Of(k).Text(part, &t.notes), "-"))
+		row := t.Add(name)
+		for _, cell := range document.Cells(part, columns, &notes) {
+			cell.Text = cmp.Or(cell.Text, "-")
+			row.Cells = append(row.Cells, cell)
 		}
-		t.Add(cells...)
 	}
 	add("mean of the run", &summary.Cost.ProbeCost)
 	if probe := summary.Cost.Probe; probe != nil {
@@ -248,31 +252,35 @@ func costTable(summary *results.Summary) *table {
 		add("exact: admitted", probe.Admitted)
 		add("exact: rejected", probe.Rejected)
 	}
+	t.Notes = notes.Lines()
 	return t
 }
 
 // rowsTable is a table that the terminal has, too, of one strategy.
-func rowsTable(caption string, rows text.Rows, summary *results.Summary) *table {
-	t := &table{Caption: caption, Grid: layout.Grid{Columns: slices.Clone(rows.Columns)}}
+func rowsTable(caption string, rows text.Rows, summary *results.Summary) *document.Table {
+	t := &document.Table{Title: caption, Columns: slices.Clone(rows.Columns)}
 	for _, cells := range rows.Of(summary) {
 		t.Add(cells...)
 	}
 	t.Compact()
-	return t.orNil()
+	return filled(t)
 }
 
 // figureRows is a table with a row for each figure that the strategy has.
-func figureRows(caption string, summary *results.Summary, keys ...string) *table {
+func figureRows(caption string, summary *results.Summary, keys ...string) *document.Table {
 	t := newTable(caption, "figure", "#value")
-	t.rows(summary, keys...)
-	return t.orNil()
+	addFigures(t, summary, keys...)
+	return filled(t)
 }
 
-func (t *table) rows(summary *results.Summary, keys ...string) {
+// addFigures adds a row for each figure that the strategy has.
+func addFigures(t *document.Table, summary *results.Summary, keys ...string) {
+	var notes figures.Notes
 	for _, k := range keys {
 		figure := figures.Of(k)
-		if text := figure.Text(summary, &t.notes); text != "" {
+		if text := figure.Text(summary, &notes); text != "" {
 			t.Add(figure.Label(), strings.ReplaceAll(text, "\n", "; "))
 		}
 	}
+	t.Notes = collect.Union(t.Notes, notes.Lines()...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/report/text"
@@ -19,22 +20,19 @@ type settingView struct {
 	Record            string // the record's name
 	Facts             []fact
 	Decision          text.Decision
-	Links             map[string]string // to panels, by label
-	Columns           []decisionColumn
-	Rows              []decisionRow
 
-	notes     figures.Notes
 	simulated bool
 	group     []results.Summary
 }
 
-// Notes explain marks of the rows.
-func (v *settingView) Notes() []string {
-	notes := append([]string{text.KeptRounds(v.group)}, v.notes.Lines()...)
-	if disturbed := figures.Disturbance(v.group); disturbed != "" {
-		notes = append(notes, disturbed)
-	}
-	return notes
+// Full is the table to decide from.
+func (v *settingView) Full() *document.Table { return v.Decision.Table.To(document.Full) }
+
+// Brief is what a terminal shows of it.
+func (v *settingView) Brief() *document.Table {
+	table := v.Decision.Table.To(document.Brief)
+	table.Compact()
+	return table
 }
 
 // runs shows what was run, on what, and every strategy of it.
@@ -67,16 +65,14 @@ func (v *recordView) runs(record *Record, p *panels) error {
 		}
 		view := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: summaries[0].Policy,
 			Title:    settingTitle(&summaries[0]),
-			Decision: text.Decide(file, setting), Links: map[string]string{},
-			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: summaries}
+			Decision: text.Decide(file, setting),
+			Record:   format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: summaries}
 		view.Facts = facts(text.Setting(*file, summaries))
-		view.decide(&setting, p)
-		for _, row := range view.Rows {
-			view.Links[row.Label] = row.Panel
-		}
 		v.Settings = append(v.Settings, view)
 		for j := range summaries {
-			p.run(v, view, &view.Rows[j], &summaries[j], file)
+			row := &view.Decision.Table.Rows[j]
+			row.Link = p.of(row.Strategy.Label, summaries[j].Strategy).ID
+			p.run(v, view, row.Strategy, &summaries[j], file)
 		}
 	}
 	return nil
@@ -90,7 +86,7 @@ var discards = map[string]string{
 }
 
 // facts joins entries that continue the one before, and then those that say the same.
-func facts(entries []text.Entry) []fact {
+func facts(entries []document.Entry) []fact {
 	var all, out []fact
 	for _, entry := range entries {
 		if n := len(all); n > 0 && (entry.Label == "" || entry.Label == all[n-1].Name) {
@@ -129,31 +125,33 @@ func settingTitle(summary *results.Summary) string {
 }
 
 // latencies of all strategies by percentile.
-func (v *settingView) latencies() *table {
-	t := latencyColumns("Latency of "+v.Title, "strategy")
+func (v *settingView) latencies() *document.Table {
+	var notes figures.Notes
+	table := latencyColumns("Latency of "+v.Title, "strategy")
 	for i := range v.group {
 		summary := &v.group[i]
-		t.percentiles(summary.Label, summary.Latency())
+		addPercentiles(table, &notes, summary.Label, summary.Latency())
 	}
-	return t
+	table.Notes = notes.Lines()
+	return table
 }
 
-func latencyColumns(caption, first string) *table {
+func latencyColumns(caption, first string) *document.Table {
 	return newTable(caption, first, "#p50", "#p90", "#p99", "#p99.9", "#p99.99", "#largest")
 }
 
-// percentiles adds a row of a latency.
-func (t *table) percentiles(name string, percentiles *results.Percentiles) {
+// addPercentiles adds a row of a latency.
+func addPercentiles(table *document.Table, notes *figures.Notes, name string, percentiles *results.Percentiles) {
 	cells := []string{name}
 	for _, percentile := range []results.Percentile{percentiles.P50, percentiles.P90, percentiles.P99, percentiles.P999,
 		percentiles.P9999} {
-		cells = append(cells, t.notes.Percentile(percentile))
+		cells = append(cells, notes.Percentile(percentile))
 	}
 	largest := "-"
 	if percentiles.P50.Rounds > 0 {
 		largest = format.NS(float64(percentiles.Max))
 	}
-	t.Add(append(cells, largest)...)
+	table.Add(append(cells, largest)...)
 }
 
 // sweep says which value to use, in place of a table to decide from: its points are settings of their own.

@@ -8,15 +8,14 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
-	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/report/text"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
-// document is what the template is filled with.
-type document struct {
+// pageView is what the template is filled with.
+type pageView struct {
 	Title   string
 	Policy  string
 	Style   template.CSS
@@ -48,8 +47,20 @@ var parts = []part{
 	{"strategies", "Strategies", nil},
 }
 
-// Columns are those of the decision tables.
-func (d *document) Columns() []decisionColumn { return decisionColumns }
+// Columns are those of the decision tables that have a definition.
+func (d *pageView) Columns() (out []document.Column) {
+	for _, record := range d.Records {
+		for _, setting := range record.Settings {
+			for _, column := range setting.Full().Columns {
+				same := func(other document.Column) bool { return other.Title == column.Title }
+				if column.Doc != "" && !slices.ContainsFunc(out, same) {
+					out = append(out, column)
+				}
+			}
+		}
+	}
+	return out
+}
 
 // recordView is a record on the page.
 type recordView struct {
@@ -64,7 +75,7 @@ type recordView struct {
 	Skipped   []fact
 	Findings  []text.Finding
 	Drawings  []drawingView
-	Searches  *table
+	Searches  *document.Table
 }
 
 // fact is an entry of a list of names and what they stand for.
@@ -79,43 +90,30 @@ type drawingView struct {
 	ID    string
 	Style template.CSS
 	// Tables hold the figures.
-	Tables []*table
+	Tables []*document.Table
 }
-
-// table is a table of texts. The first cell of a row is its head.
-type table struct {
-	Caption string
-	layout.Grid
-	// Links are the panels of the rows, or nil.
-	Links []string
-
-	notes figures.Notes
-}
-
-// Notes explain marks.
-func (t *table) Notes() []string { return t.notes.Lines() }
 
 // newTable has columns of texts, and of figures, which begin with "#" and are set flush right.
-func newTable(caption string, columns ...string) *table {
-	t := &table{Caption: caption}
+func newTable(caption string, columns ...string) *document.Table {
+	table := &document.Table{Title: caption}
 	for _, c := range columns {
 		title, figure := strings.CutPrefix(c, "#")
-		t.Columns = append(t.Columns, layout.Column{Title: title, Left: !figure})
+		table.Columns = append(table.Columns, document.Column{Title: title, Left: !figure})
 	}
-	return t
+	return table
 }
 
-// orNil is nil for a table without rows.
-func (t *table) orNil() *table {
-	if len(t.Rows) == 0 {
+// filled is nil for a table without rows.
+func filled(table *document.Table) *document.Table {
+	if len(table.Rows) == 0 {
 		return nil
 	}
-	return t
+	return table
 }
 
 // view is what a page shows of records.
-func view(records []Record, about func(strategy string) (About, bool)) (*document, error) {
-	d := &document{Policy: policyOf(script), Legend: legend(), Has: map[string]bool{}}
+func view(records []Record, about func(strategy string) (About, bool)) (*pageView, error) {
+	d := &pageView{Policy: policyOf(script), Legend: legend(), Has: map[string]bool{}}
 	d.Style = template.CSS(style)
 	d.Script = template.JS(script) //nolint:gosec // embedded files
 	p := panels{about: about, by: map[string]*panelView{}, ids: map[string]bool{},
@@ -147,7 +145,7 @@ func view(records []Record, about func(strategy string) (About, bool)) (*documen
 }
 
 // title of the page: what was tested.
-func title(d *document) string {
+func title(d *pageView) string {
 	var policies []string
 	for _, view := range d.Records {
 		for _, settingView := range view.Settings {

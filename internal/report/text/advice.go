@@ -7,9 +7,9 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -87,9 +87,10 @@ func (g *grouped) text() string {
 }
 
 // lines name all, with a line for each reason.
-func (g *grouped) lines(page layout.Page) (out []string) {
+func (g *grouped) lines() (out document.Section) {
 	for _, reason := range g.Keys {
-		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(g.Of[reason], ", ")+": "+reason))...)
+		text := format.Plain(strings.Join(g.Of[reason], ", ") + ": " + reason)
+		out = append(out, &document.Paragraph{Head: "  ", Text: text})
 	}
 	return out
 }

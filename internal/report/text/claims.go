@@ -4,38 +4,58 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 )
 
 // Claims writes the verdicts as a table for each design record, and below it what stands behind each.
 func Claims(w io.Writer, page layout.Page, report *claims.Report) error {
-	return write(w, func(section func([]string)) {
-		for _, group := range ofDesignRecord(report.Claims) {
-			grid := layout.Grid{Columns: []layout.Column{
-				{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
-				{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
-				{Title: "the record says", Left: true, Flexible: true, Minimum: 10},
-				{Title: "measured here", Left: true, Flexible: true, Minimum: 16},
-			}}
-			var why []string
-			for i := range group {
-				j := &group[i]
-				grid.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
-				if j.Why != "" {
-					why = append(why, page.Paragraph(layout.Pad(j.ID, 4)+" ", format.Plain(string(j.Verdict)+": "+j.Why))...)
-				}
+	return page.Write(w, ClaimsDocument(report))
+}
+
+// ClaimsMarkdown writes the same as a page in Markdown, with the commands that repeat each.
+func ClaimsMarkdown(w io.Writer, report *claims.Report) error {
+	return markdown.Write(w, ClaimsDocument(report))
+}
+
+// ClaimsDocument has a table for each design record, the reasons for its verdicts, and a summary.
+func ClaimsDocument(report *claims.Report) (doc document.Document) {
+	for _, group := range ofDesignRecord(report.Claims) {
+		table := &document.Table{Columns: []document.Column{
+			{Title: "claim", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
+			{Title: "what it says", Left: true, Flexible: true, Minimum: 24},
+			{Title: "the record says", Left: true, Flexible: true, Minimum: 10},
+			{Title: "measured here", Left: true, Flexible: true, Minimum: 16},
+		}}
+		var why document.Section
+		for i := range group {
+			j := &group[i]
+			row := table.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
+			row.Cells[2].Aside = surrounded("(", j.Source, ")")
+			row.ID = j.ID
+			row.Why = j.Why
+			row.Condition = j.Condition
+			row.Commands = j.Commands
+			if j.Why != "" {
+				why = append(why, reason(layout.Pad(j.ID, 4)+" ", string(j.Verdict)+": "+j.Why))
 			}
-			section(append(page.Title(strings.ToUpper(group[0].Record)), page.Table(&grid)...))
-			section(why)
 		}
-		section(page.Wrap(claimsSummary(report)))
-	})
+		doc.Section(&document.Heading{Text: group[0].Record}, table)
+		doc.Section(why...)
+	}
+	doc.Section(&document.Paragraph{Text: claimsSummary(report)})
+	return doc
+}
+
+// reason stands below a table, unless its rows have the reasons.
+func reason(head, text string) *document.Paragraph {
+	return &document.Paragraph{Head: head, Text: format.Plain(text), Only: document.Brief}
 }
 
 // ofDesignRecord are the claims of one design record after the other.
@@ -90,31 +110,6 @@ func caveats(report *claims.Report) (text string) {
 	return text
 }
 
-// ClaimsMarkdown writes the same as a page in Markdown, with the commands that repeat each.
-func ClaimsMarkdown(w io.Writer, report *claims.Report) error {
-	out := bufio.NewWriter(w)
-	for _, group := range ofDesignRecord(report.Claims) {
-		fmt.Fprintf(out, "## %s\n\n| claim | verdict | what it says | the record says | measured here "+
-			"|\n|---|---|---|---|---|\n",
-			markdown(group[0].Record))
-		for i := range group {
-			j := &group[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", markdown(j.ID), markdown(j.Text()), markdown(j.Says),
-				markdown(j.Promised),
-				markdown(format.Join("; ", j.Measured, j.Form, j.Why)))
-		}
-		fmt.Fprintln(out)
-		for i := range group {
-			if j := &group[i]; j.Condition != "" {
-				fmt.Fprintf(out, "- %s: `%s`, from `%s`\n", markdown(j.ID), j.Condition, strings.Join(j.Commands, "`, `"))
-			}
-		}
-		fmt.Fprintln(out)
-	}
-	fmt.Fprintln(out, markdown(claimsSummary(report)))
-	return out.Flush()
-}
-
 // ClaimsAnnotations writes the workflow commands of GitHub Actions: an error for each gate that fails, and a warning
 // for each that another pass may fail.
 func ClaimsAnnotations(w io.Writer, report *claims.Report) error {
@@ -136,34 +131,77 @@ func ClaimsAnnotations(w io.Writer, report *claims.Report) error {
 // Faults writes a matrix: a table for each strategy, a row for each fault, and below it what stands behind the
 // verdicts.
 func Faults(w io.Writer, page layout.Page, report *claims.Report) error {
-	return write(w, func(section func([]string)) {
-		disturbed := false
-		for _, cells := range report.ByStrategy() {
-			grid := layout.Grid{Columns: []layout.Column{{Title: "fault", Left: true},
-				{Title: "what it declares", Left: true, Tone: ToneOf}}}
-			for _, column := range columns(figures.Table("faults")...) {
-				grid.Columns = append(grid.Columns, column.Column)
-			}
-			var why []string
-			for _, j := range cells {
-				row := make([]string, len(grid.Columns))
-				row[0], row[1] = j.Record, j.Text()
-				for i, shown := range j.Figures {
-					row[i+2] = shown.Text
-					disturbed = disturbed || shown.Disturbed
-				}
-				grid.Add(row...)
-				if j.Why != "" {
-					why = append(why, page.Paragraph("  "+j.Record+": ", format.Plain(j.Why))...)
-				}
-			}
-			section(slices.Concat(page.Title(format.Plain(cells[0].ID)), page.Table(&grid), why))
-		}
-		text := "What strategies declare: " + counted(report, claims.CellVerdicts) + "." + caveats(report)
+	return page.Write(w, FaultsDocument(report))
+}
+
+// FaultsDocument has a matrix of marks, a table for each strategy, the reasons for its verdicts, and a summary.
+func FaultsDocument(report *claims.Report) (doc document.Document) {
+	doc.Section(&document.Paragraph{Text: faultsLegend, Only: document.Full}, matrix(report))
+	note := ""
+	for _, cells := range report.ByStrategy() {
+		section, disturbed := faultsOf(cells)
+		doc.Section(section...)
 		if disturbed {
-			text += " " + figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same " +
-				"time (--parallel)."
+			note = " " + marksLegend + "."
 		}
-		section(page.Wrap(text))
-	})
+	}
+	declare := "What strategies declare: " + counted(report, claims.CellVerdicts) + "."
+	doc.Section(&document.Paragraph{Text: declare + caveats(report) + note})
+	return doc
+}
+
+const (
+	marksLegend = figures.Mark + " something else than the strategy had a part in it, e.g. runs made at the same time " +
+		"(--parallel)"
+	faultsLegend = "✓ what is declared holds · ✗ it is refuted · ? undecided · – nothing is declared · " +
+		"empty: the fault is of no store that it has · " + marksLegend
+)
+
+// matrix has a row for each strategy, a column for each fault, and marks for the verdicts.
+func matrix(report *claims.Report) *document.Table {
+	table := &document.Table{
+		Columns: []document.Column{{Title: "strategy", Left: true}}, Marks: true, Only: document.Full,
+	}
+	column := map[string]int{}
+	for i, cells := range report.ByFault() {
+		fault := cells[0]
+		column[fault.Record] = i + 1
+		table.Columns = append(table.Columns, document.Column{Title: fault.Record, Left: true, Tip: fault.Says})
+	}
+	for _, cells := range report.ByStrategy() {
+		row := table.Add(make([]string, len(table.Columns))...)
+		row.Cells[0].Text = cells[0].ID
+		row.Link = cells[0].ID
+		for _, j := range cells {
+			row.Cells[column[j.Record]] = document.Cell{
+				Text: claims.Marks[j.Verdict], Tone: ToneOf(string(j.Verdict)), Tip: format.Join(": ", j.Text(), j.Why),
+			}
+		}
+	}
+	return table
+}
+
+// faultsOf is the table of one strategy, a row for each fault, and the reasons for its verdicts. disturbed says that
+// something else had a part in a figure.
+func faultsOf(cells []*claims.Judgement) (section document.Section, disturbed bool) {
+	table := &document.Table{Title: format.Plain(cells[0].ID), ID: cells[0].ID, Columns: []document.Column{
+		{Title: "fault", Left: true}, {Title: "what it declares", Left: true, Tone: ToneOf},
+	}}
+	table.Place(document.Figures(figures.Table("faults")...))
+	section = document.Section{table}
+	for _, j := range cells {
+		row := table.Add(make([]string, len(table.Columns))...)
+		row.Cells[0] = document.Cell{Text: j.Record, Tip: j.Says}
+		row.Cells[1] = document.Cell{Text: j.Text(), Tip: j.Promised}
+		for i, shown := range j.Figures {
+			row.Cells[i+2].Text = shown.Text
+			disturbed = disturbed || shown.Disturbed
+		}
+		row.Why = j.Why
+		row.Commands = j.Commands
+		if j.Why != "" {
+			section = append(section, reason("  "+j.Record+": ", j.Why))
+		}
+	}
+	return section, disturbed
 }

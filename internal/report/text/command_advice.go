@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -41,14 +42,14 @@ func AdviceText(advice *results.Advice) string {
 
 // CommandAdvice writes what fails in production of commands that break no property, with an example of each.
 func CommandAdvice(w io.Writer, page layout.Page, all []results.Advice) error {
-	return write(w, func(section func([]string)) { section(adviceLines(page, all)) })
+	return page.Write(w, document.Document{commandAdvice(all)})
 }
 
-func adviceLines(page layout.Page, all []results.Advice) (out []string) {
+func commandAdvice(all []results.Advice) (out document.Section) {
 	for i := range all {
 		advice := &all[i]
-		out = append(out, page.Wrap(fmt.Sprintf("advice on %s: %s", advice.Strategy, AdviceText(advice)))...)
-		out = append(out, page.Paragraph("    ", advice.Command)...)
+		text := fmt.Sprintf("advice on %s: %s", advice.Strategy, AdviceText(advice))
+		out = append(out, &document.Paragraph{Text: text}, &document.Paragraph{Head: "    ", Text: advice.Command})
 	}
 	return out
 }

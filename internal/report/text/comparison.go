@@ -11,47 +11,53 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/document"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 )
 
 // Comparison writes what changed between two records as a table for a terminal.
 func Comparison(w io.Writer, page layout.Page, comparison *compare.Comparison) error {
+	return page.Write(w, comparisonDocument(comparison))
+}
+
+// ComparisonMarkdown writes the same as a page in Markdown, e.g. for the summary of a job.
+func ComparisonMarkdown(w io.Writer, _ layout.Page, comparison *compare.Comparison) error {
+	return markdown.Write(w, comparisonDocument(comparison))
+}
+
+func comparisonDocument(comparison *compare.Comparison) (doc document.Document) {
 	read := comparison.Read()
-	tone := layout.Good
+	headline := &document.Paragraph{Lead: read.Headline, Tone: document.Good, Whole: true}
 	if !comparison.Passes() {
-		tone = layout.Bad
+		headline.Tone = document.Bad
 	}
-	lines := []string{page.Paint(tone, read.Headline)}
-	lines = append(lines, page.Paragraph("base ", format.Plain(comparison.Base))...)
-	lines = append(lines, page.Paragraph("head ", format.Plain(comparison.Head))...)
-	var table []string
+	sides := &document.Entries{Width: 5, Inline: true, List: []document.Entry{
+		{Label: "base", Text: format.Plain(comparison.Base)}, {Label: "head", Text: format.Plain(comparison.Head)},
+	}}
+	doc.Section(headline, sides)
 	if len(read.Changed) > 0 {
-		grid := layout.Grid{Columns: []layout.Column{
+		table := &document.Table{Columns: []document.Column{
 			{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16},
 			{Title: "figure", Left: true, Flexible: true, Minimum: 16},
 			{Title: "base", Optional: true}, {Title: "head", Optional: true}, {Title: "change", Optional: true},
 			{Title: "why", Left: true, Flexible: true, Minimum: 24, Optional: true},
 		}}
 		for i := range read.Changed {
-			grid.Add(compared(&read.Changed[i])...)
+			table.Add(compared(&read.Changed[i])...)
 		}
-		table = page.Table(&grid)
+		doc.Section(table)
 	}
-	var notes []string
-	for _, entry := range footnotes(comparison, &read) {
-		notes = append(notes, page.Paragraph(layout.Pad(entry.Label, headLabel)+" ", entry.Text)...)
+	if notes := footnotes(comparison, &read); len(notes) > 0 {
+		doc.Section(&document.Entries{Width: headLabel + 1, List: notes})
 	}
-	return write(w, func(section func([]string)) {
-		section(lines)
-		section(table)
-		section(notes)
-	})
+	return doc
 }
 
 // footnotes stand below the table.
-func footnotes(comparison *compare.Comparison, read *compare.Reading) (out []Entry) {
+func footnotes(comparison *compare.Comparison, read *compare.Reading) (out []document.Entry) {
 	if read.Same != "" {
-		out = append(out, Entry{"same", read.Same})
+		out = append(out, document.Entry{Label: "same", Text: read.Same})
 	}
 	// Strategies that share a reason share a line.
 	var names collect.By[string, string]
@@ -59,13 +65,14 @@ func footnotes(comparison *compare.Comparison, read *compare.Reading) (out []Ent
 		names.Add(unmatched.Reason, unmatched.Strategy)
 	}
 	for _, reason := range names.Keys {
-		out = append(out, Entry{"not compared", format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)})
+		text := format.Plain(strings.Join(names.Of[reason], ", ") + ": " + reason)
+		out = append(out, document.Entry{Label: "not compared", Text: text})
 	}
 	if comparison.TimingsRefused != "" {
-		out = append(out, Entry{"no timings", format.Plain(comparison.TimingsRefused)})
+		out = append(out, document.Entry{Label: "no timings", Text: format.Plain(comparison.TimingsRefused)})
 	}
 	for _, n := range comparison.Notes {
-		out = append(out, Entry{"note", format.Plain(n)})
+		out = append(out, document.Entry{Label: "note", Text: format.Plain(n)})
 	}
 	return out
 }
@@ -145,37 +152,6 @@ func whyText(row *compare.Row) string {
 	return format.Join("; ", fmt.Sprintf("%d and %d rounds, p %.2g (at most %.2g)", row.Test.BaseRounds,
 		row.Test.HeadRounds, row.Test.P,
 		row.Test.Alpha), row.Detail)
-}
-
-// ComparisonMarkdown writes the same as a page in Markdown, e.g. for the summary of a job.
-func ComparisonMarkdown(w io.Writer, _ layout.Page, comparison *compare.Comparison) error {
-	read := comparison.Read()
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "**%s**\n\nbase %s, head %s\n", markdown(read.Headline), markdown(comparison.Base),
-		markdown(comparison.Head))
-	if len(read.Changed) > 0 {
-		fmt.Fprint(out, "\n| verdict | strategy | figure | base | head | change | why |\n|---|---|---|--:|--:|--:|---|\n")
-		for i := range read.Changed {
-			cells := compared(&read.Changed[i])
-			for j := range cells {
-				cells[j] = markdown(cells[j])
-			}
-			fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
-		}
-	}
-	if all := footnotes(comparison, &read); len(all) > 0 {
-		fmt.Fprintln(out)
-		for _, entry := range all {
-			fmt.Fprintf(out, "- %s: %s\n", entry.Label, markdown(entry.Text))
-		}
-	}
-	return out.Flush()
-}
-
-// markdown takes the meaning from characters that have one in a table's cell.
-func markdown(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "@",
-		"&#64;").Replace(format.Plain(text))
 }
 
 // ComparisonAnnotations writes the workflow commands of GitHub Actions: an error for each

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -153,9 +153,9 @@ var happens = map[quota.Fault]string{
 	quota.FaultFailover:  "the replica takes over",
 }
 
-// leftOutLines says why strategies were left out. In whole, each has a line of its own and the command that shows it
+// notRecommended says why strategies were left out. In whole, each has a line of its own and the command that shows it
 // again. Otherwise those that have their reason in common with several others share one.
-func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
+func notRecommended(file *results.File, whole bool) document.Section {
 	all := LeftOuts(file)
 	if len(all) == 0 {
 		return nil
@@ -164,10 +164,10 @@ func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
 		for i := range all {
 			all[i].Reason = all[i].Whole()
 		}
-		return append(leftOutTable(page, all), repeated(all)...)
+		return append(leftOutTable(all), repeated(all)...)
 	}
 	own, common := withCommonReasons(all)
-	out := leftOutTable(page, own)
+	out := leftOutTable(own)
 	for _, reason := range common {
 		var names []string
 		for _, leftOut := range all {
@@ -176,43 +176,46 @@ func leftOutLines(page layout.Page, file *results.File, whole bool) []string {
 			}
 		}
 		head := fmt.Sprintf("%s (%d): ", format.Plain(reason), len(names))
-		out = append(out, page.Wrap(head+strings.Join(names, ", "))...)
+		out = append(out, &document.Paragraph{Text: head + strings.Join(names, ", ")})
 	}
 	first := slices.IndexFunc(all, func(leftOut LeftOut) bool { return leftOut.Command != "" })
 	if first >= 0 {
-		out = append(out, "The first of them again (report.txt has the command of each):", "  "+
-			format.Plain(all[first].Command))
+		out = append(out, again("The first of them again (report.txt has the command of each):", all[first])...)
 	}
 	return out
 }
 
 // leftOutTable has a line for each strategy.
-func leftOutTable(page layout.Page, all []LeftOut) []string {
+func leftOutTable(all []LeftOut) document.Section {
 	if len(all) == 0 {
 		return nil
 	}
-	grid := layout.Grid{Columns: []layout.Column{
+	table := &document.Table{Columns: []document.Column{
 		{Title: "not recommended", Left: true, Flexible: true, Minimum: 18},
 		{Title: "why", Left: true, Flexible: true, Minimum: 40},
 	}}
 	for _, leftOut := range all {
-		grid.Add(format.Plain(leftOut.Strategy), format.Plain(leftOut.Reason))
+		table.Add(format.Plain(leftOut.Strategy), format.Plain(leftOut.Reason))
 	}
-	return page.Table(&grid)
+	return document.Section{table}
 }
 
 // repeated are the commands that show again why strategies were left out.
-func repeated(all []LeftOut) []string {
-	var out []string
-	for _, leftOut := range all {
-		if leftOut.Command != "" {
-			out = append(out, "  "+format.Plain(leftOut.Command))
-		}
-	}
-	if out == nil {
+func repeated(all []LeftOut) document.Section {
+	all = slices.DeleteFunc(slices.Clone(all), func(leftOut LeftOut) bool { return leftOut.Command == "" })
+	if len(all) == 0 {
 		return nil
 	}
-	return append([]string{"Each of them again:"}, out...)
+	return again("Each of them again:", all...)
+}
+
+// again are commands to copy.
+func again(title string, all ...LeftOut) document.Section {
+	out := document.Section{line(title)}
+	for _, leftOut := range all {
+		out = append(out, line("  "+format.Plain(leftOut.Command)))
+	}
+	return out
 }
 
 // oftenFrom is how many strategies have a reason in common that need no line each.

@@ -30,9 +30,13 @@ var leftOut = []results.Considered{
 		Condition: "p99<5ms", Detail: "p99 is 7 ms"},
 }
 
+func leftOutLines(f *results.File, whole bool) []string {
+	return layout.Page{}.Section(notRecommended(f, whole))
+}
+
 func TestLeftOutLines(t *testing.T) {
 	f := &results.File{Considered: leftOut}
-	got := strings.Join(leftOutLines(layout.Page{}, f, false), "\n")
+	got := strings.Join(leftOutLines(f, false), "\n")
 	want := `not recommended  why
 ────────────────────────────────────────────────────────────────────────────────────
 slow             does not meet p99<5ms: p99 is 7 ms
@@ -45,13 +49,13 @@ The first of them again (report.txt has the command of each):
 	if withoutRules(got) != withoutRules(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	whole := leftOutLines(layout.Page{}, f, true)
+	whole := leftOutLines(f, true)
 	for _, command := range []string{"quotabench sim at-the-end", "quotabench explore racy", "quotabench run ninth"} {
 		if !slices.Contains(whole, "  "+command) {
 			t.Errorf("%s is not among\n%s", command, strings.Join(whole, "\n"))
 		}
 	}
-	if lines := leftOutLines(layout.Page{}, &results.File{}, true); lines != nil {
+	if lines := leftOutLines(&results.File{}, true); lines != nil {
 		t.Errorf("a run of strategies that were named: %q", lines)
 	}
 }
@@ -65,7 +69,7 @@ func TestCommonReasons(t *testing.T) {
 		})
 	}
 	const shared = "serves other kinds of windows (3): elsewhere, far, farther"
-	if lines := leftOutLines(layout.Page{}, f, false); !slices.Contains(lines, shared) {
+	if lines := leftOutLines(f, false); !slices.Contains(lines, shared) {
 		t.Errorf("no line %q in\n%s", shared, strings.Join(lines, "\n"))
 	}
 	joined := Joined(LeftOuts(f))
@@ -74,7 +78,7 @@ func TestCommonReasons(t *testing.T) {
 		len(joined) != 5 {
 		t.Errorf("joined: %+v", joined)
 	}
-	whole := strings.Join(leftOutLines(layout.Page{}, f, true), "\n")
+	whole := strings.Join(leftOutLines(f, true), "\n")
 	if strings.Contains(whole, shared) || strings.Count(whole, "serves other kinds of windows") != 3 {
 		t.Errorf("not a line for each in\n%s", whole)
 	}

@@ -7,80 +7,77 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
-// correctnessLines renders what was decided wrongly, a heading above each group of
-// strategies.
-func correctnessLines(page layout.Page, file results.File, group []results.Summary) []string {
+// correctness is what was decided wrongly, a heading above each group of strategies.
+func correctness(file results.File, group []results.Summary) document.Section {
 	failed := slices.ContainsFunc(group, func(summary results.Summary) bool {
 		return summary.Counts() && summary.Errors > 0
 	})
-	grid := layout.Grid{Columns: []layout.Column{labelColumn}}
+	table := &document.Table{Columns: []document.Column{labelColumn}}
 	all := correctnessColumns(failed)
-	for _, column := range all {
-		grid.Columns = append(grid.Columns, column.Column)
-	}
+	table.Place(all)
 	if failed { // there is less room
-		grid.Columns[0].Minimum = 12
+		table.Columns[0].Minimum = 12
 	}
 	in := ranking.Group("")
 	for i := range group {
 		strategy := ranking.Classify(&group[i])
 		if strategy.Group != in {
 			in = strategy.Group
-			grid.AddHeading(string(in), ToneOf(string(in)))
+			table.AddHeading(string(in), ToneOf(string(in)))
 		}
-		cells := slices.Repeat([]layout.Cell{{Text: "-"}}, len(all))
+		cells := document.Texts(slices.Repeat([]string{"-"}, len(all))...)
 		cells[0].Text = "invalid"
 		if strategy.Summary.Counts() {
-			cells = cellsOf(strategy.Summary, all, &figures.Notes{})
+			cells = document.Cells(strategy.Summary, all, &figures.Notes{})
 		}
-		grid.AddCells(format.Plain(named(&strategy, strategy.Label)), cells...)
+		row := table.Add(format.Plain(named(&strategy, strategy.Label)))
+		row.Cells = append(row.Cells, cells...)
 	}
-	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)),
-		page.Table(&grid)...)
-	out = append(out, noteLines(page, neverGiven(group))...)
-	out = append(out, noteLines(page, longestWrong(group))...)
-	out = append(out, noteLines(page, leakTiers(group))...)
-	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, ranking.ByTime(&file)), "; "))...)
+	return titled("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit), table,
+		neverGiven(group), longestWrong(group), leakTiers(group),
+		strings.Join(correctnessNotes(group, failed, ranking.ByTime(&file)), "; "))
 }
 
-func correctnessColumns(narrow bool) (out []column) {
-	shapes := map[string]layout.Column{
+func correctnessColumns(narrow bool) []document.FigureColumn {
+	shapes := map[string]document.Column{
 		"errors": {Left: true, Flexible: true, Minimum: 11, Optional: true}, "leaked-trials": {Flexible: true, Minimum: 24},
 		"drift": {Left: true, Flexible: true, Minimum: 12},
 	}
 	if narrow {
-		shapes["leaked-trials"] = layout.Column{Flexible: true, Minimum: 14}
+		shapes["leaked-trials"] = document.Column{Flexible: true, Minimum: 14}
 	}
-	keys := figures.Table("correctness")
-	for i, column := range columns(keys...) {
-		shape := shapes[keys[i]]
+	all := document.Figures(figures.Table("correctness")...)
+	for i := range all {
+		column := &all[i]
+		shape := shapes[column.Key]
+		shape.Key = column.Key
 		shape.Title = column.Title
 		column.Column = shape
-		switch keys[i] {
+		switch column.Key {
 		case "errors":
-			column.cell = func(summary *results.Summary, _ *figures.Notes) string { return errorsCell(summary) }
+			column.Show(func(summary *results.Summary, _ *figures.Notes) string { return errorsCell(summary) })
 		case "leak":
-			column.cell = func(summary *results.Summary, _ *figures.Notes) string { return leakCell(&summary.Leak) }
+			column.Show(func(summary *results.Summary, _ *figures.Notes) string { return leakCell(&summary.Leak) })
 		case "leak-pct":
-			column.cell = func(summary *results.Summary, _ *figures.Notes) string {
+			column.Show(func(summary *results.Summary, _ *figures.Notes) string {
 				return format.PctNumber(summary.Leak.PctOfLimit)
-			}
+			})
 		}
-		out = append(out, column)
 	}
-	guarantee := column{
-		Column: layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9},
-		cell:   func(summary *results.Summary, _ *figures.Notes) string { return figures.Guarantee(summary) },
-		tone:   guaranteeTone,
+	guarantee := document.FigureColumn{Column: document.Column{
+		Title: "guarantee", Left: true, Flexible: true, Minimum: 9,
+	}}
+	guarantee.Cell = func(summary *results.Summary, _ *figures.Notes) document.Cell {
+		return document.Cell{Text: figures.Guarantee(summary), Tone: guaranteeTone(summary)}
 	}
-	return append(out, guarantee)
+	return append(all, guarantee)
 }
 
 // neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit
@@ -156,14 +153,14 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	return parts
 }
 
-// rollingLines renders what tumbling windows let through around their ends, if
+// rolling is what tumbling windows let through around their ends, if
 // one ended in mid-run.
-func rollingLines(page layout.Page, group []results.Summary) []string {
+func rolling(group []results.Summary) document.Section {
 	const note = "leak: certain..possible, of disjoint spans, all rounds together; " +
 		"a policy of tumbling windows allows 2.00 x limit around their ends"
-	return figureTable(page, "ROLLING  the same decisions, judged by every span as long as a window instead of the "+
+	return figureTable("ROLLING  the same decisions, judged by every span as long as a window instead of the "+
 		"policy's own windows",
-		group, columns(figures.Table("rolling")...), note)
+		group, document.Figures(figures.Table("rolling")...), note)
 }
 
 // errorsCell is the share of requests that ended in an error of each kind; empty if

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
-// exactCostLines renders what the cost probe counted, if there was one. It
+// exactCost is what the cost probe counted, if there was one. It
 // leaves out allocations: the runtime counts them in batches, so those of a
 // single decision are only exact on average, which the sample tells better.
-func exactCostLines(page layout.Page, file results.File, group []results.Summary) []string {
-	var all []column
+func exactCost(file results.File, group []results.Summary) document.Section {
+	var all []document.FigureColumn
 	disturbed := false
 	for _, k := range []struct {
 		name string
@@ -24,18 +24,19 @@ func exactCostLines(page layout.Page, file results.File, group []results.Summary
 		{"admitted", func(probe *results.Probe) *results.ProbeCost { return probe.Admitted }},
 		{"rejected", func(probe *results.Probe) *results.ProbeCost { return probe.Rejected }},
 	} {
-		for _, column := range columns(figures.Table("exact cost")...) {
-			cell := column.cell
-			column.Over, column.cell = k.name, func(summary *results.Summary, n *figures.Notes) string {
+		for _, column := range document.Figures(figures.Table("exact cost")...) {
+			whole := column.Cell
+			column.Over = k.name
+			column.Cell = func(summary *results.Summary, notes *figures.Notes) document.Cell {
 				if summary.Cost.Probe == nil || k.of(summary.Cost.Probe) == nil {
-					return ""
+					return document.Cell{}
 				}
-				text := cell(&results.Summary{Cost: results.Cost{ProbeCost: *k.of(summary.Cost.Probe)}}, n)
+				cell := whole(&results.Summary{Cost: results.Cost{ProbeCost: *k.of(summary.Cost.Probe)}}, notes)
 				if summary.Cost.Probe.Disturbed {
-					text = figures.Mark + text
+					cell.Text = figures.Mark + cell.Text
 					disturbed = true
 				}
-				return text
+				return cell
 			}
 			all = append(all, column)
 		}
@@ -48,12 +49,12 @@ func exactCostLines(page layout.Page, file results.File, group []results.Summary
 		explained += "; " + figures.Mark + " at most: connections were lost or opened in each probe"
 	}
 	note := noted(explained, &notes)
-	return table(page, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no "+
+	return titled("COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no "+
 		"background jobs", g, note)
 }
 
-// sampledCostLines renders what decisions cost in the run.
-func sampledCostLines(page layout.Page, file results.File, group []results.Summary) []string {
+// sampledCost is what decisions cost in the run.
+func sampledCost(file results.File, group []results.Summary) document.Section {
 	note := "client: all of this process, the load generator included"
 	if text := others(file); text != "" {
 		note += "; Redis: Redis" + text
@@ -69,8 +70,8 @@ func sampledCostLines(page layout.Page, file results.File, group []results.Summa
 	if file.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
-	return figureTable(page, title, group, columns(slices.Concat(figures.Table("cost"), figures.Table("process"))...),
-		note)
+	columns := document.Figures(slices.Concat(figures.Table("cost"), figures.Table("process"))...)
+	return figureTable(title, group, columns, note)
 }
 
 // others says that commands and processor time of further kinds of stores stand under

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -14,60 +15,63 @@ import (
 // Exploration writes the reports of all that was searched, counted and replayed.
 // Replays of what a search found follow its report.
 func Exploration(w io.Writer, page layout.Page, exploration *results.Exploration) error {
-	return write(w, func(section func([]string)) {
-		searched := map[string]bool{}
-		for i, search := range exploration.Searches {
-			searched[search.Strategy] = true
-			section(searchLines(page, search, ""))
-			if slices.ContainsFunc(exploration.Searches[i+1:], func(later *results.Search) bool {
-				return later.Strategy == search.Strategy
-			}) {
-				continue // replays follow the last of its searches
-			}
-			for _, replay := range exploration.Replays {
-				if replay.Strategy == search.Strategy {
-					section(replayLines(page, replay, true))
-				}
-			}
-		}
-		for _, census := range exploration.Censuses {
-			section(censusLines(page, census))
+	return page.Write(w, explored(exploration))
+}
+
+func explored(exploration *results.Exploration) (doc document.Document) {
+	searched := map[string]bool{}
+	for i, search := range exploration.Searches {
+		searched[search.Strategy] = true
+		doc.Section(SearchSection(search, "")...)
+		if slices.ContainsFunc(exploration.Searches[i+1:], func(later *results.Search) bool {
+			return later.Strategy == search.Strategy
+		}) {
+			continue // replays follow the last of its searches
 		}
 		for _, replay := range exploration.Replays {
-			if !searched[replay.Strategy] {
-				section(replayLines(page, replay, false))
+			if replay.Strategy == search.Strategy {
+				doc.Section(ReplaySection(replay, true)...)
 			}
 		}
-		section(adviceLines(page, exploration.Advice))
-	})
+	}
+	for _, census := range exploration.Censuses {
+		doc.Section(CensusSection(census)...)
+	}
+	for _, replay := range exploration.Replays {
+		if !searched[replay.Strategy] {
+			doc.Section(ReplaySection(replay, false)...)
+		}
+	}
+	doc.Section(commandAdvice(exploration.Advice)...)
+	return doc
 }
 
 // Search writes what was searched, the timeline of every finding, and what
 // may be claimed of the rest. again is what search lacks, since an earlier search found it too.
 func Search(w io.Writer, page layout.Page, search *results.Search, again string) error {
-	return write(w, func(section func([]string)) { section(searchLines(page, search, again)) })
+	return page.Write(w, document.Document{SearchSection(search, again)})
 }
 
 // Timeline writes a finding as a table: a line per step, a column per actor
 // with the command and its reply, and the truth after it.
 func Timeline(w io.Writer, page layout.Page, finding *results.Finding) error {
-	return write(w, func(section func([]string)) { section(timelineLines(page, finding)) })
+	return page.Write(w, document.Document{{&document.Schedule{Finding: finding}}})
 }
 
 // Census writes what an enumeration counted, and the shortest schedule that
 // leaks.
 func Census(w io.Writer, page layout.Page, census *results.Census) error {
-	return write(w, func(section func([]string)) { section(censusLines(page, census)) })
+	return page.Write(w, document.Document{CensusSection(census)})
 }
 
 // Replay writes how a schedule went when it was run again. known says that its
 // timeline stands above, and need not be shown if nothing was different.
 func Replay(w io.Writer, page layout.Page, replay *results.Replay, known bool) error {
-	return write(w, func(section func([]string)) { section(replayLines(page, replay, known)) })
+	return page.Write(w, document.Document{ReplaySection(replay, known)})
 }
 
-// SearchFacts say what was searched, a text for each.
-func SearchFacts(search *results.Search) []string {
+// searchFacts say what was searched, a text for each.
+func searchFacts(search *results.Search) []string {
 	how := "one step per command"
 	alike := "; clients that have not begun are alike"
 	if search.Split {
@@ -148,37 +152,78 @@ func searchAnswer(search *results.Search, again string) string {
 	return fmt.Sprintf("%s: no %sviolation found%s, within the bounds below%s.", search.Strategy, other, under, again)
 }
 
-func searchLines(page layout.Page, search *results.Search, again string) []string {
-	out := paragraphs(page, append([]string{searchAnswer(search, again)}, SearchFacts(search)...)...)
+// SearchSection is what was searched, every finding, and what may be claimed of the rest. again is what the search
+// lacks, since an earlier search found it too.
+func SearchSection(search *results.Search, again string) document.Section {
+	out := append(document.Section{brief(searchAnswer(search, again))}, document.Text(searchFacts(search)...)...)
+	allowed := search.Allowed()
+	out = append(out, full("declared: ", allowed)...)
+	out = append(out, full("not complete: ", search.Capped)...)
 	for i := range search.Findings {
-		finding := &search.Findings[i]
-		out = append(out, "")
-		name := strings.ToUpper(string(finding.Property))
-		if len(finding.Steps) == 0 { // see [results.Finding]
-			out = append(out, page.Wrap(fmt.Sprintf("%s: %s; its schedule could not be run again", name, finding.Detail))...)
-			continue
-		}
-		out = append(out, page.Headed(layout.Bad, name,
-			fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail))...)
-		// Often one schedule breaks several properties.
-		same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
-			return slices.Equal(g.Steps, finding.Steps)
-		})
-		if same >= 0 {
-			out = append(out, fmt.Sprintf("by the schedule of the %s above", search.Findings[same].Property))
-		} else {
-			out = append(out, timelineLines(page, finding)...)
-		}
-		out = append(out, repeatLines(page, finding)...)
+		out = append(out, found(search, i))
 	}
-	out = append(out, abortLines(page, search.Aborts)...)
-	for _, text := range []string{search.Allowed(), search.Claim} {
-		if text != "" {
-			out = append(append(out, ""), page.Wrap(text)...)
-		}
+	out = append(out, aborts(search.Aborts)...)
+	if allowed != "" {
+		out = append(out, gap, brief(allowed))
 	}
-	return append(out, withheldLines(page, search.Withheld)...)
+	if search.Claim != "" {
+		out = append(out, gap, &document.Paragraph{Text: search.Claim, Tone: document.Good})
+	}
+	return append(out, withheld(search.Withheld)...)
 }
+
+// found is the finding of a search at a place in its list. Often one schedule breaks several properties.
+func found(search *results.Search, i int) *document.Schedule {
+	finding := &search.Findings[i]
+	schedule := scheduleOf(finding)
+	name := strings.ToUpper(string(finding.Property))
+	if len(finding.Steps) == 0 { // see [results.Finding]
+		text := fmt.Sprintf("%s: %s; its schedule could not be run again", name, finding.Detail)
+		schedule.Title = &document.Paragraph{Text: text}
+		return schedule
+	}
+	text := fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail)
+	schedule.Title = headed(name, text)
+	same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
+		return slices.Equal(g.Steps, finding.Steps)
+	})
+	if same >= 0 {
+		schedule.Same = search.Findings[same].Property
+	}
+	return schedule
+}
+
+// scheduleOf has no title yet.
+func scheduleOf(finding *results.Finding) *document.Schedule {
+	schedule := &document.Schedule{Finding: finding}
+	if finding.Sampled > 0 {
+		met := format.Count(int64(finding.Met)) + " of " + format.Number(finding.Sampled, "schedule")
+		schedule.Odds = append(schedule.Odds, "met in "+met+" at random (not a probability)")
+	}
+	if odds := finding.OddsAtRate(); odds != "" {
+		schedule.Odds = append(schedule.Odds, odds)
+	}
+	return schedule
+}
+
+// gap is an empty line within a section.
+var gap = &document.Paragraph{Whole: true, Only: document.Brief}
+
+// brief is a paragraph for a terminal alone.
+func brief(text string) *document.Paragraph {
+	return &document.Paragraph{Text: text, Only: document.Brief}
+}
+
+// full is a paragraph that a terminal has in other words; none if there is no text.
+func full(before, text string) document.Section {
+	if text == "" {
+		return nil
+	}
+	return document.Section{&document.Paragraph{Text: before + text, Only: document.Full}}
+}
+
+// line is a text that is never broken.
+func line(text string) *document.Paragraph { return &document.Paragraph{Text: text, Whole: true} }
 
 // limited is the limit, and the window if that is known, in words.
 func limited(search *results.Search) string {
@@ -197,20 +242,8 @@ func preempted(finding *results.Finding) string {
 	return text
 }
 
-// Odds say how often what was found is met.
-func Odds(finding *results.Finding) (out []string) {
-	if finding.Sampled > 0 {
-		out = append(out, "met in "+format.Count(int64(finding.Met))+" of "+format.Number(finding.Sampled, "schedule")+
-			" at random (not a probability)")
-	}
-	if odds := finding.OddsAtRate(); odds != "" {
-		out = append(out, odds)
-	}
-	return out
-}
-
-// CensusFacts say what an enumeration counted, a text for each.
-func CensusFacts(census *results.Census) []string {
+// censusFacts say what an enumeration counted, a text for each.
+func censusFacts(census *results.Census) []string {
 	what := "every schedule"
 	if !census.Complete {
 		what = "the first schedules"
@@ -226,19 +259,23 @@ func CensusFacts(census *results.Census) []string {
 	}, waits(&census.ServerFacts)...)
 }
 
-func censusLines(page layout.Page, census *results.Census) []string {
-	facts := CensusFacts(census)
-	out := append(facts[:1:1], paragraphs(page, facts[1:]...)...)
+// CensusSection is what an enumeration counted, and the shortest schedule that leaks.
+func CensusSection(census *results.Census) document.Section {
+	facts := censusFacts(census)
+	out := append(document.Section{line(facts[0])}, document.Text(facts[1:]...)...)
+	worst := format.Number(census.Worst, "unit")
+	out = append(out, full("worst leak: ", worst)...)
 	if finding := census.Shortest; finding != nil {
-		out = append(out, "", fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(finding.Steps), "step"),
-			format.Number(census.Worst, "unit")))
-		out = append(append(out, timelineLines(page, finding)...), repeatLines(page, finding)...)
+		title := line(fmt.Sprintf("shortest: %s; worst leak: %s", format.Number(len(finding.Steps), "step"), worst))
+		schedule := scheduleOf(finding)
+		schedule.Title = title
+		out = append(out, schedule)
 	}
-	return append(append(out, abortLines(page, census.Aborts)...), withheldLines(page, census.Withheld)...)
+	return append(append(out, aborts(census.Aborts)...), withheld(census.Withheld)...)
 }
 
-// ReplayFacts say how a schedule went when it was run again, a text for each.
-func ReplayFacts(replay *results.Replay) []string {
+// replayFacts say how a schedule went when it was run again, a text for each.
+func replayFacts(replay *results.Replay) []string {
 	how := fmt.Sprintf("%s NOT broken this time", replay.Property)
 	if replay.Broken {
 		how = strings.ToUpper(string(replay.Property)) + " again: " + replay.Finding.Detail
@@ -250,34 +287,34 @@ func ReplayFacts(replay *results.Replay) []string {
 	return out
 }
 
-func replayLines(page layout.Page, replay *results.Replay, known bool) []string {
-	out := paragraphs(page, ReplayFacts(replay)...)
+// ReplaySection is how a schedule went when it was run again. known says that its timeline stands above, and need not
+// be shown if nothing was different.
+func ReplaySection(replay *results.Replay, known bool) document.Section {
+	out := document.Text(replayFacts(replay)...)
 	if known && replay.Same {
-		return append(out, "every step and every reply as above")
+		return append(out, line("every step and every reply as above"))
 	}
-	return append(out, timelineLines(page, replay.Finding)...)
-}
-
-// repeatLines say how often a schedule is met, and how to repeat it: a line to copy, however long.
-func repeatLines(page layout.Page, finding *results.Finding) []string {
-	return append(paragraphs(page, Odds(finding)...), "replay: "+finding.Replay())
-}
-
-func paragraphs(page layout.Page, texts ...string) (out []string) {
-	for _, text := range texts {
-		out = append(out, page.Wrap(text)...)
+	if replay.Same {
+		out = append(out, full("", "every step and every reply as when it was searched")...)
+	}
+	if replay.Finding != nil {
+		out = append(out, scheduleOf(replay.Finding))
 	}
 	return out
 }
 
-// withheldLines say why nothing is claimed.
-func withheldLines(page layout.Page, reasons []results.Withheld) (out []string) {
-	for i, withheld := range reasons {
+// headed begins with the name of what is broken.
+func headed(name, text string) *document.Paragraph {
+	return &document.Paragraph{Lead: name, Tone: document.Bad, Text: text}
+}
+
+// withheld says why nothing is claimed.
+func withheld(reasons []results.Withheld) (out document.Section) {
+	for i, reason := range reasons {
 		if i == 0 {
-			out = append(out, "")
+			out = append(out, gap)
 		}
-		why := fmt.Sprintf(": %s (%s)", withheld.Detail, withheld.Code)
-		out = append(out, page.Headed(layout.Bad, "NOTHING IS CLAIMED", why)...)
+		out = append(out, headed("NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", reason.Detail, reason.Code)))
 	}
 	return out
 }
@@ -295,13 +332,18 @@ func waits(facts *results.ServerFacts) []string {
 	return []string{strings.Join(parts, "; ")}
 }
 
-// abortLines show the shortest schedule for each.
-func abortLines(page layout.Page, list []results.Abort) (out []string) {
+// aborts show the shortest schedule for each.
+func aborts(list []results.Abort) (out document.Section) {
 	for _, abort := range list {
 		finding := abort.Shortest
-		out = append(out, "", fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(abort.Kind)),
+		if finding == nil {
+			continue
+		}
+		schedule := scheduleOf(finding)
+		schedule.Harmless = true
+		schedule.Title = line(fmt.Sprintf("%s in %s, which breaks no property: %s", strings.ToUpper(string(abort.Kind)),
 			format.Number(len(finding.Steps), "step"), finding.Detail))
-		out = append(append(out, timelineLines(page, finding)...), repeatLines(page, finding)...)
+		out = append(out, schedule)
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -86,15 +86,14 @@ func Findings(summaries []results.Summary) (out []Finding) {
 	return out
 }
 
-// gravestLines lists what takes correctness figures back, and says how much else there
-// is.
-func gravestLines(page layout.Page, summaries []results.Summary) []string {
+// gravest lists what takes correctness figures back, and says how much else there is.
+func gravest(summaries []results.Summary) document.Section {
 	var grave []Finding
 	others := map[string]int64{}
-	var out []string
+	var out document.Section
 	for _, finding := range Findings(summaries) {
 		if finding.Code == results.ClocksDiffer {
-			out = page.Wrap("The " + finding.Brief() + ".")
+			out = document.Text("The " + finding.Brief() + ".")
 			continue
 		}
 		if finding.Discards == results.DiscardsCorrectness {
@@ -103,7 +102,7 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 			others[finding.Discards]++
 		}
 	}
-	out = append(out, findingLines(page, grave)...)
+	out = append(out, validity(grave)...)
 	notes := others[results.DiscardsNothing]
 	timings := others[results.DiscardsRound] + others[results.DisturbsTimings] +
 		others[results.Disturbs] + others[results.DisturbsResponse]
@@ -114,9 +113,9 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 		some(notes, "note", "notes")) +
 		": see report.txt or --verbose"
 	if len(grave) > 0 {
-		return append(out, page.Paragraph("  ", "and "+text)...)
+		return append(out, &document.Paragraph{Head: "  ", Text: "and " + text})
 	}
-	return append(out, page.Wrap("The audit of the measurement has "+text+".")...)
+	return append(out, document.Text("The audit of the measurement has "+text+".")...)
 }
 
 func some(n int64, one, many string) string {
@@ -126,8 +125,8 @@ func some(n int64, one, many string) string {
 	return format.Plural(n, one, many)
 }
 
-// findingLines lists them.
-func findingLines(page layout.Page, all []Finding) []string {
+// validity lists findings.
+func validity(all []Finding) document.Section {
 	if len(all) == 0 {
 		return nil
 	}
@@ -135,10 +134,10 @@ func findingLines(page layout.Page, all []Finding) []string {
 		results.DiscardsCorrectness: "INVALID  ", results.DiscardsRound: "LEFT OUT ", results.DisturbsTimings: "TIMINGS  ",
 		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     ",
 	}
-	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
+	out := document.Section{line("MEASUREMENT VALIDITY  what the audit found")}
 	for _, finding := range all {
-		out = append(out, page.Paragraph("  "+
-			heads[finding.Discards], fmt.Sprintf("%s: %s [%s]", finding.Code, finding.Detail, finding.Of))...)
+		text := fmt.Sprintf("%s: %s [%s]", finding.Code, finding.Detail, finding.Of)
+		out = append(out, &document.Paragraph{Head: "  " + heads[finding.Discards], Text: text})
 	}
 	return out
 }

@@ -4,28 +4,28 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
-// guaranteeLines renders what strategies guarantee, and what came of it.
-func guaranteeLines(page layout.Page, group []results.Summary) []string {
-	return clauseLines(page, group, "DECLARED GUARANTEES  in", func(summary *results.Summary) []results.Clause {
+// guarantees are what strategies guarantee, and what came of it.
+func guarantees(group []results.Summary) document.Section {
+	return clauseTable(group, "DECLARED GUARANTEES  in", func(summary *results.Summary) []results.Clause {
 		return summary.Guarantee
 	})
 }
 
-// promiseLines renders what the design records promise that strategies come from, and what came of it.
-func promiseLines(page layout.Page, group []results.Summary) []string {
-	return clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in",
+// promises are what the design records promise that strategies come from, and what came of it.
+func promises(group []results.Summary) document.Section {
+	return clauseTable(group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in",
 		func(summary *results.Summary) []results.Clause { return summary.Record })
 }
 
 // Clauses are promises of a strategy, and what came of them.
 func Clauses(of func(*results.Summary) []results.Clause) Rows {
 	return Rows{
-		Columns: []layout.Column{
+		Columns: []document.Column{
 			{Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
 			{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 		},
@@ -43,8 +43,8 @@ func Clauses(of func(*results.Summary) []results.Clause) Rows {
 	}
 }
 
-func clauseLines(page layout.Page, group []results.Summary, title string,
-	of func(*results.Summary) []results.Clause) []string {
+func clauseTable(group []results.Summary, title string,
+	of func(*results.Summary) []results.Clause) document.Section {
 	clauses := Clauses(of)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
 		"false rejects: units rejected although there was room"
@@ -56,7 +56,7 @@ func clauseLines(page layout.Page, group []results.Summary, title string,
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
 			"or the load was too weak to tell"
 	}
-	return table(page, title+" the worst window of any subject and round", clauses.grid(group), note)
+	return titled(title+" the worst window of any subject and round", clauses.grid(group), note)
 }
 
 // bound puts the property and its bound into one cell: two columns leave the
@@ -73,14 +73,14 @@ func bound(clause results.Clause) string {
 	return name
 }
 
-// settlementLines renders what became of admitted requests, if callers settle
+// settlement is what became of admitted requests, if callers settle
 // them.
-func settlementLines(page layout.Page, group []results.Summary) []string {
+func settlement(group []results.Summary) document.Section {
 	if !slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Settled != nil }) {
 		return nil
 	}
-	return figureTable(page, "SETTLEMENT  of admitted requests, all rounds together", group,
-		columns(figures.Table("settlement")...),
+	return figureTable("SETTLEMENT  of admitted requests, all rounds together", group,
+		document.Figures(figures.Table("settlement")...),
 		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+
 			keptOf(group, valid))
 }

@@ -4,32 +4,32 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/results"
 )
 
 // Rows is a table with any number of rows for a strategy, which a terminal and a page have alike.
 type Rows struct {
-	Columns []layout.Column
+	Columns []document.Column
 	Of      func(*results.Summary) [][]string
 }
 
 // grid has the rows of all strategies, each with its label before the first of them.
-func (r *Rows) grid(group []results.Summary) *layout.Grid {
-	grid := &layout.Grid{Columns: append([]layout.Column{labelColumn}, r.Columns...)}
+func (r *Rows) grid(group []results.Summary) *document.Table {
+	table := &document.Table{Columns: append([]document.Column{labelColumn}, r.Columns...)}
 	for i := range group {
 		label := format.Plain(group[i].Label)
 		for _, cells := range r.Of(&group[i]) {
-			grid.Add(append([]string{label}, cells...)...)
+			table.Add(append([]string{label}, cells...)...)
 			label = ""
 		}
 	}
-	return grid
+	return table
 }
 
 // Own are the figures that a strategy counts itself, medians over rounds, without those of 0.
 var Own = Rows{
-	Columns: []layout.Column{
+	Columns: []document.Column{
 		{Title: "figure", Left: true, Flexible: true, Minimum: 16}, {Title: "value"},
 		{Title: "unit", Left: true}, {Title: "per\ndecision"}, {Title: "per\nadmitted"},
 	},
@@ -56,11 +56,11 @@ var Own = Rows{
 	},
 }
 
-// meterLines renders the figures that strategies count themselves.
-func meterLines(page layout.Page, group []results.Summary) []string {
-	return table(page, "FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are "+
+// meters are the figures that strategies count themselves.
+func meters(group []results.Summary) document.Section {
+	return titled("FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are "+
 		"left out",
-		Own.grid(group), "")
+		Own.grid(group))
 }
 
 // nanoseconds in units of time, which are shown as other times are.
@@ -68,7 +68,7 @@ var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6}
 
 // Stored is what a strategy keeps in stores, and how that grew.
 var Stored = Rows{
-	Columns: []layout.Column{
+	Columns: []document.Column{
 		{Title: "store", Left: true}, {Title: "subjects"},
 		{Title: "at 1/4", Over: "entries", Optional: true}, {Title: "at 2/4", Over: "entries", Optional: true},
 		{Title: "at 3/4", Over: "entries", Optional: true},
@@ -90,13 +90,13 @@ var Stored = Rows{
 	},
 }
 
-// storedLines renders what strategies keep in stores.
-func storedLines(page layout.Page, group []results.Summary) []string {
+// stored is what strategies keep in stores.
+func stored(group []results.Summary) document.Section {
 	note := "subjects: those asked about or set up"
 	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Placement != nil }) {
 		note += ", the warm-up's among them"
 	}
-	return table(page, "KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store "+
+	return titled("KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store "+
 		"counts them",
 		Stored.grid(group), note)
 }

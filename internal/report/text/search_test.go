@@ -36,7 +36,7 @@ func TestCountsOfSchedules(t *testing.T) {
 	c := &results.Census{Clients: 2, Schedules: 12_345, Leaking: 6_789, Complete: true,
 		ServerFacts: results.ServerFacts{Store: "PostgreSQL", Waited: 1_234,
 			Aborts: []results.Abort{{Kind: "deadlock", Schedules: 5_678}}}}
-	text := strings.Join(CensusFacts(c), "\n") + strings.Join(SearchFacts(&results.Search{States: 20_000, Runs: 37_295}),
+	text := strings.Join(censusFacts(c), "\n") + strings.Join(searchFacts(&results.Search{States: 20_000, Runs: 37_295}),
 		"\n")
 	for _, want := range []string{"every schedule of 2 clients: 12,345, of which 6,789 leak",
 		"lock: 1,234; with a deadlock: 5,678", "20,000 states in 37,295 runs"} {
@@ -68,7 +68,7 @@ func TestNothingTried(t *testing.T) {
 		line != "mine: nothing was tried: its time of 1ms was up." {
 		t.Errorf("%v: %s", err, line)
 	}
-	if facts := CensusFacts(&results.Census{Clients: 2}); facts[1] != "no schedule of 2 clients was tried" {
+	if facts := censusFacts(&results.Census{Clients: 2}); facts[1] != "no schedule of 2 clients was tried" {
 		t.Errorf("%q", facts)
 	}
 }

@@ -10,15 +10,16 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
 // Setting says what the strategies of one table have in common, or the points of a sweep. There has to be one.
-func Setting(file results.File, group []results.Summary) []Entry {
+func Setting(file results.File, group []results.Summary) []document.Entry {
 	summary := &group[0]
 	params := summary.Params
-	var out []Entry
+	var out []document.Entry
 	entry := adder(&out)
 	workload := ""
 	if summary.Workload != file.Workload.Name {

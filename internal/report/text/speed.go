@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
-// speedLines renders latency and throughput. Latency comes from an open loop if
+// speed is latency and throughput. Latency comes from an open loop if
 // there is one, with what a bare client saw in the same rounds.
-func speedLines(page layout.Page, file results.File, group []results.Summary) []string {
+func speed(file results.File, group []results.Summary) document.Section {
 	paced := group[0].Paced != nil
 	simulated := file.Kind == results.Simulated
 	bare := slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.AtRate().Reference != nil })
@@ -24,7 +24,7 @@ func speedLines(page layout.Page, file results.File, group []results.Summary) []
 		}
 	}
 	always = format.Join("; ", always, figures.Disturbance(group))
-	return figureTable(page, speedTitle(&group[0], simulated), group, speedColumns(&group[0], bare, simulated), always)
+	return figureTable(speedTitle(&group[0], simulated), group, speedColumns(&group[0], bare, simulated), always)
 }
 
 func speedTitle(summary *results.Summary, simulated bool) string {
@@ -42,7 +42,7 @@ func speedTitle(summary *results.Summary, simulated bool) string {
 }
 
 // speedColumns are those of strategies that were measured as the first one was.
-func speedColumns(first *results.Summary, bare, simulated bool) []column {
+func speedColumns(first *results.Summary, bare, simulated bool) []document.FigureColumn {
 	open := first.AtRate().Params.Loop == results.OpenLoop
 	over := ""
 	service := "service"
@@ -52,26 +52,26 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 	if first.Paced != nil {
 		service = "saturated"
 	}
-	all := columns("p50", "p99", "p99", "p99.9")
+	all := document.Figures("p50", "p99", "p99", "p99.9")
 	all[2].Title += " interval"
-	all[2].cell = p99Interval
+	all[2].Show(p99Interval)
 	for i := range all {
 		all[i].Over = over
 	}
 	if bare {
-		all = append(all, columns("bare.p50", "bare.p99")...)
+		all = append(all, document.Figures("bare.p50", "bare.p99")...)
 	}
 	if open {
-		all = append(all, columns(service+".p50", service+".p99")...)
+		all = append(all, document.Figures(service+".p50", service+".p99")...)
 	}
 	if simulated {
 		return all
 	}
-	all = append(all, columns("throughput", "ratio")...)
+	all = append(all, document.Figures("throughput", "ratio")...)
 	if first.Paced != nil {
 		all[len(all)-1].Title = "times\nbare" // there is less room
 	}
-	return append(all, columns(figures.Table("speed")...)...)
+	return append(all, document.Figures(figures.Table("speed")...)...)
 }
 
 // plainOne says which kind the bare client is, if strategies have another.
@@ -82,10 +82,10 @@ func plainOne(group []results.Summary) string {
 	return ""
 }
 
-// delayLines renders how late requests of an open loop started, and whether
+// delay is how late requests of an open loop started, and whether
 // they piled up.
-func delayLines(page layout.Page, group []results.Summary) []string {
-	all := columns(figures.Table("delay")...)
+func delay(group []results.Summary) document.Section {
+	all := document.Figures(figures.Table("delay")...)
 	all[len(all)-1].Left = true
 	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
 	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.AtRate().Saturated > 0 }) {
@@ -93,7 +93,7 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	}
 	const title = "SCHEDULING DELAY  how late requests started, medians over kept rounds; " +
 		"backlog: how many were due and waited, in the worst round"
-	return figureTable(page, title, group, all, note)
+	return figureTable(title, group, all, note)
 }
 
 func p99Interval(summary *results.Summary, _ *figures.Notes) string {

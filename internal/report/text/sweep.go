@@ -7,25 +7,27 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
 // sweepSections have what the decision leaves out: all figures of each value, and the setting.
-func sweepSections(page layout.Page, file results.File, decision *Decision, section func([]string)) {
+func sweepSections(doc *document.Document, file results.File, decision *Decision) {
 	series := file.SweepSeries()
 	view := sweepView{file: &file, sweep: file.Sweep}
 	var notes figures.Notes
 	for i := range series {
-		section(append(page.Title(view.seriesName(&series[i])), page.Table(view.table(&series[i], &notes))...))
+		table := view.table(&series[i], &notes)
+		table.Title = view.seriesName(&series[i])
+		doc.Section(table)
 	}
-	section(noteLines(page, noted(waitNote, &notes)))
-	section(skippedLines(page, file))
-	section(findingLines(page, Findings(file.Summarised())))
-	section(entryLines(page, Head(file)))
-	section(entryLines(page, decision.Setting))
+	doc.Section(&document.Paragraph{Head: "  ", Text: noted(waitNote, &notes)})
+	doc.Section(skipped(file)...)
+	doc.Section(validity(Findings(file.Summarised()))...)
+	doc.Section(entries(Head(file))...)
+	doc.Section(entries(decision.Setting)...)
 }
 
 const waitNote = "pool wait: of all commands of a request together, for a connection of the pool; " +
@@ -43,7 +45,7 @@ func DecideSweep(file *results.File) (Decision, error) {
 	}
 	series := file.SweepSeries()
 	if len(series) == 0 {
-		return Decision{Advice: []string{"Nothing was measured."}}, nil
+		return Decision{Advice: []string{"Nothing was measured."}, Table: &document.Table{}}, nil
 	}
 	// Each series is a setting, with a strategy for each value.
 	settings := make([]ranking.Setting, len(series))
@@ -144,32 +146,33 @@ func (v *sweepView) atWorst(series *results.SweepSeries, points []ranking.Strate
 func (v *sweepView) rows(decision *Decision, file *results.File, series []results.SweepSeries,
 	settings []ranking.Setting) {
 	verdicts := newVerdicts(file, settings)
-	first := &settings[0].Strategies[0]
-	decision.Title, decision.Columns = Policy(first.Summary)+" · "+loadText(file, &settings[0]), verdicts.columns()
-	decision.Columns[columnStrategy] = layout.Column{Title: v.first().Name, Left: true}
+	table := verdicts.table()
+	table.Title = Policy(settings[0].Strategies[0].Summary) + " · " + loadText(file, &settings[0])
+	table.Columns[columnStrategy] = document.Column{Title: v.first().Name, Left: true}
 	if v.first().Name == "rate" {
-		decision.Columns[columnStrategy].Title += ", per s"
+		table.Columns[columnStrategy].Title += ", per s"
 	}
+	last := slices.IndexFunc(table.Columns, func(column document.Column) bool { return column.Key == "all-commands" })
 	if v.until != nil {
-		decision.Columns[columnCommands].Title = v.until.String() + " holds"
+		table.Columns[last].Narrow = v.until.String() + " holds"
 	}
 	for i := range series {
-		decision.Rows = append(decision.Rows, Row{Heading: v.seriesName(&series[i])})
+		table.AddHeading(v.seriesName(&series[i]), document.Neutral)
 		marks := v.marks(&series[i])
 		for j := range settings[i].Strategies {
-			strategy := &settings[i].Strategies[j]
-			cells := verdicts.row(strategy)
-			cells[columnStrategy] = series[i].Points[j].Value
+			row := verdicts.row(&settings[i].Strategies[j], document.Always)
+			value := document.Cell{Text: series[i].Points[j].Value}
 			if v.until != nil {
-				cells[columnCommands] = marks[j]
+				row.Cells[last] = document.Cell{Text: marks[j]}
 			} else {
-				cells[columnStrategy] = format.Join(" ", cells[columnStrategy], marks[j])
+				value.Text = format.Join(" ", value.Text, marks[j])
 			}
-			decision.Rows = append(decision.Rows, Row{Strategy: strategy, Cells: cells})
+			row.Cells[columnStrategy] = value
+			table.Rows = append(table.Rows, row)
 		}
 	}
 	verdicts.names = nil // headings have the strategies
-	decision.Notes = verdicts.notes()
+	decision.show(table, verdicts)
 }
 
 // sweepView is what the parts of a sweep's report share.
@@ -277,27 +280,29 @@ func (v *sweepView) valueText(value string) string {
 }
 
 // table has a line for each value.
-func (v *sweepView) table(series *results.SweepSeries, notes *figures.Notes) *layout.Grid {
+func (v *sweepView) table(series *results.SweepSeries, notes *figures.Notes) *document.Table {
 	group := make([]results.Summary, len(series.Points))
 	for i := range series.Points {
 		group[i] = *series.Points[i].Summary
 		group[i].Label = series.Points[i].Value
 	}
 	g := grid(group, sweepColumns(group[0].AtRate().Params.Loop == results.OpenLoop), notes)
-	g.Columns[0] = layout.Column{Title: v.first().Name, Left: true}
+	g.Columns[0] = document.Column{Title: v.first().Name, Left: true}
 	return g
 }
 
-func sweepColumns(open bool) []column {
-	interval := column{Column: layout.Column{Title: "interval", Optional: true}, cell: throughputInterval}
-	latency := columns("p50", "p99")
+func sweepColumns(open bool) []document.FigureColumn {
+	interval := document.FigureColumn{Column: document.Column{Title: "interval", Optional: true}}
+	interval.Show(throughputInterval)
+	latency := document.Figures("p50", "p99")
 	latency[0].Over = "service time"
 	if open {
 		latency[0].Over = "response time"
-		latency = append(latency, columns("service.p99")...)
+		latency = append(latency, document.Figures("service.p99")...)
 	}
 	latency[1].Over = latency[0].Over
-	return slices.Concat(columns("throughput"), []column{interval}, latency, columns(figures.Table("sweep")...))
+	return slices.Concat(document.Figures("throughput"), []document.FigureColumn{interval}, latency,
+		document.Figures(figures.Table("sweep")...))
 }
 
 // marks say at which values a condition holds, or where the knee is.

@@ -1,10 +1,10 @@
 package text
 
 import (
-	"bufio"
 	"io"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
@@ -14,29 +14,44 @@ import (
 // of each setting correctness, speed, costs and declared guarantees, who was skipped,
 // and everything that speaks against the figures.
 func Table(w io.Writer, page layout.Page, file results.File) error {
-	return answered(w, page, &file, func(decision *Decision, section func([]string)) {
-		section(leftOutLines(page, &file, true))
-		section(decision.untestedLines(page))
-		if file.Sweep != nil {
-			sweepSections(page, file, decision, section)
-			return
-		}
-		sections(page, file, section)
-	})
+	doc, err := Report(file)
+	if err != nil {
+		return err
+	}
+	return page.Write(w, doc)
+}
+
+// Report is the document that [Table] renders.
+func Report(file results.File) (document.Document, error) {
+	doc, decision, err := answered(&file)
+	if err != nil {
+		return nil, err
+	}
+	doc.Section(notRecommended(&file, true)...)
+	doc.Section(decision.untested()...)
+	if file.Sweep != nil {
+		sweepSections(&doc, file, &decision)
+	} else {
+		sections(&doc, file)
+	}
+	return doc, nil
 }
 
 // Brief renders what a terminal has room for: the answer, who was skipped, and what takes
 // figures back.
 func Brief(w io.Writer, page layout.Page, file results.File) error {
-	return answered(w, page, &file, func(decision *Decision, section func([]string)) {
-		section(leftOutLines(page, &file, false))
-		section(briefSkipped(page, file))
-		if file.Ended != "" {
-			section(page.Paragraph("", "Rounds: "+format.Plain(file.Ended)+"."))
-		}
-		section(gravestLines(page, file.Summaries))
-		section(decision.untestedLines(page))
-	})
+	doc, decision, err := answered(&file)
+	if err != nil {
+		return err
+	}
+	doc.Section(notRecommended(&file, false)...)
+	doc.Section(briefSkipped(page, file)...)
+	if file.Ended != "" {
+		doc.Section(document.Text("Rounds: " + format.Plain(file.Ended) + ".")...)
+	}
+	doc.Section(gravest(file.Summaries)...)
+	doc.Section(decision.untested()...)
+	return page.Write(w, doc)
 }
 
 // Verdicts are the lines of the table of what is known so far of each strategy, of a record that
@@ -47,65 +62,42 @@ func Verdicts(page layout.Page, file results.File) []string {
 	}
 	file.Summaries = file.Summarised()
 	decision := Decide(&file, ranking.Of(file)...)
-	return decision.tableLines(page)
+	return page.Section(decision.table())
 }
 
-// answered renders what a record says for somebody who must choose: what to use and why, one
-// table of all, and then the rest.
-func answered(w io.Writer, page layout.Page, file *results.File,
-	rest func(decision *Decision, section func([]string))) error {
+// answered begins with what a record says for somebody who must choose: what to use and why, and one table of all.
+func answered(file *results.File) (doc document.Document, decision Decision, err error) {
 	file.Summaries = file.Summarised() // once for all sections
-	d, err := DecideSweep(file)
+	decision, err = DecideSweep(file)
 	if err != nil {
-		return err
+		return nil, decision, err
 	}
 	if file.Sweep == nil {
-		d = Decide(file, ranking.Of(*file)...)
+		decision = Decide(file, ranking.Of(*file)...)
 	}
-	return write(w, func(section func([]string)) {
-		section(entryLines(page, briefHead(*file)))
-		section(d.adviceLines(page))
-		section(d.tableLines(page))
-		rest(&d, section)
-	})
+	doc.Section(entries(briefHead(*file))...)
+	doc.Section(decision.advice()...)
+	doc.Section(decision.table()...)
+	return doc, decision, nil
 }
 
-func sections(page layout.Page, file results.File, section func([]string)) {
-	section(entryLines(page, Head(file)))
+func sections(doc *document.Document, file results.File) {
+	doc.Section(entries(Head(file))...)
 	for _, setting := range ranking.Of(file) {
 		group := setting.Summaries()
-		section(entryLines(page, Setting(file, group)))
-		section(correctnessLines(page, file, group))
-		section(speedLines(page, file, group))
-		section(delayLines(page, group))
-		section(exactCostLines(page, file, group))
-		section(sampledCostLines(page, file, group))
-		section(rollingLines(page, group))
-		section(settlementLines(page, group))
-		section(meterLines(page, group))
-		section(storedLines(page, group))
-		section(guaranteeLines(page, group))
-		section(promiseLines(page, group))
+		doc.Section(entries(Setting(file, group))...)
+		doc.Section(correctness(file, group)...)
+		doc.Section(speed(file, group)...)
+		doc.Section(delay(group)...)
+		doc.Section(exactCost(file, group)...)
+		doc.Section(sampledCost(file, group)...)
+		doc.Section(rolling(group)...)
+		doc.Section(settlement(group)...)
+		doc.Section(meters(group)...)
+		doc.Section(stored(group)...)
+		doc.Section(guarantees(group)...)
+		doc.Section(promises(group)...)
 	}
-	section(skippedLines(page, file))
-	section(findingLines(page, Findings(file.Summaries)))
-}
-
-// write passes on what body makes, an empty line between sections.
-func write(w io.Writer, body func(section func([]string))) error {
-	writer := bufio.NewWriter(w)
-	first := true
-	body(func(lines []string) {
-		if len(lines) == 0 {
-			return
-		}
-		if !first {
-			_ = writer.WriteByte('\n') // an error sticks to the writer and comes out of Flush
-		}
-		first = false
-		for _, text := range lines {
-			_, _ = writer.WriteString(text + "\n")
-		}
-	})
-	return format.Wrapf(writer.Flush(), "write table")
+	doc.Section(skipped(file)...)
+	doc.Section(validity(Findings(file.Summaries))...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -16,31 +17,19 @@ import (
 // headLabel is as wide as the longest label of the header.
 const headLabel = 12
 
-// Entry is what a header says about one thing.
-type Entry struct {
-	// Label is empty if the entry continues the one before.
-	Label string
-	// Text is one line.
-	Text string
-}
-
-// entryLines lays entries out next to their labels.
-func entryLines(page layout.Page, entries []Entry) (out []string) {
-	for _, entry := range entries {
-		label := entry.Label
-		if len(label) >= headLabel {
-			label += " "
-		}
-		out = append(out, page.Paragraph(layout.Pad(label, headLabel), entry.Text)...)
+// entries are a section of them.
+func entries(all []document.Entry) document.Section {
+	if len(all) == 0 {
+		return nil
 	}
-	return out
+	return document.Section{&document.Entries{Width: headLabel, List: all}}
 }
 
 // adder returns a function that appends what is not empty.
-func adder(out *[]Entry) func(label, text string) {
+func adder(out *[]document.Entry) func(label, text string) {
 	return func(label, text string) {
 		if text != "" {
-			*out = append(*out, Entry{label, format.Plain(text)})
+			*out = append(*out, document.Entry{Label: label, Text: format.Plain(text)})
 		}
 	}
 }
@@ -54,8 +43,8 @@ func surrounded(before, text, after string) string {
 }
 
 // Head says what was measured, on what and with which stores.
-func Head(file results.File) []Entry {
-	var out []Entry
+func Head(file results.File) []document.Entry {
+	var out []document.Entry
 	entry := adder(&out)
 	entry("quotabench", format.Join(" · ", file.Kind, surrounded("workload ", file.Workload.Name, ""),
 		fmt.Sprintf("seed %d", file.Seed)))
@@ -100,8 +89,8 @@ func When(t time.Time) string {
 }
 
 // briefHead is what a reader of the answer must know of how it came about.
-func briefHead(file results.File) []Entry {
-	var out []Entry
+func briefHead(file results.File) []document.Entry {
+	var out []document.Entry
 	entry := adder(&out)
 	if file.Kind == results.Simulated {
 		entry("NOTE", "simulated in virtual time: latencies are modelled")
@@ -222,8 +211,8 @@ func bracketsText(group []results.Summary) string {
 	}
 }
 
-// skippedLines names who did not take part, and why.
-func skippedLines(page layout.Page, file results.File) []string {
+// skipped names who did not take part, and why.
+func skipped(file results.File) document.Section {
 	if len(file.Skipped) == 0 {
 		return nil
 	}
@@ -231,21 +220,22 @@ func skippedLines(page layout.Page, file results.File) []string {
 	for _, skipped := range file.Skipped {
 		all.Add(skipped.Reason, skipped.Strategy)
 	}
-	return append([]string{"SKIPPED"}, all.lines(page)...)
+	return append(document.Text("SKIPPED"), all.lines()...)
 }
 
-// briefSkipped is the same without long reasons.
-func briefSkipped(page layout.Page, file results.File) []string {
-	lines := skippedLines(page, file)
+// briefSkipped is the same without long reasons, if they take more lines than that.
+func briefSkipped(page layout.Page, file results.File) document.Section {
+	section := skipped(file)
 	const most = 4
-	if len(lines) <= most {
-		return lines
+	if len(page.Section(section)) <= most {
+		return section
 	}
 	var names []string
 	for _, skipped := range file.Skipped {
 		names = append(names, skipped.Strategy)
 	}
-	return page.Paragraph("SKIPPED  ", format.Plain(strings.Join(names, ", ")+": why is in report.txt, or --verbose"))
+	text := format.Plain(strings.Join(names, ", ") + ": why is in report.txt, or --verbose")
+	return document.Section{&document.Paragraph{Head: "SKIPPED  ", Text: text}}
 }
 
 // Kept says how many rounds are behind the timings of a strategy in one loop, of those that

@@ -1,3 +1,3 @@
-// Package layout lays text out in terminal cells: tables whose columns give way,
-// wrapped lines, and paragraphs that hang from a heading.
+// Package layout writes documents in terminal cells: tables whose columns give way,
+// wrapped lines, paragraphs that hang from a heading, and timelines of schedules.
 package layout

@@ -19,7 +19,7 @@ const (
 )
 
 // needs are those of each column. A heading above columns widens the last of them.
-func (g *Grid) needs() []needs {
+func (g grid) needs() []needs {
 	out := make([]needs, len(g.Columns))
 	for i, column := range g.Columns {
 		cells := 0
@@ -90,7 +90,7 @@ func fit(all []needs, width int) (w []int, ok bool) {
 
 // panels divides the columns into as few tables as fit below each other, each of which
 // begins with the first column. Columns under one heading stay together if they can.
-func (g *Grid) panels(width int) [][]int {
+func (g grid) panels(width int) [][]int {
 	all := g.needs()
 	if _, ok := fit(all, width); ok || len(all) < 3 {
 		return [][]int{sequence(0, len(all))}
@@ -99,7 +99,7 @@ func (g *Grid) panels(width int) [][]int {
 	g.spans(func(from, to int, _ string) { units = append(units, sequence(from, to)) })
 	// Since there are several tables, none need be as narrow as it can be.
 	fits := func(columns []int) bool {
-		part := g.of(columns).needs()
+		part := grid{g.Of(columns)}.needs()
 		for i := range part {
 			part[i][least] = part[i][titled]
 		}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 )
 
 // Page is what a text is laid out for. Its zero value is a file: [Width] cells, and
@@ -29,6 +30,11 @@ const (
 	Caution      // yellow
 	Bad          // red
 )
+
+// tones are those of a terminal for what texts mean.
+var tones = [...]Tone{
+	document.Neutral: Plain, document.Minor: Faint, document.Good: Good, document.Caution: Caution, document.Bad: Bad,
+}
 
 // sequences are what a terminal obeys for a tone.
 var sequences = [...]string{Plain: "", Faint: "\x1b[2m", Strong: "\x1b[1m", Good: "\x1b[36m", Caution: "\x1b[33m",
@@ -71,16 +77,6 @@ func (p Page) Title(text string) []string {
 			name = len(titleName(text))
 		}
 		out[i] = p.Paint(Strong, text[:name]) + p.Paint(Faint, text[name:])
-	}
-	return out
-}
-
-// Headed wraps a text that begins with a name, which is marked if the first line has room for it.
-func (p Page) Headed(tone Tone, name, text string) []string {
-	out := p.Wrap(name + text)
-	length := len(p.visible(name))
-	if first := out[0]; len(first) >= length {
-		out[0] = p.Paint(tone, name) + first[length:]
 	}
 	return out
 }

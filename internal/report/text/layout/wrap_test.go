@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/report/document"
 )
 
 func TestWrap(t *testing.T) {
@@ -34,7 +35,7 @@ func TestWrap(t *testing.T) {
 }
 
 func TestGridOptional(t *testing.T) {
-	g := Grid{Columns: []Column{{Title: "a", Left: true}, {Title: "b", Optional: true, Over: "gone"},
+	g := document.Table{Columns: []document.Column{{Title: "a", Left: true}, {Title: "b", Optional: true, Over: "gone"},
 		{Title: "c", Optional: true, Over: "both of them"}, {Title: "d", Over: "both of them"}}}
 	g.Add("x", "", "", "1")
 	g.AddRule()
@@ -50,7 +51,7 @@ func TestGridOptional(t *testing.T) {
 // If not all columns fit, further ones stand below, next to the first one again;
 // numbers and words stay whole.
 func TestGridInPanels(t *testing.T) {
-	g := Grid{Columns: []Column{
+	g := document.Table{Columns: []document.Column{
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 10}, {Title: "a title of words"},
 		{Title: "p50", Over: "service"}, {Title: "p99", Over: "service"}, {Title: "why", Left: true, Flexible: true},
 	}}

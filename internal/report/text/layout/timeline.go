@@ -1,11 +1,10 @@
-package text
+package layout
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -13,12 +12,12 @@ import (
 const (
 	stepWidth   = 4
 	leastColumn = 14 // the narrowest column that reads well
-	columnGap   = 2
 )
 
-// timelineLines are the rows of a finding.
-func timelineLines(page layout.Page, finding *results.Finding) []string {
-	t := newTimeline(page, finding)
+// Timeline renders what a search found: a line per step, a column per actor with the command and its reply, and the
+// truth after it.
+func (p Page) Timeline(finding *results.Finding) []string {
+	t := newTimeline(p, finding)
 	out := rowLines(t.widths, slices.Concat([]string{"step"}, t.names, []string{"in use"}))
 	rules := make([]string, len(t.widths))
 	for i, width := range t.widths {
@@ -42,7 +41,7 @@ type timeline struct {
 	span int
 }
 
-func newTimeline(page layout.Page, finding *results.Finding) *timeline {
+func newTimeline(page Page, finding *results.Finding) *timeline {
 	t := &timeline{actors: finding.ActorColumns()}
 	truth := len("in use")
 	for i := range finding.Steps {
@@ -73,13 +72,13 @@ func newTimeline(page layout.Page, finding *results.Finding) *timeline {
 func (t *timeline) natural(finding *results.Finding) []int {
 	widths := make([]int, len(t.names))
 	for i, name := range t.names {
-		widths[i] = layout.TextWidth(name)
+		widths[i] = TextWidth(name)
 	}
 	for i := range finding.Steps {
 		step := &finding.Steps[i]
 		at := t.columnOf(step)
 		if at >= 0 {
-			widths[at] = max(widths[at], layout.TextWidth(t.text(step)))
+			widths[at] = max(widths[at], TextWidth(t.text(step)))
 		}
 	}
 	return widths
@@ -95,7 +94,7 @@ func (t *timeline) widen(finding *results.Finding, columns []int, room int) {
 		if step.Column >= 0 {
 			continue
 		}
-		need := min(layout.TextWidth(acrossText(step)), room)
+		need := min(TextWidth(acrossText(step)), room)
 		columns[len(columns)-1] += max(0, need-t.span)
 		t.span = max(t.span, need)
 	}
@@ -148,7 +147,7 @@ func shareRoom(wanted []int, room int) []int {
 }
 
 // glue holds words together that a line should not end between: a blank that
-// [layout.Wrap] does not break at.
+// [Wrap] does not break at.
 const glue = "\u00a0"
 
 // stepText is a step in one cell.
@@ -185,7 +184,7 @@ func truthText(step *results.Step) string {
 
 // rowLines are those of one row, with cells wrapped over several.
 func rowLines(widths []int, cells []string) []string {
-	out := layout.Beside(cells, widths)
+	out := Beside(cells, widths)
 	for i := range out {
 		out[i] = strings.ReplaceAll(out[i], glue, " ")
 	}

@@ -1,12 +1,10 @@
-package text
+package layout
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -57,15 +55,11 @@ func TestTimelinesFitTheScreen(t *testing.T) {
 	for _, clients := range []int{1, 2, 3, 9} {
 		f := madeFinding(clients)
 		name := fmt.Sprint(clients)
-		var b bytes.Buffer
-		if err := Timeline(&b, layout.Page{}, f); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if n := layout.TextWidth(strings.TrimRight(line, "\n")); n > layout.Width {
+		for _, line := range (Page{}).Timeline(f) {
+			if n := TextWidth(line); n > Width {
 				t.Errorf("%s: %d characters: %s", name, n, line)
 			}
-			if strings.Contains(line, glue) || strings.HasSuffix(strings.TrimRight(line, "\n"), " ") {
+			if strings.Contains(line, glue) || strings.HasSuffix(line, " ") {
 				t.Errorf("%s: %q", name, line)
 			}
 		}
