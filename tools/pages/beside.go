@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -95,19 +97,22 @@ func (e *Evidence) rows(file *results.File, names []string) (rows []figure) {
 // compare is a table of what strategies cost in one record.
 func compare(buffer *bytes.Buffer, rows []figure) {
 	fmt.Fprintf(buffer, "From [%s](%s#runs):\n\n", rows[0].name, Index)
-	heading(buffer, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99",
-		"commands, SQL, trips"})
+	out := newTable("strategy")
+	decided := document.Figures("leak", "leak-worst", "false-rejects")
+	decided[1].Title = "worst window, bound"
+	decided[1].Show(func(summary *results.Summary, _ *figures.Notes) string { return worst(summary) })
+	costs := document.Figures("throughput", "p50", "p99", "commands")
+	costs[0].Title = "decisions/s"
+	costs[3].Title = "commands, SQL, trips"
+	costs[3].Show(func(summary *results.Summary, _ *figures.Notes) string { return work(&summary.Cost) })
+	place(out, decided)
+	place(out, costs)
 	for _, figure := range rows {
-		summary := figure.summary
-		cells := []string{cell(summary.Label), "invalid", "-", "-"}
-		if summary.Counts() {
-			shown := func(key string) string { return figures.Of(key).Text(summary, nil) }
-			cells = []string{cell(summary.Label), shown("leak"), worst(summary), shown("false-rejects")}
-		}
-		line(buffer, append(cells, timing("throughput", summary), timing("p50", summary), timing("p99", summary),
-			work(summary.Cost.Commands, summary.Cost.SQL, summary.Cost.RoundTrips)))
+		row := out.Add(cell(figure.summary.Label))
+		row.Cells = append(row.Cells, counted(figure.summary, decided)...)
+		row.Cells = append(row.Cells, document.Cells(figure.summary, costs, &figures.Notes{})...)
 	}
-	fmt.Fprintln(buffer)
+	fmt.Fprintln(buffer, markdown.Table(out))
 }
 
 // worst is the leak of the worst window, and the strictest declared bound on it.
@@ -124,6 +129,6 @@ func worst(summary *results.Summary) string {
 	return format.Count(summary.Leak.WorstUnits) + ", " + format.Count(bound)
 }
 
-func work(commands, sql, trips float64) string {
-	return fmt.Sprintf("%s, %s, %s", format.Per(commands), format.Per(sql), format.Per(trips))
+func work(cost *results.Cost) string {
+	return fmt.Sprintf("%s, %s, %s", format.Per(cost.Commands), format.Per(cost.SQL), format.Per(cost.RoundTrips))
 }

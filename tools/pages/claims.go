@@ -17,9 +17,8 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/internal/report/plot"
-	"github.com/quotabench/quotabench/internal/report/text"
-	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -70,7 +69,7 @@ func (v *Verdicts) pages() ([]Page, error) {
 	for _, verdict := range claims.Verdicts {
 		columns = append(columns, string(verdict))
 	}
-	heading(&index, columns)
+	table := newTable(columns...)
 	var out []Page
 	for _, file := range v.Files {
 		pages, err := v.page(file)
@@ -88,8 +87,9 @@ func (v *Verdicts) pages() ([]Page, error) {
 			}
 			cells = append(cells, fmt.Sprint(n))
 		}
-		line(&index, cells)
+		table.Add(cells...)
 	}
+	index.WriteString(markdown.Table(table))
 	kind := "quick"
 	if v.Full {
 		kind = "full"
@@ -112,13 +112,13 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 		}
 	}
 	fmt.Fprintln(&buffer)
-	heading(&buffer, []string{"claim", "what the record says", "here", "verdict"})
+	table := newTable("claim", "what the record says", "here", "verdict")
 	for _, j := range v.of(file.Record) {
 		verdict := "**" + string(j.Verdict) + "**" + condition(&j)
 		if j.Close {
 			verdict += " (close)"
 		}
-		line(&buffer, []string{j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict})
+		table.Add(j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict)
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {
@@ -133,6 +133,7 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 			return nil, err
 		}
 	}
+	buffer.WriteString(markdown.Table(table))
 	buffer.Write(exhibits.Bytes())
 	buffer.WriteString(mark)
 	return append(pages, Page{claimPages + recordPage(file.Record), buffer.Bytes()}), nil
@@ -199,11 +200,7 @@ func (v *Verdicts) schedule(buffer *bytes.Buffer, j *claims.Judgement) error {
 	}
 	fmt.Fprintf(buffer, "\n## %s: %s\n\n", j.ID, finding.Property)
 	if len(finding.Steps) <= most {
-		fmt.Fprint(buffer, "```\n")
-		if err := text.Timeline(buffer, layout.Page{}, finding); err != nil {
-			return err
-		}
-		fmt.Fprint(buffer, "```\n\n")
+		fmt.Fprintln(buffer, timeline(finding))
 	}
 	fmt.Fprintf(buffer, "%s: `quotabench explore --replay %s`\n", format.Plural(int64(len(finding.Steps)), "step", "steps"), finding.Token)
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
-	"github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -18,31 +18,32 @@ const longest = 4
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.
-func explored(buffer *bytes.Buffer, meta *strategies.Meta, evidence *Evidence) error {
+func explored(buffer *bytes.Buffer, meta *strategies.Meta, evidence *Evidence) {
 	searches := evidence.searches(meta.Name)
 	if len(searches) == 0 {
-		return nil
+		return
 	}
 	fmt.Fprint(buffer, "## Explored\n\n")
-	heading(buffer, []string{"scripts", "limit", "faults", "states", "violations (steps)"})
+	table := newTable("scripts", "limit", "faults", "states", "violations (steps)")
 	for _, search := range searches {
-		line(buffer, []string{callers(search), format.Count(search.Limit), faults(search), states(search), found(search)})
+		table.Add(callers(search), format.Count(search.Limit), faults(search), states(search), found(search))
 	}
-	fmt.Fprintln(buffer)
+	fmt.Fprintln(buffer, markdown.Table(table))
 	of, finding := shortest(searches)
 	if finding == nil {
-		return nil
+		return
 	}
 	if len(finding.Steps) > longest || finding.Property != leak {
 		fmt.Fprintf(buffer, "Repeat %s: `quotabench explore --replay %s`\n\n", finding.Property, finding.Token)
-		return nil
+		return
 	}
-	fmt.Fprintf(buffer, "The %s, faults: %s:\n\n```\n", finding.Property, faults(of))
-	if err := text.Timeline(buffer, layout.Page{}, finding); err != nil {
-		return err
-	}
-	fmt.Fprintf(buffer, "```\n\nRepeat it: `quotabench explore --replay %s`\n\n", finding.Token)
-	return nil
+	fmt.Fprintf(buffer, "The %s, faults: %s:\n\n%s\n", finding.Property, faults(of), timeline(finding))
+	fmt.Fprintf(buffer, "Repeat it: `quotabench explore --replay %s`\n\n", finding.Token)
+}
+
+// timeline is a schedule step by step.
+func timeline(finding *results.Finding) string {
+	return markdown.Code((layout.Page{}).Timeline(finding))
 }
 
 // callers are what they do, and on how many instances if they share one.

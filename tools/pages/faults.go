@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 )
 
 // faultsPage is what strategies make of faults, from the pages of strategies.
@@ -61,12 +62,13 @@ func matrix(report *claims.Report) Page {
 			continue
 		}
 		fmt.Fprintf(&buffer, "\n## %s\n\n", part.title)
-		heading(&buffer, columns)
+		table := newTable(columns...)
 		for _, cells := range report.ByStrategy() {
 			if row := row(cells, at, &refuted); row != nil {
-				line(&buffer, row)
+				table.Add(row...)
 			}
 		}
+		buffer.WriteString(markdown.Table(table))
 	}
 	if refuted.Len() > 0 {
 		fmt.Fprintf(&buffer, "\n## Refuted\n\n%s", &refuted)

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -55,51 +57,74 @@ func (f figure) setting() []string {
 
 // table shows a strategy in each of the records.
 func table(buffer *bytes.Buffer, meta *strategies.Meta, rows []figure) {
-	timed := rows[0].file.Kind == results.Measured
-	columns := []string{"[run](" + Index + "#runs)", "leak", "trials that leaked", "false rejects", "drift"}
+	out := newTable("[run](" + Index + "#runs)")
+	timings := document.Figures("throughput", "p50", "p99")
+	timings[0].Title = "decisions/s"
+	decided := document.Figures("leak", "leaked-trials", "false-rejects", "drift")
+	decided[1].Show(withoutShare)
+	decided[2].Show(falseRejects)
+	decided[3].Title = "drift"
+	if rows[0].file.Kind != results.Measured {
+		timings = nil
+	}
+	place(out, timings)
+	place(out, decided)
 	declares := len(meta.Guarantee) > 0
 	if declares {
-		columns = append(columns, "guarantee")
+		out.Columns = append(out.Columns, document.Column{Title: "guarantee", Left: true})
 	}
-	if timed {
-		columns = slices.Insert(columns, 1, "decisions/s", "p50", "p99")
-	}
-	heading(buffer, columns)
 	for _, figure := range rows {
 		summary := figure.summary
-		cells := []string{figure.name}
+		row := out.Add(figure.name)
 		if _, given, _ := strings.Cut(summary.Label, ":"); given != "" {
-			cells[0] += ", " + cell(given)
+			row.Cells[0].Text += ", " + cell(given)
 		}
-		switch {
-		case figure.file.Kind == results.Measured:
-			cells = append(cells, timing("throughput", summary), timing("p50", summary), timing("p99", summary))
-		case timed:
-			cells = append(cells, "-", "-", "-")
-		}
-		if summary.Counts() {
-			for _, key := range []string{"leak", "leaked-trials", "false-rejects", "drift"} {
-				text := figures.Of(key).Text(summary, nil)
-				switch key {
-				case "leaked-trials":
-					text, _, _ = strings.Cut(text, " (")
-				case "false-rejects":
-					text += neverGiven(summary)
-				}
-				cells = append(cells, cell(strings.ReplaceAll(text, "\n", "; ")))
-			}
+		if figure.file.Kind == results.Measured {
+			row.Cells = append(row.Cells, document.Cells(summary, timings, &figures.Notes{})...)
 		} else {
-			cells = append(cells, "invalid", "-", "-", "-")
+			row.Cells = append(row.Cells, none(len(timings))...)
 		}
+		row.Cells = append(row.Cells, counted(summary, decided)...)
 		switch {
 		case declares && summary.Counts():
-			cells = append(cells, verdict(summary))
+			row.Cells = append(row.Cells, document.Cell{Text: verdict(summary)})
 		case declares:
-			cells = append(cells, "-")
+			row.Cells = append(row.Cells, none(1)...)
 		}
-		line(buffer, cells)
 	}
-	fmt.Fprintln(buffer)
+	fmt.Fprintln(buffer, markdown.Table(out))
+}
+
+// newTable has columns of texts.
+func newTable(titles ...string) *document.Table {
+	out := &document.Table{}
+	for _, title := range titles {
+		out.Columns = append(out.Columns, document.Column{Title: title, Left: true})
+	}
+	return out
+}
+
+// place adds columns of figures, which are texts on these pages.
+func place(table *document.Table, columns []document.FigureColumn) {
+	for _, column := range columns {
+		column.Left = true
+		table.Columns = append(table.Columns, column.Column)
+	}
+}
+
+// none are cells of figures that there are not.
+func none(n int) []document.Cell { return document.Texts(slices.Repeat([]string{"-"}, n)...) }
+
+// counted are the figures of decisions, if they count.
+func counted(summary *results.Summary, columns []document.FigureColumn) []document.Cell {
+	if !summary.Counts() {
+		return append(document.Texts("invalid"), none(len(columns)-1)...)
+	}
+	cells := document.Cells(summary, columns, &figures.Notes{})
+	for i := range cells {
+		cells[i].Text = cell(strings.ReplaceAll(cells[i].Text, "\n", "; "))
+	}
+	return cells
 }
 
 // verdict on what the strategy declares.
@@ -110,27 +135,22 @@ func verdict(summary *results.Summary) string {
 	return figures.Guarantee(summary)
 }
 
-// neverGiven is the room behind false rejects, which count one missing unit again for each
-// attempt.
-func neverGiven(summary *results.Summary) string {
-	if n := summary.FalseRejects.NeverGiven; n != nil && *n > 0 {
-		return "; " + format.Units(*n, summary.Params.Unit) + " never given"
+// withoutShare is how many trials leaked, of all.
+func withoutShare(summary *results.Summary, notes *figures.Notes) string {
+	leak := &summary.Leak
+	if leak.Trials == 0 {
+		return figures.Of("leaked-trials").Text(summary, notes)
 	}
-	return ""
+	return format.Count(leak.LeakedTrials) + " of " + format.Count(leak.Trials)
 }
 
-func line(buffer *bytes.Buffer, cells []string) {
-	fmt.Fprintf(buffer, "|%s|\n", strings.Join(cells, "|"))
-}
-
-func heading(buffer *bytes.Buffer, columns []string) {
-	line(buffer, columns)
-	fmt.Fprintln(buffer, strings.Repeat("|---", len(columns))+"|")
-}
-
-// timing is a timing over all rounds.
-func timing(key string, summary *results.Summary) string {
-	return figures.Of(key).Timing(summary).Value
+// falseRejects are followed by the room behind them, since they count one missing unit again for each attempt.
+func falseRejects(summary *results.Summary, notes *figures.Notes) string {
+	text := figures.Of("false-rejects").Text(summary, notes)
+	if n := summary.FalseRejects.NeverGiven; n != nil && *n > 0 {
+		text += "; " + format.Units(*n, summary.Params.Unit) + " never given"
+	}
+	return text
 }
 
 // machine says on which machine and stores a record was measured.

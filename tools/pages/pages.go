@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -37,11 +38,7 @@ func Render(all []*strategies.Meta, evidence *Evidence) ([]Page, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b *strategies.Meta) int { return strings.Compare(a.Name, b.Name) })
 	out := []Page{{Index, index(all, evidence)}}
 	for _, meta := range all {
-		data, err := page(meta, evidence)
-		if err != nil {
-			return nil, fmt.Errorf("page of %s: %w", meta.Name, err)
-		}
-		out = append(out, Page{meta.Name + ".md", data})
+		out = append(out, Page{meta.Name + ".md", page(meta, evidence)})
 	}
 	for i := range evidence.Others {
 		other := &evidence.Others[i]
@@ -70,10 +67,11 @@ const guide = `
 func index(all []*strategies.Meta, evidence *Evidence) []byte {
 	var buffer bytes.Buffer
 	fmt.Fprint(&buffer, "# Strategies\n\nTo choose one, begin with the [guide](choosing.md).\n\n")
-	heading(&buffer, []string{"strategy", "form", "what it does"})
+	table := newTable("strategy", "form", "what it does")
 	for _, meta := range all {
-		line(&buffer, []string{fmt.Sprintf("[%s](%s.md)", meta.Name, meta.Name), string(meta.Form), cell(meta.Doc)})
+		table.Add(fmt.Sprintf("[%s](%s.md)", meta.Name, meta.Name), string(meta.Form), cell(meta.Doc))
 	}
+	buffer.WriteString(markdown.Table(table))
 	fmt.Fprint(&buffer, guide)
 	if len(evidence.Others) > 0 {
 		fmt.Fprint(&buffer, "\n## More about some of them\n\n")
@@ -105,7 +103,7 @@ func runs(buffer *bytes.Buffer, evidence *Evidence) {
 		fmt.Fprintf(buffer, "Measured on %s. Compare rows with each other, not with your machine. [The "+
 			"script](../../results/baseline/refresh) has the commands.\n\n", last)
 	}
-	heading(buffer, []string{"run", "workload", "policy", "load"})
+	table := newTable("run", "workload", "policy", "load")
 	for i := range evidence.Runs {
 		file := &evidence.Runs[i]
 		cells := []string{evidence.name(i), file.Workload.Name, "", ""}
@@ -118,11 +116,12 @@ func runs(buffer *bytes.Buffer, evidence *Evidence) {
 		if file.Kind == results.Simulated {
 			cells[3] += fmt.Sprintf("; simulated, seed %d", file.Seed)
 		}
-		line(buffer, cells)
+		table.Add(cells...)
 	}
+	buffer.WriteString(markdown.Table(table))
 }
 
-func page(meta *strategies.Meta, evidence *Evidence) ([]byte, error) {
+func page(meta *strategies.Meta, evidence *Evidence) []byte {
 	var buffer bytes.Buffer
 	fmt.Fprintf(&buffer, "# %s\n\n%s\n\n", meta.Name, sentence(meta.Doc))
 	for _, note := range []string{meta.Notes.Use, meta.Notes.Avoid} {
@@ -146,10 +145,8 @@ func page(meta *strategies.Meta, evidence *Evidence) ([]byte, error) {
 	}
 	quoted(&buffer, meta, evidence)
 	sweeps(&buffer, meta, evidence)
-	if err := explored(&buffer, meta, evidence); err != nil {
-		return nil, err
-	}
-	return append(bytes.TrimRight(buffer.Bytes(), "\n"), "\n"+mark...), nil
+	explored(&buffer, meta, evidence)
+	return append(bytes.TrimRight(buffer.Bytes(), "\n"), "\n"+mark...)
 }
 
 func facts(buffer *bytes.Buffer, meta *strategies.Meta) {
@@ -187,12 +184,11 @@ func guarantee(buffer *bytes.Buffer, meta *strategies.Meta) {
 		fmt.Fprint(buffer, "It declares none.\n\n")
 		return
 	}
-	heading(buffer, []string{"clause", "windows", "also under"})
+	table := newTable("clause", "windows", "also under")
 	for _, clause := range meta.Guarantee {
-		line(buffer, []string{bound(clause), cmp.Or(windows(clause.Kinds), "all"),
-			cmp.Or(joined(clause.Tolerates, faultName), "-")})
+		table.Add(bound(clause), cmp.Or(windows(clause.Kinds), "all"), cmp.Or(joined(clause.Tolerates, faultName), "-"))
 	}
-	fmt.Fprintln(buffer)
+	fmt.Fprintln(buffer, markdown.Table(table))
 }
 
 // windows are the kinds of windows, those of the calendar as one.
