@@ -173,10 +173,14 @@ type part struct {
 // left is how many schedules may still be counted.
 func (k *counting) left() int64 { return k.search.cfg.MaxSchedules - k.census.Schedules }
 
-// run counts parts until there are none left.
+// run counts parts until there are none left. It begins with the last ones, which are the largest.
 func (b *counts) run(s *search) {
-	for i, ok := b.begin(); ok; i, ok = b.begin() {
-		i = b.of - 1 - i
+	for {
+		turn, ok := b.begin()
+		if !ok {
+			return
+		}
+		i := len(b.parts) - 1 - turn
 		b.count(s, b.parts[i])
 		b.done[i].Store(true)
 	}

@@ -15,23 +15,27 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// notPromised are the faults that happened and under which no clause bounds the leak.
-func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Fault) (out []string) {
-	leak := slices.DeleteFunc(slices.Clone(declared), func(clause quota.Clause) bool {
-		return clause.Property != quota.PropertyLeak || !clause.Applies(kind)
-	})
-	if len(leak) == 0 {
+// notPromised are the faults that happened and that no bound on the leak tolerates, each once. There are
+// none if the leak has no bound: then nothing was promised at all.
+func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Fault) (faults []string) {
+	bounded := false
+	var tolerated []quota.Fault
+	for _, clause := range declared {
+		if clause.Property == quota.PropertyLeak && clause.Applies(kind) {
+			bounded = true
+			tolerated = append(tolerated, clause.Tolerates...)
+		}
+	}
+	if !bounded {
 		return nil
 	}
 	for _, fault := range happened {
-		tolerated := slices.ContainsFunc(leak, func(clause quota.Clause) bool {
-			return slices.Contains(clause.Tolerates, fault)
-		})
-		if !tolerated && !slices.Contains(out, string(fault)) {
-			out = append(out, string(fault))
+		if slices.Contains(tolerated, fault) || slices.Contains(faults, string(fault)) {
+			continue
 		}
+		faults = append(faults, string(fault))
 	}
-	return out
+	return faults
 }
 
 // guarantee judges the clauses by the clocks that instances have: a clock that is

@@ -24,7 +24,8 @@ const (
 	FaultFailover  Fault = "failover"   // a store's replica takes its place, without the last writes
 )
 
-// Faults returns all faults.
+// Faults returns all faults that a clause may tolerate. A search injects neither a changed limit nor a failover, and
+// services have further ones.
 func Faults() []Fault {
 	return []Fault{FaultCrash, FaultLostReply, FaultRetry, FaultClock, FaultEviction, FaultOutage, FaultLimit,
 		FaultFailover}

@@ -98,24 +98,32 @@ func (o Option) within(text string) error {
 	if err != nil {
 		return err
 	}
-	high := float64(MaxLimit)
+	low, high := o.bounds()
+	if low <= value && value <= high {
+		return nil
+	}
+	// Beyond a bound that the option does not declare, there is no span to name.
+	if value < low && o.Min == "" || value > high && o.Max == "" {
+		return fmt.Errorf("%s is too large a number", text)
+	}
+	return fmt.Errorf("%s is not %s", text, o.span())
+}
+
+// bounds are the smallest and the largest value: what the option declares, or else what any number may be.
+func (o Option) bounds() (low, high float64) {
+	high = float64(MaxLimit)
 	if o.Type == "duration" {
 		high = float64(MaxLength)
 	}
-	low := -high
+	low = -high
+	// Validate has checked that both can be read.
 	if o.Min != "" {
-		low, _ = o.number(o.Min) // checked by Validate
+		low, _ = o.number(o.Min)
 	}
 	if o.Max != "" {
 		high, _ = o.number(o.Max)
 	}
-	switch {
-	case value >= low && value <= high:
-		return nil
-	case value > high && o.Max == "" || value < low && o.Min == "":
-		return fmt.Errorf("%s is too large a number", text)
-	}
-	return fmt.Errorf("%s is not %s", text, o.span())
+	return low, high
 }
 
 // number is a value of an ordered type, to compare it with bounds.

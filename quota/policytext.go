@@ -215,7 +215,9 @@ func reserved(unit string) bool {
 }
 
 // String renders the cap as people say it, e.g. "20 links per calendar month".
-func (p Policy) String() string { return fmt.Sprintf("%d %s %s", p.Limit, p.Counted(), p.Window.When()) }
+func (p Policy) String() string {
+	return fmt.Sprintf("%d %s %s", p.Limit, p.Counted(), p.Window.When())
+}
 
 // Counted is what the limit counts: the unit, in the singular if the limit is 1.
 func (p Policy) Counted() string {

@@ -31,7 +31,7 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 	for _, k := range crew {
 		go func() {
 			through := false
-			defer func() { k.leaves(recover(), through, group.Done) }()
+			defer func() { k.exit(recover(), through, group.Done) }()
 			k.Start()
 			loop(k)
 			through = true
@@ -48,9 +48,9 @@ func (d *drive) work(ctx context.Context, loop func(k *worker)) {
 	}
 }
 
-// leaves ends a worker's goroutine. A panic of the strategy ends the pass: other
+// exit ends a worker's goroutine. A panic of the strategy ends the pass: other
 // strategies go on, and decisions up to then are judged.
-func (k *worker) leaves(value any, through bool, done func()) {
+func (k *worker) exit(value any, through bool, done func()) {
 	if !k.Ended() {
 		return
 	}

@@ -138,7 +138,7 @@ func (d *drive) closedLoop(ctx context.Context) {
 			worker.Beat()
 			end := d.next.Add(worker.share)
 			for i := end - worker.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
-				worker.settlementsDue()
+				worker.settleDue()
 				took = worker.request(d.number(i))
 			}
 			if end >= d.requests {

@@ -93,8 +93,8 @@ func (k *worker) planSettlement(request *request) {
 	k.agenda.add(follow)
 }
 
-// leave gives up what is not settled when the pass ends.
-func (k *worker) leave() {
+// abandonUnsettled gives up what is not settled when the pass ends.
+func (k *worker) abandonUnsettled() {
 	for _, followUp := range k.agenda.list {
 		if !followUp.committed {
 			k.abandon(followUp)
@@ -126,8 +126,8 @@ func (k *worker) ended(f *followUp, now int64) bool {
 	return !f.committed && now-k.drive.epoch >= f.takeCall+int64(k.drive.life)
 }
 
-// settlementsDue does what is due at the moment of the worker's last clock reading.
-func (k *worker) settlementsDue() {
+// settleDue does what is due at the moment of the worker's last clock reading.
+func (k *worker) settleDue() {
 	for {
 		if due, ok := k.agenda.next(); !ok || due > k.last || k.drive.stop.Load() {
 			return

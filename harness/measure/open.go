@@ -87,7 +87,7 @@ func (d *drive) openLoop(ctx context.Context) {
 // due meanwhile.
 func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 	for {
-		k.settlementsDue()
+		k.settleDue()
 		k.Rest()
 		due, some := k.agenda.next()
 		if !some {

@@ -33,45 +33,62 @@ type outage struct {
 	err error
 }
 
-// schedule plans the outage of a pass that starts now and lasts for duration. The end is
-// counted from the actual beginning, so that a late timer does not shorten it. The
+// schedule plans the outage of a pass that starts now and lasts for duration. The
 // returned function ends it at once.
 func (o *outage) schedule(now func() int64, duration time.Duration) (stop func()) {
 	from, to := o.When.Within(duration)
+	return clock.Aside(func(wait func(time.Duration) bool) {
+		if !o.awaitStart(from, wait) {
+			return
+		}
+		began := now()
+		o.from.Store(began)
+		// The end is counted from the actual beginning, so that a late timer does not shorten the outage.
+		awaitEnd := func() {
+			passed := time.Duration(now() - began)
+			wait(to - from - passed)
+		}
+		if o.Breaks() {
+			o.err = o.inflict(awaitEnd)
+		} else {
+			o.takeAway(now, awaitEnd)
+		}
+		o.until.Store(now())
+	})
+}
+
+// awaitStart waits until the outage begins, and reports whether it is to begin. A replica that is to
+// be behind at that time, and cannot lag, is detached so much earlier.
+func (o *outage) awaitStart(from time.Duration, wait func(time.Duration) bool) bool {
 	behind := o.What.For
 	if o.lags {
 		behind = 0
 	}
-	return clock.Aside(func(wait func(time.Duration) bool) {
-		if !wait(from - behind) {
-			return
-		}
-		if behind > 0 {
-			o.err = o.failing(o.ctx, stores.FailsOver.Detach)
-			if o.err != nil || !wait(behind) {
-				return
-			}
-		}
-		began := now()
-		o.from.Store(began)
-		if o.Breaks() {
-			o.err = o.inflict(func() { wait(to - from - time.Duration(now()-began)) })
-			o.until.Store(now())
-			return
-		}
-		o.Set(true)
-		o.gone.Store(now())
-		if o.failsOver() {
-			o.err = o.failing(o.ctx, stores.FailsOver.FailOver)
-		}
-		wait(to - from - time.Duration(now()-began))
-		if store := o.befallen(); o.What.Word == trouble.Empty && store != nil {
-			o.err = store.Wipe(o.ctx, o.site.scope)
-		}
-		o.back.Store(now())
-		o.Set(false)
-		o.until.Store(now())
-	})
+	if !wait(from - behind) {
+		return false
+	}
+	if behind <= 0 {
+		return true
+	}
+	o.err = o.replicated(o.ctx, stores.FailsOver.Detach)
+	return o.err == nil && wait(behind)
+}
+
+// takeAway cuts off the connections to the store until the outage ends. Meanwhile the replica takes
+// its place, or it loses what it holds, if that is planned.
+func (o *outage) takeAway(now func() int64, awaitEnd func()) {
+	o.Set(true)
+	o.gone.Store(now())
+	if o.failsOver() {
+		o.err = o.replicated(o.ctx, stores.FailsOver.FailOver)
+	}
+	awaitEnd()
+	store := o.store()
+	if o.What.Word == trouble.Empty && store != nil {
+		o.err = store.Wipe(o.ctx, o.site.scope)
+	}
+	o.back.Store(now())
+	o.Set(false)
 }
 
 // reconnectGrace is how long after an outage errors are still its doing: pooled
@@ -97,8 +114,8 @@ func canFailOver(store stores.Store, event *trouble.Event, length time.Duration)
 	return over.CanFailOver(event.What.For, length-from)
 }
 
-// befallen is the store of the outage; nil if the strategy does not use it.
-func (o *outage) befallen() *siteStore {
+// store is that of the outage; nil if the strategy does not use it.
+func (o *outage) store() *siteStore {
 	for name, store := range o.site.stores {
 		if o.site.concerns(o.Where.Name, name) {
 			return store
@@ -109,7 +126,7 @@ func (o *outage) befallen() *siteStore {
 
 // inflict does to the store what is done instead of taking it away, and ends that after a wait.
 func (o *outage) inflict(wait func()) error {
-	store := o.befallen()
+	store := o.store()
 	if store == nil {
 		return nil
 	}
@@ -121,9 +138,9 @@ func (o *outage) inflict(wait func()) error {
 	return err
 }
 
-// failing calls do with the store of the outage, if the strategy uses it.
-func (o *outage) failing(ctx context.Context, do func(stores.FailsOver, context.Context) error) error {
-	if store := o.befallen(); store != nil {
+// replicated calls do with the store of the outage, if the strategy uses it.
+func (o *outage) replicated(ctx context.Context, do func(stores.FailsOver, context.Context) error) error {
+	if store := o.store(); store != nil {
 		return do(store.Store.(stores.FailsOver), ctx) // as was checked
 	}
 	return nil
@@ -174,7 +191,7 @@ func (s *site) replicate(ctx context.Context) error {
 		if !outage.failsOver() {
 			continue
 		}
-		err := outage.failing(ctx, func(over stores.FailsOver, ctx context.Context) (err error) {
+		err := outage.replicated(ctx, func(over stores.FailsOver, ctx context.Context) (err error) {
 			if outage.What.For > 0 {
 				outage.lags, err = over.Lag(ctx, outage.What.For)
 			}
@@ -192,7 +209,7 @@ func (s *site) recover(ctx context.Context) error {
 	var errs []error
 	for _, outage := range s.outages {
 		if outage.failsOver() {
-			errs = append(errs, outage.failing(ctx, stores.FailsOver.Recover))
+			errs = append(errs, outage.replicated(ctx, stores.FailsOver.Recover))
 		}
 	}
 	return errors.Join(errs...)

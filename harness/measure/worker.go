@@ -287,7 +287,7 @@ func (k *worker) flush() {
 
 // finish adds the worker's counts to the pass.
 func (k *worker) finish() {
-	k.leave()
+	k.abandonUnsettled()
 	k.flush()
 	k.withdraw()
 	k.drive.counting.Lock()

@@ -83,15 +83,15 @@ type When struct{ From, To float64 }
 var Always = When{0, 1}
 
 // Within is when the event begins and ends in a run of that length, since the run's beginning.
-func (w When) Within(length time.Duration) (from, duration time.Duration) {
+func (w When) Within(length time.Duration) (from, to time.Duration) {
 	return time.Duration(w.From * float64(length)), time.Duration(w.To * float64(length))
 }
 
 // In reports whether the event lasts at that time since the beginning of a run of that length. One that lasts until 1
 // lasts until the run has ended.
 func (w When) In(since, length time.Duration) bool {
-	from, duration := w.Within(length)
-	return since >= from && (since < duration || w.To == 1)
+	from, to := w.Within(length)
+	return since >= from && (since < to || w.To == 1)
 }
 
 // Faults are what happens to strategies in the outage of a store or by its network. There are none if requests only

@@ -69,31 +69,36 @@ func (p *Store) Connect(ctx context.Context, scope stores.Scope, options stores.
 }
 
 // Usage counts the rows of the tables of scope, and the bytes of these with their
-// indexes: whole pages, those of versions of rows included that nobody sees any more.
+// indexes. Bytes are those of whole pages, with versions of rows that are dead.
 func (p *Store) Usage(ctx context.Context, scope stores.Scope) (usage stores.Usage, err error) {
-	const tables = `SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname`
-	rows, _ := p.admin.Query(ctx, tables, scope.Schema()) // ForEachRow returns its error
-	var names []string
-	var name string
-	var bytes int64
-	_, err = pgx.ForEachRow(rows, []any{&name, &bytes}, func() error {
-		names = append(names, name)
-		usage.Bytes += bytes
-		return nil
-	})
+	schema := scope.Schema()
+	tables, err := p.tableSizes(ctx, schema)
 	if err != nil {
-		return stores.Usage{}, fmt.Errorf("list the tables of %s: %w", scope.Schema(), err)
+		return stores.Usage{}, fmt.Errorf("list the tables of %s: %w", schema, err)
 	}
-	for _, name := range names {
-		var n int64
-		if err := p.admin.QueryRow(ctx, "SELECT count(*) FROM "+
-			pgx.Identifier{scope.Schema(), name}.Sanitize()).Scan(&n); err != nil {
-			return stores.Usage{}, fmt.Errorf("count the rows of %s: %w", name, err)
+	for _, table := range tables {
+		query := "SELECT count(*) FROM " + pgx.Identifier{schema, table.Name}.Sanitize()
+		var rows int64
+		err := p.admin.QueryRow(ctx, query).Scan(&rows)
+		if err != nil {
+			return stores.Usage{}, fmt.Errorf("count the rows of %s: %w", table.Name, err)
 		}
-		usage.Rows += n
+		usage.Rows += rows
+		usage.Bytes += table.Bytes
 	}
 	return usage, nil
+}
+
+type tableSize struct {
+	Name  string
+	Bytes int64 // with its indexes
+}
+
+func (p *Store) tableSizes(ctx context.Context, schema string) ([]tableSize, error) {
+	const query = `SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname`
+	rows, _ := p.admin.Query(ctx, query, schema) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[tableSize])
 }
 
 // remove removes the schema of scope and all that is in it. It may not exist.

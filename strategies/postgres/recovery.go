@@ -122,9 +122,9 @@ func (p *party) prepared(ctx context.Context) ([]int64, error) {
 	return out, nil
 }
 
-// recover settles what an earlier life of this instance has left behind. What is
+// settleLeftOver settles what an earlier life of this instance has left behind. What is
 // prepared in the second database alone was committed in the first.
-func (t *twoPhase) recover(ctx context.Context) error {
+func (t *twoPhase) settleLeftOver(ctx context.Context) error {
 	var left [2][]int64
 	for i := range t.parties {
 		var err error

@@ -62,21 +62,28 @@ type party struct {
 
 func (p *party) name(number int64) string { return fmt.Sprintf("%s%d", p.prefix, number) }
 
+// openTwoPhase opens an instance on both databases, and settles the transactions that an earlier life of
+// it has left behind.
 func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	first := strategies.Postgres(env)
 	second, ok := env.Clients[string(needSecond)].(*pgxpool.Pool)
-	if strategies.Postgres(env) == nil || !ok {
+	if first == nil || !ok {
 		return nil, errors.New("pg-two-phase needs two PostgreSQL databases")
 	}
 	phase := &twoPhase{clock: env.Clock, wake: env.Wake}
-	phase.parties[0] = party{windows: windows{strategies.Postgres(env), env.Clock}, tier: quota.TierPostgres}
-	phase.parties[1] = party{windows: windows{second, env.Clock}, tier: quota.Tier(needSecond)}
+	phase.parties = [2]party{
+		{windows: windows{pool: first, clock: env.Clock}, tier: quota.TierPostgres},
+		{windows: windows{pool: second, clock: env.Clock}, tier: quota.Tier(needSecond)},
+	}
 	for i := range phase.parties {
 		party := &phase.parties[i]
-		if err := party.open(ctx, env.Instance, i); err != nil {
+		err := party.open(ctx, env.Instance, i)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", party.tier, err)
 		}
 	}
-	return phase, phase.recover(ctx)
+	err := phase.settleLeftOver(ctx)
+	return phase, err
 }
 
 // open makes the table, and the prefix of this instance's names.

@@ -69,9 +69,9 @@ func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 func (b *book) try(ctx context.Context, instance int, s subject, units int64) (quota.Decision, error) {
 	req := quota.Request{ID: b.ids.Add(1), Subject: s.name, Policy: b.policy, Units: units}
 	event := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
-	alive.Add(1)
+	signsOfLife.Add(1)
 	decision, err := b.instances[instance].Take(ctx, req)
-	alive.Add(1)
+	signsOfLife.Add(1)
 	event.Reply = clock.Nano()
 	granted := units
 	if err == nil && decision.Admitted {
@@ -296,8 +296,9 @@ func (b *book) within(what string, admitted, offered int64) {
 	}
 }
 
-// wait sleeps on the wall clock.
+// wait sleeps on the wall clock. It counts as a sign of life, so that a test that waits is not taken for
+// one whose requests are stuck; see stuckAfter.
 func wait(duration time.Duration) {
-	alive.Add(1)
-	_ = clock.Wall{}.Sleep(context.Background(), duration)
+	signsOfLife.Add(1)
+	_ = clock.Wall{}.Sleep(context.Background(), duration) // its context never ends
 }

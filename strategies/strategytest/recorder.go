@@ -65,7 +65,7 @@ func observe(t testing.TB, f func(testing.TB)) *recorder {
 			return r
 		case <-time.After(stuckAfter / 20):
 		}
-		if n := alive.Load(); n != seen {
+		if n := signsOfLife.Load(); n != seen {
 			seen = n
 			since = clock.Nano()
 		}
@@ -86,8 +86,8 @@ func observe(t testing.TB, f func(testing.TB)) *recorder {
 // that is under way counts as stuck.
 var stuckAfter = 20 * time.Second
 
-// alive counts the requests that have begun and ended, and waits.
-var alive atomic.Int64
+// signsOfLife counts the requests that have begun and ended, and waits.
+var signsOfLife atomic.Int64
 
 // text is what was written down.
 func (r *recorder) text() string {

@@ -99,25 +99,25 @@ func (in *instance) reset(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// zero clears one kind of use: the table first, since a miss would otherwise
-// bring the old counts back; then the cached counts, agent by agent; then the
-// shared set. That has no kinds: a subject that is in it for another one is still
-// rejected by Redis, which has the exact count. Write-backs that are still queued
-// are not looked for, and neither are the filters, which learn when they are next
-// rebuilt.
+// zero clears one kind of use. What is not cleared: write-backs that are still queued, and the filters,
+// which learn when they are next rebuilt.
 func (in *instance) zero(ctx context.Context, u *use) error {
-	agents, err := in.source.reset(ctx, u.real())
+	// The table comes first: a miss in between would bring the old counts back.
+	subjects, err := in.source.reset(ctx, u.real())
 	if err != nil {
 		return err
 	}
-	for _, subject := range agents {
-		if err := in.redis.HDel(ctx, in.counts(subject), u.field).Err(); err != nil {
+	for _, subject := range subjects {
+		err := in.redis.HDel(ctx, in.counts(subject), u.field).Err()
+		if err != nil {
 			return fmt.Errorf("drop what %s has used: %w", subject, err)
 		}
 	}
 	if in.filter == nil {
-		return nil
+		return nil // without filters there is no shared set
 	}
+	// The shared set goes for all kinds of use. A subject that is over quota for another kind is still
+	// rejected by Redis, which has the exact count.
 	err = in.redis.Del(ctx, in.overQuota()).Err()
 	return family.Wrapf(err, "forget who was over quota")
 }

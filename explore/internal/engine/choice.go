@@ -68,8 +68,9 @@ type injection struct {
 }
 
 // injections are all of them, in the order of records, and for one client in that in which they are tried. A new fault
-// is a row here and a name in packages quota and results. Engines in this process need code for it only if it does more
-// than tell its client an error; the proxy of services always does.
+// is a kind and a row here, and an event with a text in package results. Its name is in package quota if every engine
+// has it, and in this file if services alone do: see [OfServices]. Engines in this process need code for it unless it
+// tells its client an error, which the row has; the proxy of services always needs code.
 var injections = [...]injection{
 	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(actor *Actor) bool {
 		return actor.Client != nil

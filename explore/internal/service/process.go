@@ -75,26 +75,34 @@ func (c *Command) shell() string {
 	return "exec " + c.Line
 }
 
-// Dial connects to Redis as the client of the search does, so that instances need no password: a client of its own logs
-// in, and leaves the connection.
-func (c *Command) Dial(ctx context.Context) (conn net.Conn, err error) {
+// Dial connects to Redis as the client of the search does, so that instances need no password. A client of
+// its own logs in. It is not closed, since its connection is what Dial returns.
+func (c *Command) Dial(ctx context.Context) (net.Conn, error) {
 	options := *c.Redis.Options()
-	open := options.Dialer
+	var loggedIn net.Conn
+	dial := options.Dialer
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err = open(ctx, network, addr)
+		conn, err := dial(ctx, network, addr)
+		loggedIn = conn
 		return conn, err
 	}
+	// As a new connection is, but for the login.
 	options.Protocol = 2
 	options.ClientName = ""
-	options.DisableIdentity = true // as it is with a new connection
+	options.DisableIdentity = true
+	// A single connection, which is tried once.
 	options.MaxRetries = -1
 	options.DialerRetries = 1
 	options.MinIdleConns = 0
-	login := redis.NewClient(&options)
-	if err := login.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), login.Close())
+
+	client := redis.NewClient(&options)
+	err := client.Ping(ctx).Err()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect an instance to Redis: %w", err), client.Close())
 	}
-	return conn, conn.SetDeadline(time.Time{})
+	// The client has set the deadline of its PING.
+	err = loggedIn.SetDeadline(time.Time{})
+	return loggedIn, err
 }
 
 // instance is one process of the service, with its own way to Redis.

@@ -98,7 +98,7 @@ func (r *Reader) command() ([][]byte, error) {
 	if len(line) == 0 || line[0] != '*' {
 		return r.words(bytes.TrimSuffix(line, []byte("\r")))
 	}
-	count, ok := r.length(line, maxParts)
+	count, ok := length(line, maxParts)
 	if !ok {
 		return nil, unread(line)
 	}
@@ -107,7 +107,7 @@ func (r *Reader) command() ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		size, ok := r.length(line, maxPart)
+		size, ok := length(line, maxPart)
 		if !ok || line[0] != '$' || size < 0 {
 			return nil, unread(line)
 		}
@@ -158,7 +158,7 @@ func (r *Reader) value(depth int) error {
 				return unread(line)
 			}
 		case '$', '!', '=':
-			n, ok := r.length(line, maxPart)
+			n, ok := length(line, maxPart)
 			if !ok {
 				return unread(line)
 			}
@@ -166,7 +166,7 @@ func (r *Reader) value(depth int) error {
 				err = r.bulk(n)
 			}
 		case '*', '~', '>', '%', '|':
-			n, ok := r.length(line, maxMessage)
+			n, ok := length(line, maxMessage)
 			if !ok {
 				return unread(line)
 			}
@@ -205,14 +205,20 @@ func (r *Reader) line() ([]byte, error) {
 	return line[:len(line)-1], nil
 }
 
-// length reads the number behind a line's first byte; -1 stands for no value.
-func (r *Reader) length(line []byte, limit int) (n int, ok bool) {
-	digits, ended := bytes.CutSuffix(line[min(1, len(line)):], []byte("\r"))
-	if string(digits) == "-1" {
-		return -1, ended
+// length reads the number behind the first byte of a line, which is limit at most; -1 stands for no value.
+func length(line []byte, limit int) (n int, ok bool) {
+	text, ended := bytes.CutSuffix(line, []byte("\r"))
+	if !ended || len(text) < 2 {
+		return 0, false
 	}
-	n, ok = size(digits, limit)
-	return n, ok && ended && len(digits) > 0 && len(digits) <= maxLine
+	digits := text[1:]
+	if len(digits) > maxLine {
+		return 0, false
+	}
+	if string(digits) == "-1" {
+		return -1, true
+	}
+	return size(digits, limit)
 }
 
 // bulk reads so many bytes and the end of a line. Memory grows with what has come, not

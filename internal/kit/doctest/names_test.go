@@ -180,7 +180,9 @@ func (g *glossary) wrong(folder string, names []name, met map[string]bool) (out 
 }
 
 // within reports whether a folder is another one or below it.
-func within(folder, above string) bool { return folder == above || strings.HasPrefix(folder, above+"/") }
+func within(folder, above string) bool {
+	return folder == above || strings.HasPrefix(folder, above+"/")
+}
 
 // begins reports whether parts of a name begin with the words of a term.
 func begins(parts, words []string) bool {

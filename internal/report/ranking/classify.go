@@ -37,17 +37,19 @@ func Classify(summary *results.Summary) Strategy {
 		return out
 	}
 	paced := classify(summary.Paced)
-	out.Also(&paced, "in the open loop")
+	out.TakeWorse(&paced, "in the open loop")
 	return out
 }
 
-// Also has the worse group of two loads stand, and its reason say where.
-func (s *Strategy) Also(other *Strategy, where string) {
-	if rank(other.Group) > rank(s.Group) {
-		s.Group = other.Group
-		s.Reason = other.Reason + " (" + where + ")"
-		s.Judged = other.Judged
+// TakeWorse replaces the group, and what it follows from, by those of the same strategy under another load,
+// if that group is worse. where says which load, such as "in the open loop", and ends the reason.
+func (s *Strategy) TakeWorse(other *Strategy, where string) {
+	if rank(other.Group) <= rank(s.Group) {
+		return
 	}
+	s.Group = other.Group
+	s.Reason = other.Reason + " (" + where + ")"
+	s.Judged = other.Judged
 }
 
 // judgement is what a strategy declares, next to the summary that shows whether it holds.

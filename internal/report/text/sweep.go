@@ -137,7 +137,7 @@ func (v *sweepView) atWorst(series *results.SweepSeries, points []ranking.Strate
 	}
 	strategy := points[at]
 	for i := range points {
-		strategy.Also(&points[i], v.first().Name+" "+series.Points[i].Value)
+		strategy.TakeWorse(&points[i], v.first().Name+" "+series.Points[i].Value)
 	}
 	return strategy
 }

@@ -61,6 +61,9 @@ type Op struct {
 // Store reports whether the operation happens in a store and can fail there.
 func (o Op) Store() bool { return o.Kind >= Command && o.Kind <= Reply }
 
+// pending reports whether a store has yet to do the operation: at a Reply it has done it.
+func (o Op) pending() bool { return o.Store() && o.Kind != Reply }
+
 // ReplyTo is the kind of the operation that a Reply belongs to.
 func (o Op) ReplyTo() Kind { return o.kind }
 

@@ -75,13 +75,17 @@ func (p *Process) Do(ctx context.Context, call func() error) (err error) {
 	return call()
 }
 
-// stands reports whether the process of the first entry's actor stands still, and has the actor
-// go on afterwards.
-func (q *queue) stands(e *entry) bool {
-	actor := e.actor
-	if actor.process == nil || actor.process.until <= e.at || actor.op.Store() && actor.op.Kind != Reply {
-		return false
+// putOff moves the first entry to when the process of its actor goes on, if that stands still
+// when the entry is due. It reports whether it has moved it.
+func (q *queue) putOff(first *entry) bool {
+	actor := first.actor
+	process := actor.process
+	if process == nil || process.until <= first.at {
+		return false // it does not stand still then
 	}
-	q.replace(q.entry(actor.process.until, actor, false))
+	if actor.op.pending() {
+		return false // what was sent to a store happens all the same
+	}
+	q.replace(q.entry(process.until, actor, false))
 	return true
 }

@@ -161,7 +161,7 @@ func (s *Scheduler) Step(actor *Actor) {
 	if !actor.Ready() {
 		panic("sched: stepped an actor that is not ready: " + actor.String())
 	}
-	if !actor.op.Store() || actor.op.Kind == Reply { // the others are noted with their result
+	if !actor.op.pending() { // the others are noted with their result
 		s.note(actor, &actor.op, Happened, nil)
 	}
 	s.resume(actor)

@@ -38,7 +38,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		if !ok {
 			break
 		}
-		if q.stands(entry) {
+		if q.putOff(entry) {
 			continue
 		}
 		if entry.at > q.end {
@@ -140,7 +140,7 @@ func (s *Scheduler) goesOnBy(actor *Actor) bool {
 		if !ok || entry.at > queue.end {
 			return false
 		}
-		if queue.stands(entry) {
+		if queue.putOff(entry) {
 			continue
 		}
 		if entry.actor != actor && !entry.travels && entry.actor.answer == nil {
@@ -163,7 +163,7 @@ func (s *Scheduler) goesOnBy(actor *Actor) bool {
 			queue.await(actor)
 			continue
 		}
-		if !actor.op.Store() || actor.op.Kind == Reply { // as in Step
+		if !actor.op.pending() { // as in Step
 			s.note(actor, &actor.op, Happened, nil)
 		}
 		actor.queued = false

@@ -58,18 +58,24 @@ func (s *Settings) planned() (trouble.List, error) {
 // Simulated says what clients a simulation has.
 func (s *Settings) Simulated() []settings.Setting { return []settings.Setting{s.client()} }
 
-// Connected says which clients there are, and on which cores.
+// Connected are the settings of clients of real stores, and of the cores on which these run.
 func (s *Settings) Connected() []settings.Setting {
-	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string {
-		return s.Cores.String()
-	},
-		func(text string) (func(), error) {
-			cores, err := measure.ParseCores(text)
-			return func() { s.Cores = cores }, err
-		})
-	return []settings.Setting{
-		s.client(),
-		{Name: "cores", Title: settings.Trouble, Value: cores,
-			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores=")},
+	return []settings.Setting{s.client(), s.cores()}
+}
+
+// cores is the setting of the cores of the harness and of the stores.
+func (s *Settings) cores() settings.Setting {
+	const wants = "give auto, shared, apart or harness=LIST,stores=LIST"
+	text := func() string { return s.Cores.String() }
+	parse := func(text string) (take func(), err error) {
+		cores, err := measure.ParseCores(text)
+		take = func() { s.Cores = cores }
+		return take, err
+	}
+	return settings.Setting{
+		Name:     "cores",
+		Title:    settings.Trouble,
+		Value:    settings.Checked(wants, text, parse),
+		Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
 	}
 }
