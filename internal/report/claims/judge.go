@@ -159,7 +159,8 @@ func verdict(truth condition.Truth) Verdict {
 
 // shown appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is
 // one. Its name is before the first.
-func shown(list []string, at *condition.Evaluation, expression *condition.Expression, named, value string) ([]string, error) {
+func shown(list []string, at *condition.Evaluation, expression *condition.Expression,
+	named, value string) ([]string, error) {
 	text, err := at.Text(expression)
 	if text == "" {
 		return list, err

@@ -114,11 +114,12 @@ func (g Gate) run(file *results.File, summary *results.Summary) Row {
 	if err != nil {
 		return g.refused(err.Error())
 	}
-	row := g.decided(evaluation, truth)
-	if left, _ := evaluation.Compared(); left != nil && row.Verdict != Same && row.Verdict != Worse && g.condition.Timed() {
-		row.Detail += ": " + remedy(*left, summary)
+	left, _ := evaluation.Compared()
+	open := !truth.Yes && !truth.No
+	if open && left != nil && g.condition.Timed() {
+		truth.Why += ": " + remedy(*left, summary)
 	}
-	return row
+	return g.decided(evaluation, truth)
 }
 
 // remedy says what would decide a condition on a timing.

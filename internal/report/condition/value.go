@@ -314,7 +314,11 @@ const fewestRounds = 3
 // timing is a number from its value in each round: the median, and its
 // confidence interval, or the extremes of few rounds.
 func timing(rounds map[int]float64, unit figures.Unit, record *Record) any {
-	if len(rounds) < fewestRounds && !(record.anyRounds && len(rounds) > 0) {
+	fewest := fewestRounds
+	if record.anyRounds {
+		fewest = 1
+	}
+	if len(rounds) < fewest {
 		missing := absent("%s behind the timings, and fewer than %d tell nothing of how much they vary",
 			format.Number(len(rounds), "round"), fewestRounds)
 		made, _ := record.rounds(record.File.Runs[0].Key())
