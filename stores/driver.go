@@ -125,7 +125,7 @@ func (d *Driver) Refuse(spec string) error {
 	}
 	switch {
 	case spec == "":
-		return d.wrong("is empty: give %s", forms)
+		return &SpecError{Asked: d.Asked("") + " ", Why: "is empty: give " + forms}
 	case strings.ContainsAny(spec, "@/?"): // may be a mistyped URL, and hold a password
 		return fmt.Errorf("the value of %s is none of %s", d.Asked(""), forms)
 	}
