@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -51,13 +50,8 @@ func auditAll() {} // a verb
 	if wrong := words.wrong("workloads", namesIn(t, "planted.go", planted), nil); len(wrong) != 4 {
 		t.Errorf("of four planted names, %q are found", wrong)
 	}
-	out, err := exec.Command("git", "-C", root, "ls-files", "*.go").Output()
-	if err != nil {
-		t.Skip("this is no git checkout: ", err)
-	}
 	met := map[string]bool{}
-	for file := range strings.Lines(string(out)) {
-		file = strings.TrimSpace(file)
+	for _, file := range tracked(t, "*.go") {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}

@@ -27,13 +27,8 @@ func h() { a, b, c, d := 1, 2, 3, 4 }`
 	if got := unreadable(t, "planted.go", planted); len(got) != 2 {
 		t.Errorf("of two planted faults, %q are found", got)
 	}
-	out, err := exec.Command("git", "-C", root, "ls-files", "*.go").Output()
-	if err != nil {
-		t.Skip("this is no git checkout: ", err)
-	}
-	for name := range strings.Lines(string(out)) {
+	for _, name := range tracked(t, "*.go") {
 		// The interceptor of gRPC has the parameters that gRPC wants.
-		name = strings.TrimSpace(name)
 		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "grpcstore/dial.go") {
 			continue
 		}
@@ -74,4 +69,15 @@ func unreadable(t *testing.T, name string, src any) (found []string) {
 		return true
 	})
 	return found
+}
+
+// tracked are the files of the repository whose names match, by their paths in it. Elsewhere than in a checkout of git
+// the test is skipped.
+func tracked(t *testing.T, pattern string) []string {
+	t.Helper()
+	out, err := exec.Command("git", "-C", root, "ls-files", pattern).Output()
+	if err != nil {
+		t.Skip("this is no git checkout: ", err)
+	}
+	return strings.Fields(string(out))
 }

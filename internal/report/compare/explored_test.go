@@ -141,3 +141,18 @@ func TestSearchGates(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingOfAGate: a condition on several properties says what breaks the first of them.
+func TestFindingOfAGate(t *testing.T) {
+	both := explored(searched("a", map[results.Property]int{"leak": 4, "drift": 7}))
+	for text, want := range map[string]string{"leak=none && drift=none": "4 steps", "drift=none && leak=none": "7 steps"} {
+		gate, err := compare.ParseSearchGate(text, []results.Property{"leak", "drift"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := compare.CheckSearches(both, []compare.Gate{gate})[0]
+		if row.Verdict != compare.Worse || !strings.HasSuffix(row.Detail, want) {
+			t.Errorf("%s: %s, %q, want %s", text, row.Verdict, row.Detail, want)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func Check(file *results.File, gates []Gate) (out []Row) {
 	}
 	for i := range all {
 		for _, gate := range gates {
-			row := gate.run(file, &all[i])
+			row, _ := gate.run(file, &all[i])
 			row.Strategy = all[i].Label
 			if labels[row.Strategy] > 1 {
 				row.Setting = all[i].Policy + ", " + all[i].Workload
@@ -99,27 +99,28 @@ func (c *Comparison) gates(p *pair, options *Options) {
 	}
 }
 
-// run is the row of the gate on a strategy of a file. Nothing invalid passes.
-func (g Gate) run(file *results.File, summary *results.Summary) Row {
+// run is the row of the gate on a strategy of a file, and the figure that was compared first, if one was.
+// Nothing invalid passes.
+func (g Gate) run(file *results.File, summary *results.Summary) (row Row, compared *condition.Number) {
 	switch {
 	case g.searches:
-		return g.refused("it is no condition on runs")
+		return g.refused("it is no condition on runs"), nil
 	case summary.Invalid > 0 || summary.Paced != nil && summary.Paced.Invalid > 0:
-		return g.refused("a round is invalid")
+		return g.refused("a round is invalid"), nil
 	case file.Kind != results.Measured && g.condition.Timed():
-		return g.undecided("a simulation has no timings")
+		return g.undecided("a simulation has no timings"), nil
 	}
 	evaluation := condition.OfRun(file, summary)
 	truth, err := evaluation.Truth(g.condition)
 	if err != nil {
-		return g.refused(err.Error())
+		return g.refused(err.Error()), nil
 	}
 	left, _ := evaluation.Compared()
 	open := !truth.Yes && !truth.No
 	if open && left != nil && g.condition.Timed() {
 		truth.Why += ": " + remedy(*left, summary)
 	}
-	return g.decided(evaluation, truth)
+	return g.decided(evaluation, truth), left
 }
 
 // remedy says what would decide a condition on a timing.
@@ -146,15 +147,22 @@ func (g Gate) search(search *results.Search) Row {
 		return g.refused(err.Error())
 	}
 	row := g.decided(evaluation, truth)
-	if row.Verdict != Worse {
-		return row
-	}
-	for _, property := range g.condition.Properties() {
-		if finding := search.Found(property); finding != nil {
-			row.Detail = finding.Detail + " in " + format.Plural(int64(len(finding.Steps)), "step", "steps")
-		}
+	if row.Verdict == Worse { // the condition does not hold
+		row.Detail = cmp.Or(g.finding(search), row.Detail)
 	}
 	return row
+}
+
+// finding describes that of the first property in the condition that has one; "" if none has.
+func (g Gate) finding(search *results.Search) string {
+	for _, property := range g.condition.Properties() {
+		finding := search.Found(property)
+		if finding != nil {
+			steps := format.Plural(int64(len(finding.Steps)), "step", "steps")
+			return finding.Detail + " in " + steps
+		}
+	}
+	return ""
 }
 
 // row is one that passes.
@@ -217,14 +225,11 @@ func (g Gate) At(file *results.File, summary *results.Summary) Held {
 	if summary.AtRate().Params.Loop == results.OpenLoop && summary.Overloaded() {
 		return Held{Detail: "it cannot keep up with the rate"}
 	}
-	row := g.run(file, summary)
+	row, compared := g.run(file, summary)
 	if row.Head == nil {
 		return Held{Unknown: true, Detail: cmp.Or(row.Detail, "it has no finite value")}
 	}
-	evaluation := condition.OfRun(file, summary)
-	_, _ = evaluation.Truth(g.condition) // which the row has decided
-	left, _ := evaluation.Compared()
-	return Held{Holds: row.Verdict == Same, Detail: left.Estimate()}
+	return Held{Holds: row.Verdict == Same, Detail: compared.Estimate()}
 }
 
 // Edge says where along a series a condition begins or ceases to hold.
