@@ -334,7 +334,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			schedules := 0
 			leaking := 0
-			for seed := range testenv.Pick[uint64](2, 12) {
+			for seed := range testenv.Pick[uint64](2, 8) {
 				r := rand.New(rand.NewPCG(seed, 28)) //nolint:gosec // has to repeat
 				sel, of := score(r, c.cfg.Clients+b2i(c.works), c.commands, c.remembers, nil)
 				of.works = c.works
@@ -406,7 +406,7 @@ func TestHiddenMemoryAgreesWithAllSchedules(t *testing.T) {
 	for name, open := range boxes {
 		for _, instances := range []int{1, 2} {
 			t.Run(fmt.Sprint(name, instances), func(t *testing.T) {
-				for seed := range testenv.Pick[uint64](2, 10) {
+				for seed := range testenv.Pick[uint64](2, 6) {
 					makes := open
 					if instances > 1 { // made by whoever is opened first in a run
 						var one box

@@ -171,7 +171,7 @@ func TestChangedLimitIsAFault(t *testing.T) {
 func TestDeclaredUnderAnotherLimit(t *testing.T) {
 	testenv.Sequential(t)
 	tried := 0
-	bound := testenv.Pick(100, 800)
+	bound := testenv.Pick(100, 400)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" ||
 			!tolerates(m, quota.FaultLimit) {

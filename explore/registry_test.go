@@ -21,7 +21,7 @@ import (
 func TestDeclaredGuarantees(t *testing.T) {
 	testenv.Sequential(t)
 	tried := 0
-	bound := testenv.Pick(50, 800)
+	bound := testenv.Pick(50, 400)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || len(m.Guarantee) == 0 {
 			continue // those of PostgreSQL need a server, and have tests of their own

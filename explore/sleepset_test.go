@@ -217,7 +217,7 @@ func locked(ctx context.Context, m quota.Mutex, f func() error) error {
 // Programs at random, too, and on few keys most of what they do has something in common.
 func TestSleepingStepsOfPrograms(t *testing.T) {
 	testenv.Sequential(t)
-	n := testenv.Pick[uint64](4, 12)
+	n := testenv.Pick[uint64](4, 8)
 	slept := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
@@ -248,7 +248,7 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 // a search meets which leaves orders out, and to no others.
 func TestSleepAgreesWithBruteForce(t *testing.T) {
 	testenv.Sequential(t)
-	n := testenv.Pick[uint64](2, 12)
+	n := testenv.Pick[uint64](2, 8)
 	// A program of more schedules is left out, as five of twelve are: all five have more than 20,000, and one has a
 	// million.
 	const most = 5_000

@@ -24,7 +24,7 @@ import (
 // nothing, may come to a state that the search has not seen.
 func TestWalksMeetNothingNew(t *testing.T) {
 	testenv.Sequential(t)
-	walks := testenv.Pick(12, 40)
+	walks := testenv.Pick(12, 25)
 	foreign := func(make func(redis.UniversalClient) strategies.Allower) *strategies.Meta {
 		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed},
 			func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {

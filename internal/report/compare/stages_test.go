@@ -151,7 +151,7 @@ func TestProcessorTime(t *testing.T) {
 // TestLooksShareTheError: rounds that double while they are inconclusive fail unchanged code no more often than is
 // promised, find 20 % more work, and leave less undecided than one look does.
 func TestLooksShareTheError(t *testing.T) {
-	few := testenv.Pick(10, 60)
+	few := testenv.Pick(10, 40)
 	fails, open := staged(t, 1, 3, 10*few)
 	_, once := staged(t, 1, 1, few)
 	found, _ := staged(t, 1.2, 3, few)
