@@ -24,7 +24,7 @@ RACE           = $$({ git grep -lE '$(SHARES)' -- '*.go' ':!*_test.go' $(NOT_RAC
 REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE-$$($(CURDIR)/.ci/deps names)}
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test test-all race long flaky golden lint bench release publish pages man
+.PHONY: help run build build-full deps deps-all test test-all race long further flaky golden lint bench release publish pages man
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ REST           = $$({ $(GO) list -f './{{slice .Dir (len .Module.Dir)}}' ./... |
 # A program under the race detector waits for a second at its end, for reports of goroutines that go on.
 SOON           := GORACE=atexit_sleep_ms=50
 
+# To inline functions takes a compiler a third of its time, which is longer than the tests of race are faster for it.
+QUICKLY        := -gcflags='all=-l -dwarf=false'
+
 # Long tests are those that do more with QUOTABENCH_LONG, or that need more programs than make test installs.
 LONGER         = QUOTABENCH_LONG=1 $(GOTEST)
 TESTED         = $$(git ls-files -- '*_test.go' $(OTHERS) | sed 's|^|./|')
@@ -77,9 +80,13 @@ long: deps-all ## run the long tests, and those that need programs which make te
 	@$(LONGER) -run "$(LONG_TESTS)" $(LONG_PACKAGES)
 	@cd full && $(LONGER) $(REST)
 
+further: deps-all ## run the tests that need programs which make test does not install; 2 minutes
+	@$(LONGER) -run "$$(.ci/deps further tests)" $$(.ci/deps further packages)
+	@cd full && $(GOTEST) $(REST)
+
 race: deps-all ## run the tests of concurrent code with the race detector; 6 minutes
-	@$(SOON) CGO_ENABLED=1 $(GOTEST) -race $(RACE)
-	@cd full && $(SOON) CGO_ENABLED=1 $(GOTEST) -race $(RACE)
+	@$(SOON) CGO_ENABLED=1 $(GOTEST) $(QUICKLY) -race $(RACE)
+	@cd full && $(SOON) CGO_ENABLED=1 $(GOTEST) $(QUICKLY) -race $(RACE)
 
 flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [PACKAGES=./cli] [IN=full]
 	@cd tools && $(GO) build -o ../bin/flaky ./flaky
