@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"time"
@@ -129,6 +130,9 @@ func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 	case s.Given("replay"):
 		return s.Repeat(cmd)
 	}
+	if s.Chose != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), s.Chose)
+	}
 	return s.Search(cmd, chosen, cfg)
 }
 
@@ -182,10 +186,14 @@ func (s *exploreSettings) setDefaults(cfg *explore.Config) {
 // parse reads the settings that are texts.
 func (s *exploreSettings) parse(cfg *explore.Config) (err error) {
 	if s.Given("policy") {
+		if err := s.OneWindow("a search has"); err != nil {
+			return err
+		}
 		cfg.Policy, err = group.LookupPolicy(s.Policy)
 		if err != nil {
 			return s.Wrong("policy", err)
 		}
+		s.Chose = group.Reading(s.Policy, &cfg.Policy)
 	}
 	cfg.Scripts, err = explore.ParseScripts(s.scripts)
 	if err != nil {

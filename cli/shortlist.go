@@ -46,6 +46,9 @@ func considered(settings *group.Settings, cfg *measure.Config) (*shortlist.Short
 	if err != nil {
 		return nil, err
 	}
+	if err := settings.OneWindow("the stages of a run without names have"); err != nil {
+		return nil, err
+	}
 	policy, err := group.LookupPolicy(settings.Policy)
 	if err != nil {
 		return nil, settings.Wrong("policy", err)

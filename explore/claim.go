@@ -97,27 +97,28 @@ func (s *search) claim(r *Result) string {
 	if !r.Tried() {
 		return ""
 	}
-	clean := s.unbroken(r)
+	r.Held = s.unbroken(r)
+	properties := strings.Join(format.Strings(r.Held), ", ")
 	switch {
-	case len(clean) == 0:
+	case len(r.Held) == 0:
 		return ""
 	case r.Capped != "":
-		return s.cappedClaim(r, strings.Join(clean, ", "))
+		return s.cappedClaim(r, properties)
 	case r.Service != "":
-		return s.serviceClaim(r, strings.Join(clean, ", "))
+		return s.serviceClaim(r, properties)
 	}
-	return s.wholeClaim(r, strings.Join(clean, ", "))
+	return s.wholeClaim(r, properties)
 }
 
 // unbroken are the properties of which no violation was found, and which the search could have broken.
-func (s *search) unbroken(r *Result) (clean []string) {
+func (s *search) unbroken(r *Result) (held []Property) {
 	for _, property := range r.Properties {
 		if r.Found(property) == nil && (property != FalseReject || r.AllowedBy == "") &&
 			(property != TTL || hasEnd(&s.cfg.Policy)) {
-			clean = append(clean, string(property))
+			held = append(held, property)
 		}
 	}
-	return clean
+	return held
 }
 
 // cappedClaim is that of a search which ended before it had tried all schedules.

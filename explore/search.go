@@ -327,10 +327,11 @@ func (s *search) repeat(b *breakage) error {
 // which is then in replies, too.
 func (s *search) alike(a, b results.Step) bool {
 	a.Command, b.Command = "", ""
+	a.Stored, b.Stored = nil, nil
 	if s.Traits.Wall {
 		a.Reply, b.Reply = "", ""
 	}
-	return a == b
+	return a.Equal(b)
 }
 
 // record runs a schedule and returns its timeline.

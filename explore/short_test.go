@@ -64,7 +64,7 @@ func TestShortTimeToLive(t *testing.T) {
 			t.Errorf("it says %q", f.Detail)
 		}
 		again, err := explore.ReplayOf(t.Context(), sel, f.Token, explore.Target{})
-		if err != nil || !again.Broken || !slices.Equal(again.Finding.Steps, f.Steps) {
+		if err != nil || !again.Broken || !slices.EqualFunc(again.Finding.Steps, f.Steps, results.Step.Equal) {
 			t.Errorf("the token gives %+v, %v", again, err)
 		}
 	}

@@ -281,7 +281,10 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}
 	if p.Second != nil {
-		params.Second = format.Number(p.Routes, "route") + ": " + p.Second.String()
+		params.Second = p.Second.String()
+		if p.Routes > 0 {
+			params.Second = format.Number(p.Routes, "route") + ": " + params.Second
+		}
 	}
 	params.Trouble = p.Trouble
 	if p.Open(info) {

@@ -19,12 +19,12 @@ func (p *Plan) completeSecond() error {
 	switch {
 	case p.Second == nil:
 		return nil
-	case p.Routes < 1 || p.Routes > MaxRoutes:
-		return fmt.Errorf("%d routes: give 1 to %d", p.Routes, MaxRoutes)
+	case p.Routes < 0 || p.Routes > MaxRoutes:
+		return fmt.Errorf("%d routes: give 0 to %d", p.Routes, MaxRoutes)
 	case p.Second.Limit < 1 || p.Second.Limit > quota.MaxLimit:
-		return fmt.Errorf("a limit of %d of a route: give 1 to %d", p.Second.Limit, int64(quota.MaxLimit))
+		return fmt.Errorf("a second limit of %d: give 1 to %d", p.Second.Limit, int64(quota.MaxLimit))
 	case p.Second.Name == p.Policy.Name:
-		return fmt.Errorf("%s is the policy of subjects and of routes: give routes another one", p.Second.Name)
+		return fmt.Errorf("both policies are %s: give two different ones", p.Second.Name)
 	case p.Workload.GivesBack || p.Stream.Speed() > 0:
 		return errors.New("requests of two quotas are not given back and not replayed by recorded time: " +
 			"give another workload, or no second quota")
@@ -44,11 +44,23 @@ func (p *Plan) route(i int64) uint32 {
 	return uint32(seed.Below(seed.At(seed.Stream(p.Seed, seed.Holders), uint64(i)), uint64(len(p.routes))))
 }
 
+// holder is the number in a history of the second quota's holder in request i of a subject.
+func (p *Plan) holder(subject uint32, i int64) uint32 {
+	if p.Routes == 0 {
+		return secondFrom + subject
+	}
+	return secondFrom + p.route(i)
+}
+
 // ChargeSecond has request i charged to the second quota as well, if the plan has one.
 func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
-	if p != nil && p.Second != nil {
+	if p == nil || p.Second == nil {
+		return
+	}
+	req.Second.Policy = p.Second
+	req.Second.Subject = req.Subject
+	if p.Routes > 0 {
 		req.Second.Subject = p.routes[p.route(i)]
-		req.Second.Policy = p.Second
 	}
 }
 
@@ -69,7 +81,7 @@ func (p *Plan) Record(history *oracle.History, worker int, event oracle.Event, g
 	case event.Outcome == oracle.Elsewhere:
 		event.Outcome = oracle.Rejected
 	}
-	event.Subject = secondFrom + p.route(i)
+	event.Subject = p.holder(event.Subject, i)
 	history.Append(worker, event)
 }
 
@@ -106,15 +118,19 @@ func (j *judgement) second() error {
 	if n := float64(both.Crossings); n > 0 {
 		j.run.Leak.PctOfLimit = (first.PctOfLimit*float64(first.Trials) + second.PctOfLimit*float64(second.Trials)) / n
 	}
+	whose := "of the second window"
+	if j.Plan.Routes > 0 {
+		whose = "of the routes"
+	}
 	for _, clause := range run.Guarantee {
-		clause.Formula += " of a route"
+		clause.Formula += ", " + whose
 		j.run.Guarantee = append(j.run.Guarantee, clause)
 	}
 	of := func(v *oracle.Verdict, p *quota.Policy) string {
 		return fmt.Sprintf("of %s, the leak is %s, and false rejects are %d", p.Name, format.Units(v.LeakUnits, p.Unit),
 			v.FalseRejects)
 	}
-	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; of the routes, "+
+	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; "+whose+", "+
 		of(&verdict, policy))
 	return nil
 }

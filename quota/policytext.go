@@ -12,8 +12,8 @@ import (
 )
 
 // policyForms shows how to write a policy, for help texts and errors.
-const policyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m", ` +
-	`"5 attempts per first-request 15m", "20 calls refilling 10 per 1s" or "100 sandboxes at a time"`
+const policyForms = `"1000 requests per hour", "10/s burst 20", "5 attempts per rolling 15m", "20 links per month", ` +
+	`"5 attempts per first-request 15m", "2GB" or "100 sandboxes at a time"`
 
 // policyText splits the text of a policy. Words are separated by a space or by a
 // dash, so that a policy's name can be its text without spaces.
@@ -36,10 +36,22 @@ var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
 // the time zone database; without one calendar windows follow UTC. A dash may
 // stand for each space, and "standing" for "at a time". The policy's name is its
 // [Policy.Text] with dashes for spaces.
+//
+// What people write is read, too, e.g. "1000/h", "1,000 API calls per hour", "10/s burst 20",
+// "100 rpm", "5 logins per rolling 15 minutes", "500k tokens per month in Europe/Berlin" and
+// "2GB". A window of which no kind is said is a fixed one, and a month is that of the calendar.
 func ParsePolicy(text string) (Policy, error) {
-	texts := policyText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	words := strings.Join(strings.Fields(text), " ")
+	texts := policyText.FindStringSubmatch(words)
 	if texts == nil {
-		return Policy{}, unreadable(text)
+		formal, err := formalPolicy(words)
+		if err != nil {
+			return Policy{}, fmt.Errorf("policy %q: %w", text, err)
+		}
+		texts = policyText.FindStringSubmatch(formal)
+		if texts == nil {
+			return Policy{}, fmt.Errorf("policy %q: give one such as %s", text, policyForms)
+		}
 	}
 	policy := Policy{Unit: texts[2]}
 	var errs [6]error
@@ -86,24 +98,6 @@ func ParsePolicy(text string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %q: %s", text, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return policy, nil
-}
-
-// plainText is a policy that does not say what kind of window it has.
-var plainText = regexp.MustCompile(`^([0-9]+) ([^ ]+) per (second|minute|hour|day|week|month)$`)
-
-func unreadable(text string) error {
-	texts := plainText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
-	if texts == nil {
-		return fmt.Errorf("policy %q is not of the form %s", text, policyForms)
-	}
-	what := texts[1] + " " + texts[2]
-	length, ok := map[string]string{"second": "1s", "minute": "1m", "hour": "1h", "day": "1d", "week": "7d"}[texts[3]]
-	if !ok {
-		return fmt.Errorf("policy %q does not say which kind of window: give %q or %q", text, what+
-			" per calendar month", what+" per rolling 30d")
-	}
-	return fmt.Errorf("policy %q does not say which kind of window: give %q, %q or %q", text, what+" per fixed "+length,
-		what+" per rolling "+length, what+" refilling "+texts[1]+" per "+length)
 }
 
 // ParseLength reads a Go duration, or a number of days such as 7d.
@@ -239,9 +233,9 @@ func (w Window) When() string {
 		}
 		return text
 	case Bucket:
-		return fmt.Sprintf("refilling %d per %s", w.Refill, short(w.Length))
+		return fmt.Sprintf("refilling %d per %s", w.Refill, LengthText(w.Length))
 	default:
-		return "per " + w.Kind.String() + " " + short(w.Length)
+		return "per " + w.Kind.String() + " " + LengthText(w.Length)
 	}
 }
 
@@ -274,26 +268,33 @@ func plural(name string) string {
 	return name + "s"
 }
 
-// As is the policy with a window of another kind: the same limit, for as long a time. A bucket
-// has the size of the limit and is full again after that time. A calendar month counts as 30
-// days, and what has no length as an hour. The name of the new policy is its text.
+// Period is the time over which the limit counts: the length of the window, or the time in which
+// an empty bucket is full. A calendar month counts as 30 days, and what has no length as an hour.
+func (p *Policy) Period() time.Duration {
+	window := p.Window
+	switch window.Kind {
+	case CalendarDay:
+		return day
+	case CalendarMonth:
+		return 30 * day
+	case Fixed, Rolling, FirstRequest:
+		return window.Length
+	case Bucket:
+		full := float64(p.Limit) / float64(window.Refill) * float64(window.Length)
+		return time.Duration(min(max(1, full), float64(MaxLength)))
+	}
+	return time.Hour
+}
+
+// As is the policy with a window of another kind: the same limit, for its [Policy.Period]. A bucket
+// has the size of the limit and is full again after that time. The name of the new policy is its
+// text.
 func (p Policy) As(kind Kind) Policy {
 	window := p.Window
 	if kind == window.Kind {
 		return p
 	}
-	length := time.Hour
-	switch window.Kind {
-	case CalendarDay:
-		length = day
-	case CalendarMonth:
-		length = 30 * day
-	case Fixed, Rolling, FirstRequest:
-		length = window.Length
-	case Bucket:
-		length = time.Duration(min(max(1, float64(p.Limit)/float64(window.Refill)*float64(window.Length)),
-			float64(MaxLength)))
-	}
+	length := p.Period()
 	p.Window = Window{Kind: kind}
 	p.Doc = ""
 	p.Source = ""
@@ -318,13 +319,13 @@ func (p Policy) Text() string {
 		text += map[bool]string{true: " costing ", false: " or "}[i == 0] + strconv.FormatInt(c, 10)
 	}
 	if p.Hold > 0 {
-		text += " held " + short(p.Hold)
+		text += " held " + LengthText(p.Hold)
 	}
 	return text
 }
 
-// short is a duration without the zeros at its end: 1h for 1h0m0s.
-func short(duration time.Duration) string {
+// LengthText is a duration without the zeros at its end, as [ParseLength] reads it: 1h for 1h0m0s.
+func LengthText(duration time.Duration) string {
 	text := duration.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = text[:len(text)-2]

@@ -46,6 +46,19 @@ type Request struct {
 	}
 }
 
+// String says what is asked for, e.g. `3 links for "alice"`.
+func (r Request) String() string {
+	unit := "units"
+	if r.Policy != nil {
+		unit = r.Policy.Unit
+	}
+	text := fmt.Sprintf("%d %s for %q", r.Units, unit, string(r.Subject))
+	if r.Second.Policy != nil {
+		text += fmt.Sprintf(" and %q", string(r.Second.Subject))
+	}
+	return text
+}
+
 // Decision is a strategy's answer.
 type Decision struct {
 	Admitted bool
@@ -67,6 +80,33 @@ type Decision struct {
 	// Reservation of an admitted request, to commit or refund. Only strategies
 	// that can do either fill it in. Its request has the units that were granted.
 	Reservation Reservation
+}
+
+// String says what a caller is told, e.g. "admitted by redis, 3 remain".
+func (d Decision) String() string {
+	text := "rejected"
+	if d.Admitted {
+		text = "admitted"
+	}
+	if d.Granted > 0 {
+		text += fmt.Sprintf(" with %d units", d.Granted)
+	}
+	if d.Tier != "" {
+		text += " by " + string(d.Tier)
+	}
+	if d.BySecond {
+		text += ", for its second quota"
+	}
+	if d.Degraded {
+		text += ", without the store that should decide"
+	}
+	if d.Remaining >= 0 {
+		text += fmt.Sprintf(", %d remain", d.Remaining)
+	}
+	if d.RetryAfter != 0 {
+		text += ", retry after " + d.RetryAfter.String()
+	}
+	return text
 }
 
 // Units is how many units the decision grants to a request that asks for so many: 0
@@ -95,6 +135,9 @@ type Reservation struct {
 	Committed bool
 }
 
+// String says what is held, e.g. `a reservation of 3 links for "alice"`.
+func (r Reservation) String() string { return "a reservation of " + r.Request.String() }
+
 // Reading is what one tier believes a subject has consumed.
 type Reading struct {
 	Tier  Tier
@@ -109,6 +152,18 @@ type Reading struct {
 	// Lapsing are those of Units that end by themselves unless they are settled
 	// before, as a reservation with a deadline does.
 	Lapsing int64
+}
+
+// String says what the tier believes, e.g. "redis: 3 units".
+func (r Reading) String() string {
+	if !r.Known {
+		return string(r.Tier) + ": no record"
+	}
+	text := fmt.Sprintf("%s: %d units", r.Tier, r.Units)
+	if r.Lapsing > 0 {
+		text += fmt.Sprintf(", of which %d lapse", r.Lapsing)
+	}
+	return text
 }
 
 // Counting says which units a strategy's counter contains when it works as it

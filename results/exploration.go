@@ -172,6 +172,8 @@ type Search struct {
 	// Bounded is what its second part searched, which counts preemptions; nil if there
 	// was none.
 	Bounded *Bounded `json:"bounded,omitempty"`
+	// Held are the properties that no schedule broke and that some could have: the claim is about these.
+	Held []Property `json:"held,omitempty"`
 	// Claim is what may be said of the properties that no schedule broke; empty
 	// if every one broke, and if it is withheld.
 	Claim string `json:"claim,omitempty"`

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (f *Finding) Replay() string {
 }
 
 // HeldUp is for how long calls are held up, e.g. "15m".
-func (f *Finding) HeldUp() string { return span(f.Paused.String()) }
+func (f *Finding) HeldUp() string { return quota.LengthText(f.Paused) }
 
 // ActorColumns are the columns that have a step, clients first; none if only
 // the clock moves.
@@ -184,4 +185,25 @@ type Step struct {
 	InUse int64 `json:"in_use"`
 	// Limit in units.
 	Limit int64 `json:"limit"`
+	// Stored are the keys of a Redis that the step changed, or that its command could have changed, as they are
+	// after it.
+	Stored []StoredKey `json:"stored,omitempty"`
 }
+
+// StoredKey is a key of a Redis after a step.
+type StoredKey struct {
+	Key string `json:"key"`
+	// Value of a string.
+	Value string `json:"value,omitempty"`
+	// Members of a set or a sorted set, or fields of a hash: how many there are.
+	Members int `json:"members,omitempty"`
+	// TTL is the time to live, in nanoseconds; 0 if the key never expires.
+	TTL time.Duration `json:"ttl_ns,omitempty"`
+	// Gone is set if there is no such key.
+	Gone bool `json:"gone,omitempty"`
+	// Unchanged is set if the step left the key as it was.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
+
+// Equal reports whether two steps are the same, with all that they leave in a store.
+func (s Step) Equal(other Step) bool { return reflect.DeepEqual(s, other) }

@@ -3,8 +3,10 @@ package results
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
 
@@ -132,5 +134,11 @@ func (p Params) Compared() Params {
 // WindowText is the window for people: lengths as in "rolling 1h"; Go writes
 // 1h0m0s.
 func (p *Params) WindowText() string {
-	return format.List(strings.Fields(p.Window), " ", span)
+	return format.List(strings.Fields(p.Window), " ", func(word string) string {
+		length, err := time.ParseDuration(word)
+		if err != nil {
+			return word
+		}
+		return quota.LengthText(length)
+	})
 }

@@ -183,19 +183,6 @@ type Measure struct {
 	Metric string `json:"-"`
 }
 
-// span is a duration, as Go writes it, without the zeros at its end.
-func span(text string) string {
-	w := strings.TrimSuffix(text, "m0s")
-	if w == text {
-		return text
-	}
-	short := strings.TrimSuffix(w+"m", "h0m")
-	if short != w+"m" {
-		short += "h"
-	}
-	return short
-}
-
 // Groups puts together what may stand in one table: summaries of one setting, in
 // order of appearance, over the file's own rounds. Package ranking sorts them.
 func (f *File) Groups() [][]Summary {

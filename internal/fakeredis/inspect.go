@@ -71,14 +71,17 @@ func (t *Table) Keys(buf []Key) []Key {
 			k.Content = append(k.Content, entry.text.String())
 		case kindSet:
 			k.Content = append(k.Content, entry.members.keys...)
+			k.Members = len(entry.members.keys)
 			slices.Sort(k.Content)
 		case kindZset:
+			k.Members = len(entry.sorted.order)
 			for _, scored := range entry.sorted.order {
 				k.Content = append(k.Content, scored.member, cFormat(scored.score))
 			}
 		case kindHash:
 			t.sorted = append(t.sorted[:0], entry.fields.keys...)
 			slices.Sort(t.sorted)
+			k.Members = len(t.sorted)
 			for _, text := range t.sorted {
 				k.Content = append(k.Content, text, entry.fields.vals[entry.fields.find(text)].String())
 			}

@@ -105,39 +105,39 @@ func (m *Mini) Shadow(redis.Cmder) {}
 func (m *Mini) Keys(buf []Key) []Key {
 	for _, name := range m.mini.Keys() {
 		k := Key{Name: name, Left: m.mini.TTL(name)}
-		k.Content, k.Set = m.content(name)
+		k.Content, k.Members, k.Set = m.content(name)
 		buf = append(buf, k)
 	}
 	return buf
 }
 
-// content reads a key. Errors cannot happen: the key is there and of its type.
-func (m *Mini) content(name string) (content []string, set bool) {
+// content reads a key, with how many members it has. Errors cannot happen: the key is there and of its type.
+func (m *Mini) content(name string) (content []string, members int, set bool) {
 	switch m.mini.Type(name) {
 	case "string":
 		text, _ := m.mini.Get(name)
-		return []string{text}, false
+		return []string{text}, 0, false
 	case "hash":
 		fields, _ := m.mini.HKeys(name)
 		for _, text := range fields {
 			content = append(content, text, m.mini.HGet(name, text))
 		}
-		return content, false
+		return content, len(content) / 2, false
 	case "set":
 		content, _ = m.mini.Members(name)
-		return content, true
+		return content, len(content), true
 	case "list":
 		content, _ = m.mini.List(name)
-		return content, true
+		return content, len(content), true
 	case "zset":
 		scores, _ := m.mini.SortedSet(name)
 		for member, score := range scores {
 			content = append(content, member+" "+strconv.FormatFloat(score, 'g', -1, 64))
 		}
 		slices.Sort(content)
-		return content, true
+		return content, len(content), true
 	default: // a type without an accessor is at least told apart
-		return []string{m.mini.Dump()}, true
+		return []string{m.mini.Dump()}, 0, true
 	}
 }
 

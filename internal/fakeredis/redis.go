@@ -63,6 +63,8 @@ type Key struct {
 	// a set's members, or a sorted set's members each with its score after it.
 	// Fields and the members of sets are sorted, those of sorted sets in their order.
 	Content []string
+	// Members is how many members or fields a set, a sorted set, a list or a hash has.
+	Members int
 	// Set is true if the content holds names, of which no part is a count.
 	Set bool
 }

@@ -148,13 +148,7 @@ func span(of func(*What) *time.Duration, least, most time.Duration) *value {
 		return err == nil && duration >= least && duration <= most
 	}
 	write := func(what *What) (string, bool) {
-		text := strings.Replace(of(what).String(), "µ", "u", 1) // as it can be typed
-		if strings.HasSuffix(text, "m0s") {
-			text = strings.TrimSuffix(text, "0s")
-		}
-		if strings.HasSuffix(text, "h0m") {
-			text = strings.TrimSuffix(text, "0m")
-		}
+		text := strings.Replace(quota.LengthText(*of(what)), "µ", "u", 1) // as it can be typed
 		return text, *of(what) == 0
 	}
 	return &value{read, write}

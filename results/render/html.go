@@ -63,8 +63,9 @@ func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, er
 			}
 			out = append(out, html.Drawing{
 				Format: k.Name, Doc: k.Doc, Series: drawing.Series, Finding: drawing.Finding, Title: drawing.Plot.Title(),
-				Desc: drawing.Plot.Desc(),
-				SVG:  template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
+				Desc:  drawing.Plot.Desc(),
+				Steps: drawing.Plot.Steps(),
+				SVG:   template.HTML(svg), Width: width, //nolint:gosec // all text in it is escaped
 			})
 		}
 	}

@@ -283,17 +283,19 @@ func (b *book) exactly(offered, cost int64) bool {
 
 // within fails the test if so many admitted units, of so many offered one by
 // one, are not what the strategy declares.
-func (b *book) within(what string, admitted, offered int64) {
+func (b *book) within(what string, admitted, offered int64) bool {
 	b.Helper()
+	got := fmt.Sprintf("%s: %s window, limit %d: %d of %d units were admitted", what, b.policy.Window.Kind, b.policy.Limit,
+		admitted, offered)
 	if least := b.least(offered); admitted < least {
-		b.Errorf("%s: %s window, limit %d: %d of %d units were admitted; at least %d have to be, unless a false-reject "+
-			"clause says otherwise",
-			what, b.policy.Window.Kind, b.policy.Limit, admitted, offered, least)
+		b.Errorf("%s; at least %d have to be, unless a false-reject clause says otherwise", got, least)
+		return false
 	}
 	if most := b.most(offered); most >= 0 && admitted > most {
-		b.Errorf("%s: %s window, limit %d: %d of %d units were admitted; the leak clause allows %d",
-			what, b.policy.Window.Kind, b.policy.Limit, admitted, offered, most)
+		b.Errorf("%s; the leak clause allows %d", got, most)
+		return false
 	}
+	return true
 }
 
 // wait sleeps on the wall clock. It counts as a sign of life, so that a test that waits is not taken for

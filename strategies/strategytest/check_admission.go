@@ -108,7 +108,9 @@ func checkSubjects(tb testing.TB, meta *strategies.Meta, stores Stores) {
 	for i, name := range oddNames {
 		subject := book.named(name, uint32(i), 0)
 		admitted, _ := book.exhaust(subject, offered)
-		book.within(fmt.Sprintf("subject %q after %d others were used up", name, i), admitted, offered)
+		if !book.within(fmt.Sprintf("subject %q after %d others were used up", name, i), admitted, offered) {
+			break // and the others say the same
+		}
 	}
 	book.hold()
 }

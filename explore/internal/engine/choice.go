@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -226,16 +224,4 @@ func ParseChoice(text string) (Choice, error) {
 		return Choice{}, fmt.Errorf("step %q is written in another way", text)
 	}
 	return choice, nil
-}
-
-// ShortDuration drops the zeros at the end: 5m instead of 5m0s.
-func ShortDuration(duration time.Duration) string {
-	text := duration.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -215,6 +215,8 @@ type Timeline struct {
 	Line *results.Step
 	// Whole is set while a request is one step.
 	Whole bool
+	// Stored is what a Redis holds after each step.
+	Stored Stored
 }
 
 // Begin forgets the steps.
@@ -222,6 +224,7 @@ func (t *Timeline) Begin() {
 	t.Steps = nil
 	t.Columns = nil
 	t.Line = nil
+	t.Stored.begin()
 }
 
 // Column adds an actor.
@@ -235,6 +238,7 @@ func (t *Timeline) Column(column results.Column) {
 func (t *Timeline) Start() {
 	if t.Recording {
 		t.Line = &results.Step{Number: len(t.Steps) + 1, Column: -1}
+		t.Stored.open()
 	}
 }
 
@@ -314,6 +318,7 @@ func (t *Timeline) End(at time.Duration, truth *Truth) {
 	t.Line.At = at
 	t.Line.InUse = truth.InUse
 	t.Line.Limit = truth.Policy.Limit
+	t.Line.Stored = t.Stored.after(at)
 	t.Steps = append(t.Steps, *t.Line)
 	t.Line = nil
 }

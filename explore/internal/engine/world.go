@@ -309,7 +309,7 @@ func (w *World) Ticking() (ticked func(what string)) {
 		*w.Budget.of(quota.FaultClock)++
 		w.Run.Truth.At(now)
 		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick,
-			fmt.Sprintf("%s later: %s", ShortDuration(duration), what))
+			fmt.Sprintf("%s later: %s", quota.LengthText(duration), what))
 	}
 }
 

@@ -135,6 +135,7 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 
 func newEngine(sel strategies.Selection, setup engine.Setup, redis fakeredis.Redis) *Engine {
 	e := &Engine{sel: sel, redis: redis}
+	e.Run.Timeline.Stored.Look = e.keys
 	e.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0, Real: clock.Wall{}.Now(), Virtual: setup.Begins(),
 	})

@@ -246,11 +246,13 @@ func (e *Engine) replied(p *parked) {
 	switch p.op.Kind {
 	case sched.Command:
 		engine.FoldReply(digest, p.op.Cmd, p.err)
+		e.Run.Timeline.Stored.Commands("", p.op.Cmd)
 		e.say(p.op.String(), engine.ReplyText(p.op.Cmd, p.err), results.EventCommand)
 	case sched.Transaction:
 		for _, cmd := range p.op.Cmds {
 			engine.FoldReply(digest, cmd, p.err)
 		}
+		e.Run.Timeline.Stored.Commands("", p.op.Cmds...)
 		text := ""
 		if p.err != nil {
 			text = "error: " + p.err.Error()

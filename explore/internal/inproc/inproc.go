@@ -154,6 +154,7 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 
 func newEngine(sel strategies.Selection, setup engine.Setup, st store, start time.Time) *Engine {
 	w := &Engine{sel: sel, store: st, start: start, memory: &memory{}, known: stacks.InCatalogue(sel.Open)}
+	w.Run.Timeline.Stored.Look = w.stored
 	w.model = strategies.NewModel(w.statement)
 	w.Witness = witness.New(witness.Config{
 		NeedsStore: len(sel.RedisNeeds()) > 0 || sel.NeedsStore(strategies.NeedSource),

@@ -99,7 +99,7 @@ func (l *live) keys() ([]fakeredis.Key, error) {
 		// virtual time. Strategies set whole seconds, so rounding up restores them.
 		left = (max(left, 0) + time.Second - 1).Truncate(time.Second)
 		k := fakeredis.Key{Name: strings.TrimPrefix(name, l.name), Left: left}
-		k.Content, k.Set, err = l.content(name)
+		k.Content, k.Members, k.Set, err = l.content(name)
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", name, err)
 		}
@@ -108,22 +108,27 @@ func (l *live) keys() ([]fakeredis.Key, error) {
 	return out, names.Err()
 }
 
-// content is what a key holds, as far as it may be a count; set says that it is none.
-func (l *live) content(name string) (content []string, set bool, err error) {
+// content is what a key holds, as far as it may be a count, and how many members or fields it has; set says that it is
+// no count.
+func (l *live) content(name string) (content []string, members int, set bool, err error) {
 	kind, err := l.admin.Type(l.ctx, name).Result()
 	if err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
+	var count int64
 	switch kind {
 	case "string":
 		text, err := l.admin.Get(l.ctx, name).Result()
-		return []string{text}, false, err
+		return []string{text}, 0, false, err
 	case "hash":
 		fields, err := l.admin.HVals(l.ctx, name).Result()
-		return fields, false, err
-	default:
-		return nil, true, nil
+		return fields, len(fields), false, err
+	case "set":
+		count, err = l.admin.SCard(l.ctx, name).Result()
+	case "zset":
+		count, err = l.admin.ZCard(l.ctx, name).Result()
 	}
+	return nil, int(count), true, err
 }
 
 // age takes duration off the time that every key has left.

@@ -3,7 +3,10 @@ package inproc
 import (
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/results"
 )
@@ -44,11 +47,17 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 			text = ""
 		}
 	case e.Op.Kind == sched.Command:
+		w.sent(e.Op.Cmd)
 		reply = engine.ReplyText(e.Op.Cmd, e.Err)
 	case e.Op.Kind == sched.Reply:
 		text = ""
 		reply = "reply"
 		event = results.EventReply
+	case e.Op.Kind == sched.Transaction:
+		w.sent(e.Op.Cmds...)
+		if e.Err != nil {
+			reply = "error: " + e.Err.Error()
+		}
 	case e.Err != nil:
 		reply = "error: " + e.Err.Error()
 	}
@@ -56,6 +65,20 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 		text = strings.ReplaceAll(text, p, "")
 	}
 	w.Run.Timeline.Add(text, reply, event)
+}
+
+// sent notes the keys of commands, which have a prefix on a server.
+func (w *Engine) sent(commands ...redis.Cmder) {
+	w.Run.Timeline.Stored.Commands(w.store.prefix(), commands...)
+}
+
+// stored is what the store holds, as far as it can be seen.
+func (w *Engine) stored() []fakeredis.Key {
+	keys, err := w.store.keys()
+	if err != nil && w.Err == nil {
+		w.Err = err
+	}
+	return keys
 }
 
 // storeName is where an operation happens, and the kind of what is sent there.

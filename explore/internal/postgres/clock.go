@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -29,7 +28,7 @@ func (c virtual) Sleep(ctx context.Context, duration time.Duration) error {
 		return ctx.Err()
 	}
 	return stop(ctx, halt{kind: opSleep, text: "has slept " +
-		engine.ShortDuration(duration), until: c.engine.now.Add(duration)})
+		quota.LengthText(duration), until: c.engine.now.Add(duration)})
 }
 
 // NewMutex implements quota.Clock.

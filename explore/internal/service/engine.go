@@ -58,6 +58,8 @@ type Engine struct {
 
 	held []engine.Holding // of all other keys, with their real names, and
 	seen bool             // set if no step has come since they were listed
+	// looked is when Redis was first looked at in a recorded run, in its milliseconds; 0 before that.
+	looked int64
 	// control is what the clients were answered one after the other, and runs counts those since.
 	control []string
 	runs    int
@@ -96,6 +98,7 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	w.base = w.ctx
 	w.timer = time.NewTimer(time.Hour)
 	w.kept = map[string]bool{}
+	w.sees()
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
 	w.split = w.Setup.Befalls(engine.Answering)
 	w.Run.Aborts = map[results.Property]int{}
@@ -187,6 +190,7 @@ func (w *Engine) begin() error {
 	}
 	w.subject = string(w.newSubject())
 	w.Fresh(w.now)
+	w.looked = 0
 	if err := w.use(); err != nil {
 		return err
 	}

@@ -294,6 +294,9 @@ func (w *Engine) goOn(c *client) error {
 			reply = "error: " + err.Error()
 		}
 		c.told(c.text, w.plain(reply))
+		for _, words := range c.held.Parts() {
+			w.Run.Timeline.Stored.Sends(words...)
+		}
 		w.lacks(c.held)
 		c.sent = w.split && err == nil
 		if c.sent {

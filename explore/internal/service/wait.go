@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/scripts"
 )
 
 // Quiet is how long nothing comes of an instance until a client of it is taken to wait for another one, e.g. for a lock
@@ -196,7 +197,17 @@ const mostText = 40
 // it in two.
 func (w *Engine) commandText(words []string) string {
 	out := make([]string, len(words))
+	script := -1
+	switch name := strings.ToLower(words[0]); {
+	case strings.HasPrefix(name, "eval"):
+		script = 1
+	case name == "script" && len(words) > 2 && strings.EqualFold(words[1], "load"):
+		script = 2
+	}
 	for i, word := range words {
+		if i == script {
+			word = scripts.Name(word)
+		}
 		out[i] = format.Shorten(format.OneLine(w.plain(word)), mostText)
 	}
 	out[0] = strings.ToLower(out[0])

@@ -44,7 +44,7 @@ func TestLeaveOut(t *testing.T) {
 			refused: "strategy never: it cannot be measured: it is a test"},
 		{flags: "--policy=login --instances=1", policy: "login", all: []strategies.Selection{log, hourly},
 			refused: "strategy hourly: policy login has a rolling window; hourly serves calendar-hour, fixed; " +
-				"this runs it: quotabench run hourly --policy '5 attempts per calendar hour' --instances=1"},
+				"this runs it: quotabench run hourly --policy '5 attempts per fixed 15m' --instances=1"},
 	} {
 		s := group.New(group.Run)
 		cmd := &cobra.Command{}

@@ -79,13 +79,16 @@ func Help(groups []CommandGroup) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, _ []string) {
 		page, out := terminal.Page(cmd)
 		page.Width = min(page.Cells(), HelpWidth)
-		h := helper{page: page}
+		h := helper{page: page, short: cmd.Flags().Lookup(helpAll) != nil && !cmd.Flags().Changed(helpAll)}
 		if cmd == cmd.Root() {
 			h.overview(cmd, groups)
 			_, _ = out.Write(h.Bytes()) // there is no one else to tell
 			return
 		}
 		if text := strings.TrimSpace(cmd.Long); text != "" {
+			if h.short {
+				text, _, _ = strings.Cut(text, "\n\n")
+			}
 			h.lines(reflowed(page, text)...)
 			h.lines("")
 		} else if cmd.Short != "" {
@@ -105,6 +108,9 @@ func Help(groups []CommandGroup) func(*cobra.Command, []string) {
 type helper struct {
 	bytes.Buffer
 	page layout.Page
+	// short leaves out what --help-all says: all but the first paragraph, the first examples, and the flags that most
+	// people need, each in one line.
+	short bool
 }
 
 func (h *helper) lines(all ...string) {
@@ -145,7 +151,11 @@ func (h *helper) usage(cmd *cobra.Command) {
 	if cmd.HasExample() {
 		h.lines("")
 		h.head("Examples")
-		h.lines(cmd.Example)
+		examples := strings.Split(cmd.Example, "\n")
+		if h.short {
+			examples = examples[:min(len(examples), shortExamples)]
+		}
+		h.lines(examples...)
 	}
 }
 
@@ -171,7 +181,6 @@ func (h *helper) commands(title string, commands []*cobra.Command) {
 // flags writes the flags of a command, in sections if there are many.
 func (h *helper) flags(cmd *cobra.Command) {
 	sections := map[string]*pflag.FlagSet{}
-	short := cmd.Flags().Lookup(helpAll) != nil && !cmd.Flags().Changed(helpAll)
 	few := 0
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { // LocalFlags also makes those that all commands have
 		if !flag.Hidden {
@@ -179,7 +188,7 @@ func (h *helper) flags(cmd *cobra.Command) {
 		}
 	})
 	add := func(flag *pflag.Flag) {
-		if _, common := flag.Annotations[commonAnnotation]; short && !common && flag.Name != "help" && flag.Name != helpAll {
+		if _, common := flag.Annotations[commonAnnotation]; h.short && !common && flag.Name != "help" && flag.Name != helpAll {
 			return
 		}
 		title := TitleOf(flag)
@@ -202,9 +211,62 @@ func (h *helper) flags(cmd *cobra.Command) {
 		if set := sections[title]; set != nil && set.HasAvailableFlags() {
 			h.lines("")
 			h.head(title)
+			if h.short {
+				h.lines(shortUsages(set, h.page)...)
+				continue
+			}
 			h.WriteString(set.FlagUsagesWrapped(h.page.Cells()))
 		}
 	}
+}
+
+// shortExamples is how many lines of examples the short help text has.
+const shortExamples = 4
+
+// shortUsages are flags with the beginning of what is said of each, as much as a line has room for.
+func shortUsages(set *pflag.FlagSet, page layout.Page) (out []string) {
+	type line struct{ flag, usage string }
+	var all []line
+	wide := 0
+	set.VisitAll(func(flag *pflag.Flag) {
+		value, usage := pflag.UnquoteUsage(flag)
+		name := "      --" + flag.Name
+		if flag.Shorthand != "" {
+			name = "  -" + flag.Shorthand + ", --" + flag.Name
+		}
+		name = strings.TrimRight(name+" "+value, " ")
+		wide = max(wide, layout.TextWidth(name))
+		all = append(all, line{name, usage})
+	})
+	for _, line := range all {
+		usage := beginning(line.usage, page.Cells()-wide-3)
+		out = append(out, layout.Pad(line.flag, wide)+"   "+usage)
+	}
+	return out
+}
+
+// beginning is as much of a text as fits: its first clause, or the first words of it.
+func beginning(text string, room int) string {
+	text, _, _ = strings.Cut(text, "; ")
+	if layout.TextWidth(text) <= room {
+		return text
+	}
+	if clause, _, more := strings.Cut(text, " ("); more && layout.TextWidth(clause) <= room {
+		return clause
+	}
+	if clause, _, more := strings.Cut(text, ": "); more && layout.TextWidth(clause) <= room {
+		return clause
+	}
+	words := strings.Fields(text)
+	short := ""
+	for _, word := range words {
+		longer := strings.TrimLeft(short+" "+word, " ")
+		if layout.TextWidth(longer)+3 > room {
+			break
+		}
+		short = longer
+	}
+	return short + "..."
 }
 
 // item is a line of a list: a word, and what is said of it in the next column.

@@ -77,6 +77,8 @@ type Comparison struct {
 	TimingsRefused string `json:"timings_refused,omitempty"`
 	// Notes are lines for the reader.
 	Notes []string `json:"notes,omitempty"`
+	// New are schedules of the head, each of which breaks a property that no schedule of the base broke.
+	New []results.Finding `json:"new_findings,omitempty"`
 }
 
 // Unmatched is a strategy that was not compared, or of which a part was not.

@@ -120,6 +120,7 @@ func (c *Comparison) search(p *pair, base, head *results.Search, options *Option
 			Base: new(once(finding != nil)), Head: new(once(h != nil))}
 		switch {
 		case h != nil:
+			c.New = append(c.New, *h)
 			row.Verdict = Worse
 			row.Detail = fmt.Sprintf("%s in %s: %s", h.Property, format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
 		case finding != nil && head.Capped == "":

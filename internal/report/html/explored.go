@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -172,7 +173,8 @@ func (p *panels) chart(finding *results.Finding, view drawingView) {
 
 // stepsTable is a schedule step by step.
 func stepsTable(finding *results.Finding) *document.Table {
-	t := newTable("Step by step", "step", "who", "what", "told", "#in use")
+	t := newTable("Step by step", "step", "who", "what", "told", "#in use", "then stored")
+	stored := layout.StoredTexts(finding)
 	for i := range finding.Steps {
 		step := &finding.Steps[i]
 		what := step.Command
@@ -184,7 +186,7 @@ func stepsTable(finding *results.Finding) *document.Table {
 			what += fmt.Sprintf(" (after %s)", step.At.Round(time.Millisecond))
 		}
 		t.Add(fmt.Sprintf("T%d", step.Number), step.Actor, what, step.Outcome,
-			fmt.Sprintf("%d of %d", step.InUse, step.Limit))
+			fmt.Sprintf("%d of %d", step.InUse, step.Limit), stored[i])
 	}
 	return filled(t)
 }

@@ -43,6 +43,8 @@ type Drawing struct {
 	Title, Desc string
 	SVG         template.HTML
 	Width       float64
+	// Steps are the places at which the steps of a sequence chart end, as parts of its height from the top.
+	Steps []float64
 }
 
 // About is what a strategy says of itself.

@@ -75,6 +75,43 @@
     filter();
   }
 
+  // A schedule goes step by step: the chart is cut off below the step, and the table marks it.
+  for (const schedule of all(".schedule")) {
+    const stepper = schedule.querySelector(".stepper");
+    const chart = schedule.querySelector(".sequence");
+    if (!stepper || !chart) continue;
+    const ends = chart.dataset.steps.trim().split(/\s+/).map(Number);
+    const rows = all(".steps tbody tr", schedule);
+    const output = stepper.querySelector("output");
+    const last = ends.length;
+    let at = 0; // 0 shows all steps
+    const show = () => {
+      const svg = chart.querySelector("svg");
+      svg.style.clipPath = at === 0 ? "" : `inset(0 0 ${100 * (1 - ends[at - 1])}% 0)`;
+      rows.forEach((row, i) => {
+        row.hidden = at > 0 && i >= at;
+        row.classList.toggle("now", at > 0 && i === at - 1);
+      });
+      output.textContent = at === 0 ? "all steps" : `step ${at} of ${last}`;
+    };
+    const go = {
+      first: () => { at = 1; },
+      back: () => { at = at === 0 ? last : Math.max(1, at - 1); },
+      on: () => { at = at === last ? 0 : at + 1; },
+      all: () => { at = 0; },
+    };
+    const move = (to) => { go[to](); show(); };
+    for (const button of all("button", stepper)) button.addEventListener("click", () => move(button.dataset.to));
+    const keys = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "all", Escape: "all" };
+    schedule.addEventListener("keydown", (e) => {
+      if (!keys[e.key] || e.ctrlKey || e.metaKey || e.altKey) return;
+      e.preventDefault();
+      move(keys[e.key]);
+    });
+    addEventListener("beforeprint", () => move("all"));
+    stepper.hidden = false;
+  }
+
   // Panels: a link to one opens it, and so does printing.
   const panels = all("details.panel");
   const reveal = () => {

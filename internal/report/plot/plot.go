@@ -31,7 +31,10 @@ type Plot struct {
 	// desc says what the drawing shows, with its main figures, to those who cannot see it.
 	desc          string
 	width, height vg.Length
+	// foot is the height of what stands below the body.
+	foot vg.Length
 	paint         func(canvas draw.Canvas)
+	steps         []float64
 }
 
 // Title is what stands above the drawing.
@@ -39,6 +42,10 @@ func (p *Plot) Title() string { return p.title }
 
 // Desc describes the drawing in one or two sentences with its main figures.
 func (p *Plot) Desc() string { return p.desc }
+
+// Steps are the places at which the steps of a sequence chart end, as parts of its height from the top; nil of other
+// drawings.
+func (p *Plot) Steps() []float64 { return p.steps }
 
 // ground paints the whole canvas white, so that a drawing reads the same on a dark page.
 func (p *Plot) ground(canvas draw.Canvas) {

@@ -45,7 +45,8 @@ type row struct {
 	lane   int // of the actor, or -1
 	store  int // lane of the store, or -1
 	label  []string
-	answer string // at the arrow back
+	answer string   // at the arrow back
+	stored []string // after the step
 	fault  bool
 	broken bool // the arrow does not arrive
 	ends   bool // the actor dies here
@@ -69,6 +70,7 @@ type chart struct {
 	width  float64
 	bottom float64 // of the lifelines
 	truth  float64 // middle of the column of the truth
+	stored float64 // left end of the column of what is stored, or 0
 	busy   []span
 }
 
@@ -100,7 +102,10 @@ func layOut(finding *results.Finding) *chart {
 	edge := leftMargin + gap*float64(len(c.lanes))
 	c.truth = edge + truthWidth/2
 	// Two lanes are narrow; the text above them need not be as narrow.
-	c.width = max(edge+truthWidth+12, 560)
+	c.width = max(edge+truthWidth+c.widthOfStored()+12, 560)
+	if c.widthOfStored() > 0 {
+		c.stored = edge + truthWidth
+	}
 	y := headHeight + 12
 	for i := range c.rows {
 		row := &c.rows[i]
@@ -114,6 +119,17 @@ func layOut(finding *results.Finding) *chart {
 	c.bottom = y + 6
 	c.addSpans()
 	return c
+}
+
+// widthOfStored is the width of the column of what is stored, 0 if nothing is known of it.
+func (c *chart) widthOfStored() float64 {
+	most := 0
+	for _, row := range c.rows {
+		for _, line := range row.stored {
+			most = max(most, utf8.RuneCountInString(line))
+		}
+	}
+	return float64(most) * monoChar
 }
 
 // addLanes puts the stores in the middle, so that arrows cross few lifelines.
@@ -164,8 +180,12 @@ func actorHead(column *results.Column) []string {
 // the answer arrives.
 func (c *chart) addRows(finding *results.Finding) {
 	pending := map[int]string{}
-	for _, step := range finding.Steps {
+	stored := layout.StoredTexts(finding)
+	for i, step := range finding.Steps {
 		r := row{step: step, store: -1, fault: step.Event.Injected()}
+		if stored[i] != "" {
+			r.stored = layout.Wrap(stored[i], labelChars)
+		}
 		r.lane = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == "" && l.column == step.Column })
 		if step.Store != "" {
 			r.store = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == step.Store })
@@ -236,6 +256,10 @@ func short(text string) string {
 
 // tall is the height of a row with what it holds.
 func (r *row) tall() float64 {
+	return max(r.tallOfStep(), rowGap+float64(len(r.stored))*lineHeight)
+}
+
+func (r *row) tallOfStep() float64 {
 	lines := float64(len(r.label)) * lineHeight
 	h := rowGap
 	switch r.kind {

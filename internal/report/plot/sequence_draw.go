@@ -36,7 +36,7 @@ func Sequence(finding *results.Finding) (*Plot, error) {
 	chart := layOut(finding)
 	sheet := sheetOf(finding)
 	sheet.width = vg.Length(chart.width)
-	return sheet.plot(vg.Length(chart.bottom), func(canvas draw.Canvas) {
+	drawn := sheet.plot(vg.Length(chart.bottom), func(canvas draw.Canvas) {
 		d := &drawing{canvas}
 		d.bands(chart)
 		d.lifelines(chart)
@@ -44,7 +44,13 @@ func Sequence(finding *results.Finding) (*Plot, error) {
 			d.row(chart, &chart.rows[i])
 		}
 		d.truths(chart)
-	}), nil
+		d.stored(chart)
+	})
+	top := drawn.height - drawn.foot - vg.Length(chart.bottom)
+	for _, row := range chart.rows {
+		drawn.steps = append(drawn.steps, float64((top+vg.Length(row.y+row.height))/drawn.height))
+	}
+	return drawn, nil
 }
 
 // drawing draws on a canvas by coordinates from its upper left corner, without the margin.
@@ -307,5 +313,20 @@ func (d *drawing) truths(c *chart) {
 			y = row.pill() + pillHeight - 5.5
 		}
 		d.text(c.truth, y, text.XCenter, style, fmt.Sprintf("%d of %d", row.step.InUse, row.step.Limit))
+	}
+}
+
+// stored fills the column behind the truth: what the steps leave in Redis.
+func (d *drawing) stored(c *chart) {
+	if c.stored == 0 {
+		return
+	}
+	d.text(c.stored, headHeight/2+4, text.XLeft, boldText(ink), "then stored")
+	for i := range c.rows {
+		row := &c.rows[i]
+		top := row.middle() - float64(len(row.stored)-1)*lineHeight/2
+		for k, line := range row.stored {
+			d.text(c.stored, top+float64(k)*lineHeight, text.XLeft, monoText(ink), line)
+		}
 	}
 }

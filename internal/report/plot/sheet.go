@@ -32,12 +32,14 @@ func (s *sheet) plot(body vg.Length, paint func(canvas draw.Canvas)) *Plot {
 	below := margin + height(titleStyle, title) + 5 // the title
 	head := below + height(captionStyle, caption) + 10
 	foot := margin + height(captionStyle, note) + 6
-	return &Plot{title: s.title, desc: s.desc, width: width, height: head + body + foot, paint: func(canvas draw.Canvas) {
+	drawn := &Plot{title: s.title, desc: s.desc, width: width, height: head + body + foot, foot: foot}
+	drawn.paint = func(canvas draw.Canvas) {
 		canvas.FillText(titleStyle, vg.Point{X: margin, Y: canvas.Max.Y - margin}, title)
 		canvas.FillText(captions, vg.Point{X: margin, Y: canvas.Max.Y - below}, caption)
 		canvas.FillText(captionStyle, vg.Point{X: margin, Y: foot - 6}, note)
 		paint(draw.Crop(canvas, margin, -margin, foot, -head))
-	}}
+	}
+	return drawn
 }
 
 // watermark marks a drawing that does not come from a measurement.

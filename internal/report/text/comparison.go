@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/results"
 )
 
 // Comparison writes what changed between two records as a table for a terminal.
@@ -36,15 +38,22 @@ func comparisonDocument(comparison *compare.Comparison) (doc document.Document) 
 		{Label: "base", Text: format.Plain(comparison.Base)}, {Label: "head", Text: format.Plain(comparison.Head)},
 	}}
 	doc.Section(headline, sides)
-	if len(read.Changed) > 0 {
+	broken := newlyBroken(comparison)
+	for i := range broken {
+		doc.Section(broken[i].section()...)
+	}
+	changed := slices.DeleteFunc(read.Changed, func(row compare.Row) bool {
+		return slices.ContainsFunc(broken, func(b breaks) bool { return b.says(&row) })
+	})
+	if len(changed) > 0 {
 		table := &document.Table{Columns: []document.Column{
 			{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16},
 			{Title: "figure", Left: true, Flexible: true, Minimum: 16},
 			{Title: "base", Optional: true}, {Title: "head", Optional: true}, {Title: "change", Optional: true},
 			{Title: "why", Left: true, Flexible: true, Minimum: 24, Optional: true},
 		}}
-		for i := range read.Changed {
-			table.Add(compared(&read.Changed[i])...)
+		for i := range changed {
+			table.Add(compared(&changed[i])...)
 		}
 		doc.Section(table)
 	}
@@ -52,6 +61,48 @@ func comparisonDocument(comparison *compare.Comparison) (doc document.Document) 
 		doc.Section(&document.Entries{Width: headLabel + 1, List: notes})
 	}
 	return doc
+}
+
+// breaks is what schedules of a strategy break that none of the base broke.
+type breaks struct {
+	shortest *results.Finding
+	more     int
+}
+
+// newlyBroken are the strategies of which that is so.
+func newlyBroken(comparison *compare.Comparison) (out []breaks) {
+	for i := range comparison.New {
+		finding := &comparison.New[i]
+		k := slices.IndexFunc(out, func(b breaks) bool { return b.shortest.Strategy == finding.Strategy })
+		if k < 0 {
+			out = append(out, breaks{shortest: finding})
+			continue
+		}
+		out[k].more++
+		if len(finding.Steps) < len(out[k].shortest.Steps) {
+			out[k].shortest = finding
+		}
+	}
+	return out
+}
+
+// says reports whether a row says no more than that a schedule of the strategy breaks something.
+func (b *breaks) says(row *compare.Row) bool {
+	return row.Figure == compare.Counterexamples && row.Verdict == compare.Worse && row.Strategy == b.shortest.Strategy
+}
+
+// section shows the shortest schedule, how to repeat it, and how many findings there are beside it.
+func (b *breaks) section() document.Section {
+	schedule := scheduleOf(b.shortest)
+	property := strings.ToUpper(string(b.shortest.Property))
+	steps := format.Number(len(b.shortest.Steps), "step")
+	schedule.Title = headed(property, fmt.Sprintf(" of %s in %s: %s", b.shortest.Strategy, steps, b.shortest.Detail))
+	out := document.Section{schedule}
+	if b.more > 0 {
+		more := "and " + format.Plural(int64(b.more), "more finding", "more findings") + " of this strategy"
+		out = append(out, line(more))
+	}
+	return out
 }
 
 // footnotes stand below the table.

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -112,10 +113,6 @@ func searchFacts(search *results.Search) []string {
 			format.Number(bounded.States, "state"),
 			format.Number(bounded.Runs, "run"), format.Number(bounded.Depth, "step")))
 	}
-	if search.Window != "" && len(search.Findings) > 0 {
-		out = append(out, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy",
-			limited(search)))
-	}
 	return append(out, waits(&search.ServerFacts)...)
 }
 
@@ -149,13 +146,74 @@ func searchAnswer(search *results.Search, again string) string {
 	case search.Claim == "":
 		return fmt.Sprintf("%s: nothing %sfound%s, and nothing is claimed%s.", search.Strategy, other, under, again)
 	}
-	return fmt.Sprintf("%s: no %sviolation found%s, within the bounds below%s.", search.Strategy, other, under, again)
+	return search.Strategy + ": " + passed(search, other) + again + "."
+}
+
+// passed says in one line in which schedules nothing was found. The record has all conditions.
+func passed(search *results.Search, other string) string {
+	callers := format.Number(search.Clients, "caller")
+	if search.Instances < search.Clients {
+		callers += " on " + format.Number(search.Instances, "instance")
+	}
+	if len(search.Faults) > 0 {
+		callers += " with " + format.List(search.Faults, ", ", func(fault quota.Fault) string {
+			return fmt.Sprintf("%d x %s", search.Times, fault)
+		})
+	}
+	if search.Passes {
+		callers += ", time passing between calls"
+	}
+	of := ""
+	if search.Window != "" {
+		of = " under " + limited(search)
+	}
+	if search.Capped != "" {
+		tried := format.Number(search.Runs+search.LeftOut, "schedule")
+		return fmt.Sprintf("no %sviolation found in %s of %s%s; the search did not end (%s)", other, tried, callers, of,
+			search.Capped)
+	}
+	which := ""
+	if len(search.Held) <= fewProperties {
+		which = surrounded(" (", strings.Join(format.Strings(search.Held), ", "), ")")
+	}
+	return fmt.Sprintf("PASS%s: no %sviolation in any order of %s%s", which, other, callers, of)
+}
+
+// fewProperties are named where nothing breaks one of them; more are all that there are.
+const fewProperties = 5
+
+// notTried lists faults that a search without any leaves out, for a terminal.
+func notTried(search *results.Search) document.Section {
+	if len(search.Faults) > 0 || search.Window != "" || search.Service != "" {
+		return nil
+	}
+	faults := slices.DeleteFunc(quota.Faults(), func(fault quota.Fault) bool {
+		return fault == quota.FaultLimit || fault == quota.FaultFailover // which a search has not
+	})
+	return document.Section{brief("Not tried: " + strings.Join(format.Strings(faults), ", ") +
+		" (--faults all), more callers (--clients)")}
+
 }
 
 // SearchSection is what was searched, every finding, and what may be claimed of the rest. again is what the search
 // lacks, since an earlier search found it too.
 func SearchSection(search *results.Search, again string) document.Section {
-	out := append(document.Section{brief(searchAnswer(search, again))}, document.Text(searchFacts(search)...)...)
+	out := document.Section{brief(searchAnswer(search, again))}
+	clean := len(search.Findings) == 0 && search.Claim != ""
+	if clean {
+		out = append(out, notTried(search)...)
+	}
+	for i, fact := range searchFacts(search) {
+		shown := &document.Paragraph{Text: fact}
+		if clean || i > 0 {
+			shown.Only = document.Full
+		}
+		out = append(out, shown)
+	}
+	if search.Window != "" && len(search.Findings) > 0 {
+		note := "found with a limit of " + limited(search) + ": this says nothing of the limiter with another policy"
+		out = append(out, &document.Paragraph{Text: note})
+	}
 	allowed := search.Allowed()
 	out = append(out, full("declared: ", allowed)...)
 	out = append(out, full("not complete: ", search.Capped)...)
@@ -167,7 +225,7 @@ func SearchSection(search *results.Search, again string) document.Section {
 		out = append(out, gap, brief(allowed))
 	}
 	if search.Claim != "" {
-		out = append(out, gap, &document.Paragraph{Text: search.Claim, Tone: document.Good})
+		out = append(out, &document.Paragraph{Text: search.Claim, Tone: document.Good, Only: document.Full})
 	}
 	return append(out, withheld(search.Withheld)...)
 }
@@ -185,7 +243,7 @@ func found(search *results.Search, i int) *document.Schedule {
 	text := fmt.Sprintf(" in %s%s: %s", format.Number(len(finding.Steps), "step"), preempted(finding), finding.Detail)
 	schedule.Title = headed(name, text)
 	same := slices.IndexFunc(search.Findings[:i], func(g results.Finding) bool {
-		return slices.Equal(g.Steps, finding.Steps)
+		return slices.EqualFunc(g.Steps, finding.Steps, results.Step.Equal)
 	})
 	if same >= 0 {
 		schedule.Same = search.Findings[same].Property

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/scripts"
 )
 
 // Kind is a kind of point at which an actor parks.
@@ -112,10 +113,8 @@ func commandText(cmd redis.Cmder) string {
 		switch name := strings.ToLower(cmd.Name()); {
 		case i == 0:
 			text = strings.ToUpper(text)
-		case i == 1 && strings.HasPrefix(name, "evalsha"):
-			text = text[:min(len(text), 8)]
 		case i == 1 && strings.HasPrefix(name, "eval"):
-			text = redis.NewScript(text).Hash()[:8]
+			text = scripts.Name(text)
 		}
 		if len(text) > longestArg {
 			text = text[:longestArg] + "..."

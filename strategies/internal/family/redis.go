@@ -5,10 +5,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/kit/scripts"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -28,7 +30,11 @@ func KeySegment(policy, own, word string) string {
 }
 
 // Script is that of a file of a package.
-func Script(files embed.FS, name string) *redis.Script { return redis.NewScript(Text(files, name)) }
+func Script(files embed.FS, name string) *redis.Script {
+	source := Text(files, name)
+	scripts.Learn(source, path.Base(name))
+	return redis.NewScript(source)
+}
 
 // Load loads scripts, so that every instance asks by digest from its first call on.
 func Load(ctx context.Context, scripter redis.Scripter, scripts ...*redis.Script) error {

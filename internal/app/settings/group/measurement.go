@@ -35,9 +35,9 @@ func (s *Settings) PlanFor(all []strategies.Selection) (plan harness.Plan, err e
 		plan.Second = &second
 		plan.Routes = routes
 	}
-	plan.Policy, err = LookupPolicy(s.Policy)
+	err = s.policies(&plan)
 	if err != nil {
-		return plan, s.Wrong("policy", err)
+		return plan, err
 	}
 	if s.Considers() && plan.Policy.Window.Kind == quota.Standing && !s.Given("workload") && s.Trace == "" {
 		s.Workload = standingWorkload

@@ -34,6 +34,47 @@ type policyFile struct {
 	Hold     string  `yaml:"hold"`
 }
 
+// policies sets the policy of a plan, or both of a limiter with two windows, e.g. "10/s and 1000/h".
+func (s *Settings) policies(plan *harness.Plan) (err error) {
+	first, second, two := strings.Cut(s.Policy, twoWindows)
+	plan.Policy, err = LookupPolicy(first)
+	if err != nil {
+		return s.Wrong("policy", err)
+	}
+	s.Chose = Reading(first, &plan.Policy)
+	if !two {
+		return nil
+	}
+	if s.Route != "" {
+		return s.Wrong("route-policy", errors.New("the policy has two windows already: leave one of the three out"))
+	}
+	policy, err := LookupPolicy(second)
+	if err != nil {
+		return s.Wrong("policy", err)
+	}
+	plan.Second = &policy
+	s.Chose = format.Join("; ", s.Chose, Reading(second, &policy))
+	return nil
+}
+
+// twoWindows stands between the policies of a limiter with two windows.
+const twoWindows = " and "
+
+// OneWindow refuses a policy of two windows, and says which command takes it.
+func (s *Settings) OneWindow(what string) error {
+	if !strings.Contains(s.Policy, twoWindows) {
+		return nil
+	}
+	var names []string
+	for _, meta := range strategies.All() {
+		if meta.TwoQuotas {
+			names = append(names, meta.Name)
+		}
+	}
+	return s.Wrong("policy", fmt.Errorf("%s one window; both are tried by quotabench run %s --policy %s", what,
+		strings.Join(names, " "), format.Quoted(s.Policy)))
+}
+
 // LookupPolicy returns the policy of a registered name, of a text such as
 // "5 attempts per rolling 15m", or of a YAML file, as @file.
 func LookupPolicy(text string) (quota.Policy, error) {
@@ -50,6 +91,20 @@ func LookupPolicy(text string) (quota.Policy, error) {
 		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return policy, nil
+}
+
+// Reading says how a policy was read that is not written in full, and by which word it would be another: "" if it is
+// written in full.
+func Reading(text string, policy *quota.Policy) string {
+	dashed := strings.Join(strings.Fields(text), "-")
+	if strings.HasPrefix(text, "@") || dashed == policy.Name {
+		return ""
+	}
+	note := "policy " + format.Quoted(text) + " is read as " + format.Quoted(policy.Text())
+	if policy.Window.Kind == quota.Fixed {
+		note += `; "per rolling" makes it a window that moves`
+	}
+	return note
 }
 
 // PolicyText is the policy for people, e.g. "1 e-mail per rolling 1h".
@@ -183,8 +238,12 @@ func (s *Settings) Instead(plan *harness.Plan, sel strategies.Selection, cannot 
 	others := slices.DeleteFunc(workloads.All(), func(meta *workloads.Meta) bool {
 		return meta.NeedsTrace || meta == plan.Workload
 	})
+	policies := strategies.PoliciesToTry(base, []strategies.Selection{sel})
+	slices.SortStableFunc(policies, func(a, b quota.Policy) int {
+		return otherwise(&a, &base) - otherwise(&b, &base)
+	})
 	for _, meta := range append([]*workloads.Meta{plan.Workload}, others...) {
-		for _, policy := range strategies.PoliciesToTry(base, []strategies.Selection{sel}) {
+		for _, policy := range policies {
 			q := *plan
 			q.Policy = policy
 			q.Workload = meta
@@ -194,6 +253,14 @@ func (s *Settings) Instead(plan *harness.Plan, sel strategies.Selection, cannot 
 		}
 	}
 	return ""
+}
+
+// otherwise is 0 for a policy of the same limit and time as another one, and 1 for any else.
+func otherwise(policy, other *quota.Policy) int {
+	if policy.Limit == other.Limit && policy.Period() == other.Period() {
+		return 0
+	}
+	return 1
 }
 
 // Elsewhere is a command that tries a strategy which cannot be simulated, or "" if there is none.

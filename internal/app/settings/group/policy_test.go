@@ -95,7 +95,7 @@ func TestOwnPolicies(t *testing.T) {
 		"@" + bad:       "bad.yaml: the limit is 0",
 		"@none.yaml":    "--policy: cannot read none.yaml: no such file",
 		"logon":         "did you mean login?",
-		"9 calls often": "is not of the form",
+		"9 calls often": "give one such as",
 	} {
 		if _, err := newRun(text).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -19,7 +19,7 @@ import (
 type subject struct {
 	Strategies []string
 	Policy     string
-	Chose      string       // which policy, if nobody did
+	Chose      string       // which policy, if nobody did so in full
 	usual      quota.Policy // that would be it
 	Survive    []string     // faults, for a run that considers all strategies
 }

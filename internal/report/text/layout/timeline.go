@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -14,28 +17,34 @@ const (
 	leastColumn = 14 // the narrowest column that reads well
 )
 
-// Timeline renders what a search found: a line per step, a column per actor with the command and its reply, and the
-// truth after it.
+// Timeline renders what a search found: a line per step, a column per actor with the command and its reply, the truth
+// after it, and what is stored.
 func (p Page) Timeline(finding *results.Finding) []string {
 	t := newTimeline(p, finding)
-	out := rowLines(t.widths, slices.Concat([]string{"step"}, t.names, []string{"in use"}))
+	heads := slices.Concat([]string{"step"}, t.names, []string{"in use"})
+	if t.stored != nil {
+		heads = append(heads, "then stored")
+	}
+	out := rowLines(t.widths, heads)
 	rules := make([]string, len(t.widths))
 	for i, width := range t.widths {
 		rules[i] = strings.Repeat("-", width)
 	}
 	out = append(out, rowLines(t.widths, rules)...)
 	for i := range finding.Steps {
-		out = append(out, t.stepLines(&finding.Steps[i])...)
+		out = append(out, t.stepLines(&finding.Steps[i], i)...)
 	}
 	return out
 }
 
-// timeline is the layout of a schedule: a column of step numbers, one for each actor, and one of the units in use.
+// timeline is the layout of a schedule: a column of step numbers, one for each actor, one of the units in use, and one
+// of what is stored, if that is known.
 type timeline struct {
 	actors []int // columns of the finding
 	// shared is set if there are too many actors for a column each: they share one, with their names in it.
 	shared bool
 	names  []string
+	stored []string // after each step; nil if nothing is known of it
 	widths []int
 	// span is the width of all actors' columns together.
 	span int
@@ -44,13 +53,22 @@ type timeline struct {
 func newTimeline(page Page, finding *results.Finding) *timeline {
 	t := &timeline{actors: finding.ActorColumns()}
 	truth := len("in use")
+	stored := 0
 	for i := range finding.Steps {
 		truth = max(truth, len(truthText(&finding.Steps[i])))
 	}
-	room := page.Cells() - stepWidth - truth - columnGap*(len(t.actors)+1)
+	texts := StoredTexts(finding)
+	for _, text := range texts {
+		stored = max(stored, TextWidth(text))
+	}
+	if stored > 0 {
+		t.stored = texts
+		stored = min(stored, max(leastColumn, page.Cells()/3)) + columnGap
+	}
+	room := page.Cells() - stepWidth - truth - stored - columnGap*(len(t.actors)+1)
 	t.shared = len(t.actors)*leastColumn > room || len(t.actors) == 0
 	if t.shared {
-		room = page.Cells() - stepWidth - truth - 2*columnGap
+		room = page.Cells() - stepWidth - truth - stored - 2*columnGap
 		t.names = []string{"who does what"}
 	} else {
 		for _, actor := range t.actors {
@@ -65,6 +83,9 @@ func newTimeline(page Page, finding *results.Finding) *timeline {
 	}
 	t.widen(finding, columns, room+gaps)
 	t.widths = slices.Concat([]int{stepWidth}, columns, []int{truth})
+	if t.stored != nil {
+		t.widths = append(t.widths, stored-columnGap)
+	}
 	return t
 }
 
@@ -116,18 +137,22 @@ func (t *timeline) text(step *results.Step) string {
 	return stepText(step)
 }
 
-func (t *timeline) stepLines(step *results.Step) []string {
+func (t *timeline) stepLines(step *results.Step, at int) []string {
 	number := fmt.Sprintf("T%d", step.Number)
-	truth := t.widths[len(t.widths)-1]
-	at := t.columnOf(step)
-	if at < 0 {
-		return rowLines([]int{stepWidth, t.span, truth}, []string{number, acrossText(step), truthText(step)})
+	last := []string{truthText(step)}
+	if t.stored != nil {
+		last = append(last, t.stored[at])
 	}
-	cells := make([]string, len(t.widths))
+	ends := t.widths[len(t.widths)-len(last):]
+	column := t.columnOf(step)
+	if column < 0 {
+		widths := append([]int{stepWidth, t.span}, ends...)
+		return rowLines(widths, append([]string{number, acrossText(step)}, last...))
+	}
+	cells := make([]string, len(t.widths)-len(last))
 	cells[0] = number
-	cells[at+1] = t.text(step)
-	cells[len(cells)-1] = truthText(step)
-	return rowLines(t.widths, cells)
+	cells[column+1] = t.text(step)
+	return rowLines(t.widths, append(cells, last...))
 }
 
 // shareRoom gives columns the widths that they would like, and if that is too much
@@ -181,6 +206,68 @@ func truthText(step *results.Step) string {
 	}
 	return fmt.Sprintf("%d of %d%s", step.InUse, step.Limit, mark)
 }
+
+// StoredTexts say what is stored after each step, of the keys that it has to do with. Keys are named if there are several,
+// without what their names have in common.
+func StoredTexts(finding *results.Finding) []string {
+	keys := map[string]bool{}
+	shared := ""
+	for i := range finding.Steps {
+		for _, key := range finding.Steps[i].Stored {
+			if len(keys) == 0 {
+				shared = key.Key
+			}
+			keys[key.Key] = true
+			shared = commonPart(shared, key.Key)
+		}
+	}
+	texts := make([]string, len(finding.Steps))
+	for i := range finding.Steps {
+		texts[i] = format.List(finding.Steps[i].Stored, "; ", func(key results.StoredKey) string {
+			if len(keys) == 1 {
+				return keyText(&key)
+			}
+			return strings.TrimPrefix(key.Key, shared) + ": " + keyText(&key)
+		})
+	}
+	return texts
+}
+
+// commonPart is how two names of keys begin, up to a colon.
+func commonPart(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:strings.LastIndexByte(a[:n], ':')+1]
+}
+
+// keyText is what a key holds, for how long, and whether that is news.
+func keyText(key *results.StoredKey) string {
+	var parts []string
+	switch {
+	case key.Gone && key.Unchanged:
+		return "is not there"
+	case key.Gone:
+		return "gone"
+	case key.Members > 0:
+		parts = append(parts, format.Number(key.Members, "member"))
+	default:
+		parts = append(parts, format.Shorten(key.Value, mostValue))
+	}
+	if key.TTL > 0 {
+		parts = append(parts, "ttl "+quota.LengthText(key.TTL.Round(time.Millisecond)))
+	} else {
+		parts = append(parts, "no ttl")
+	}
+	if key.Unchanged {
+		parts = append(parts, "unchanged")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mostValue bounds a stored value, in characters.
+const mostValue = 24
 
 // rowLines are those of one row, with cells wrapped over several.
 func rowLines(widths []int, cells []string) []string {
