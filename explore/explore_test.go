@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -185,7 +186,7 @@ func TestReplay(t *testing.T) {
 			}
 			for _, f := range r.Findings {
 				here, err := explore.Replay(t.Context(), f.Token, explore.Target{})
-				if err != nil || !here.Broken || !slices.EqualFunc(here.Finding.Steps, f.Steps, explore.Step.Equal) {
+				if err != nil || !here.Broken || !slices.EqualFunc(here.Finding.Steps, f.Steps, results.Step.Equal) {
 					t.Errorf("%s in process: %+v, %v", f.Property, here, err)
 				}
 				there, err := explore.Replay(t.Context(), f.Token, explore.Target{Redis: server.Admin()})

@@ -73,10 +73,8 @@ func (s userOnly) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	return s.Strategy.Take(ctx, req)
 }
 
-// The leak of a route's limit is found, and told apart.
-func TestLeakOfTheSecondQuota(t *testing.T) {
-	testenv.Sequential(t)
-	cfg := routed(t, "fixed-window", "fixed", 90)
+// forgetful has the first strategy of a plan forget second quotas.
+func forgetful(cfg *sim.Config) {
 	m := *cfg.Strategies[0].Meta
 	open := m.Open
 	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
@@ -84,6 +82,13 @@ func TestLeakOfTheSecondQuota(t *testing.T) {
 		return userOnly{s}, err
 	}
 	cfg.Strategies[0].Meta = &m
+}
+
+// The leak of a route's limit is found, and told apart.
+func TestLeakOfTheSecondQuota(t *testing.T) {
+	testenv.Sequential(t)
+	cfg := routed(t, "fixed-window", "fixed", 90)
+	forgetful(&cfg)
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)
 	if r.Admitted != 90 || r.Leak.Units != 60 || r.Leak.WorstUnits != 60 || r.Leak.PctOfLimit != 200 {
@@ -95,7 +100,7 @@ func TestLeakOfTheSecondQuota(t *testing.T) {
 			broken += c.Formula + ";"
 		}
 	}
-	if broken != "L of a route;L + instances x L of a route;" {
+	if broken != "L, of the routes;L + instances x L, of the routes;" {
 		t.Errorf("broken: %q", broken)
 	}
 	for _, reason := range r.Audit.Reasons {
@@ -110,6 +115,31 @@ func TestLeakOfTheSecondQuota(t *testing.T) {
 	t.Error("no note tells the quotas apart")
 }
 
+// Without routes, the second window is each subject's own: two subjects get 30 each, and one that is not asked for the
+// second window leaks by what that lacks.
+func TestTwoWindows(t *testing.T) {
+	testenv.Sequential(t)
+	cfg := routed(t, inTurnAndTogether, "rolling", 180)
+	cfg.Routes = 0
+	cfg.Stream.Set("subjects", 2)
+	for i := range cfg.Strategies {
+		r := run(t, cfg).Runs[i]
+		valid(t, &r)
+		if r.Admitted != 60 || r.Leak.Units != 0 || !strings.Contains(r.Params.Second, "30 requests per rolling 2h") {
+			t.Errorf("%s: %d admitted, leak %d, second window %q, want 60 and 0", r.Params.Label, r.Admitted, r.Leak.Units,
+				r.Params.Second)
+		}
+	}
+	cfg = routed(t, "sliding-log", "rolling", 180)
+	cfg.Routes = 0
+	cfg.Stream.Set("subjects", 2)
+	forgetful(&cfg)
+	r := run(t, cfg).Runs[0]
+	if want := r.Admitted - 60; r.Leak.Units != want || want == 0 {
+		t.Errorf("%d admitted, leak %d, want %d", r.Admitted, r.Leak.Units, want)
+	}
+}
+
 // A strategy that knows one quota takes no part, and what cannot be judged is refused.
 func TestSecondQuotaIsRefused(t *testing.T) {
 	cfg := routed(t, "memory-deque,fixed-window", "fixed", 9)
@@ -121,8 +151,8 @@ func TestSecondQuotaIsRefused(t *testing.T) {
 		t.Error(skipped)
 	}
 	for what, change := range map[string]func(*sim.Config){
-		"routes":     func(c *sim.Config) { c.Routes = 0 },
-		"the policy": func(c *sim.Config) { c.Second = &c.Policy },
+		"routes":     func(c *sim.Config) { c.Routes = -1 },
+		"different":  func(c *sim.Config) { c.Second = &c.Policy },
 		"kept as":    func(c *sim.Config) { c.Archive = t.TempDir() },
 		"given back": func(c *sim.Config) { c.Workload = config(t, "fixed-window", "agent-api", "uploads").Workload },
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/fixture"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 // TestBrowser drives the page of a run of all strategies as a reader does. With
@@ -24,6 +25,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("link", func(t *testing.T) { links(t, b) })
 	t.Run("layout", func(t *testing.T) { fits(t, b) })
 	t.Run("print", func(t *testing.T) { prints(t, b) })
+	t.Run("steps", func(t *testing.T) { stepsThrough(t, b) })
 	b.window(390, 844, "light")
 	for name, page := range hostile(t) {
 		b.open(page)
@@ -42,6 +44,48 @@ func TestBrowser(t *testing.T) {
 	if len(b.complaints) > 0 {
 		t.Errorf("the browser complains: %.2000q", b.complaints)
 	}
+}
+
+// stepsThrough goes through the schedules of a search by buttons and by keys, in a wide window and on a phone.
+func stepsThrough(t *testing.T, b *browser) {
+	explored := full(t).Exploration
+	page := fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{Exploration: explored}}))
+	const read = `[...document.querySelectorAll(".schedule")].filter((s) => s.querySelector(".sequence")).map((s) =>
+		[s.querySelector("output").textContent, s.querySelector("svg").style.clipPath === "" ? "whole" : "cut",
+		[...s.querySelectorAll(".steps tbody tr")].filter((r) => !r.hidden).length].join(" "))`
+	const schedule = `document.querySelectorAll(".schedule")[0]`
+	click := func(to string) string { return schedule + `.querySelector("button[data-to=` + to + `]").click()` }
+	press := func(key string) string {
+		return schedule + `.dispatchEvent(new KeyboardEvent("keydown", {key: "` + key + `"}))`
+	}
+	for _, width := range []int{1280, 390} {
+		b.window(width, 900, "light")
+		b.open(page)
+		for _, act := range []struct{ do, want string }{
+			{"", "all steps whole 2"}, {click("on"), "step 1 of 2 cut 1"}, {click("on"), "step 2 of 2 cut 2"},
+			{click("back"), "step 1 of 2 cut 1"}, {click("all"), "all steps whole 2"},
+			{press("ArrowLeft"), "step 2 of 2 cut 2"}, {press("Home"), "step 1 of 2 cut 1"},
+			{press("ArrowRight"), "step 2 of 2 cut 2"}, {press("Escape"), "all steps whole 2"},
+		} {
+			if act.do != "" {
+				b.eval(act.do, nil)
+			}
+			var got []string
+			b.eval(read, &got)
+			if len(got) == 0 || got[0] != act.want {
+				t.Fatalf("%d wide: after %s: %q, want %q first", width, act.do, got, act.want)
+			}
+		}
+		var chart bool
+		b.eval(`document.querySelector(".sequence").checkVisibility()`, &chart)
+		if wide := width > 720; chart != wide {
+			t.Errorf("%d wide: the chart is shown: %t", width, chart)
+		}
+		if w := overflow(b); w > width {
+			t.Errorf("the page is %d wide in a window of %d", w, width)
+		}
+	}
+	b.window(1280, 900, "light")
 }
 
 // overflow is how wide the page is, whatever the window.

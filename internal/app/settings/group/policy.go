@@ -62,14 +62,22 @@ const twoWindows = " and "
 
 // OneWindow refuses a policy of two windows, and says which command takes it.
 func (s *Settings) OneWindow(what string) error {
-	if !strings.Contains(s.Policy, twoWindows) {
-		return nil
+	var plan harness.Plan
+	err := s.policies(&plan)
+	if err != nil || plan.Second == nil {
+		return err
+	}
+	serves := func(meta *strategies.Meta) bool {
+		return meta.TwoQuotas && meta.ServesPolicy(&plan.Policy) == nil && meta.ServesPolicy(plan.Second) == nil
 	}
 	var names []string
 	for _, meta := range strategies.All() {
-		if meta.TwoQuotas {
+		if serves(meta) {
 			names = append(names, meta.Name)
 		}
+	}
+	if len(names) == 0 {
+		return s.Wrong("policy", fmt.Errorf("%s one window, and no strategy here serves both: give one of them", what))
 	}
 	return s.Wrong("policy", fmt.Errorf("%s one window; both are tried by quotabench run %s --policy %s", what,
 		strings.Join(names, " "), format.Quoted(s.Policy)))
