@@ -19,8 +19,8 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-fiber-redis", Doc: "gofiber/fiber: its limiter middleware with its storage on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest},
-		Guarantee: []quota.Clause{quota.Exactly(quota.FaultClock)}, Abilities: strategies.Abilities{Serves: wholeSeconds},
-		Execution: strategies.Execution{Foreign: true, ClockFixed: true},
+		Guarantee: []quota.Clause{quota.Exactly(quota.FaultClock)}, Serves: wholeSeconds,
+		Foreign: true, ClockFixed: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		app := fiber.New(fiber.Config{DisableStartupMessage: true})
 		app.Use(fiberlimiter.New(fiberlimiter.Config{

@@ -21,7 +21,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-oxy", Doc: "vulcand/oxy: its token limiter, a bucket in memory for each source",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		rates := oxy.NewRateSet()
 		if err := rates.Add(policy.Window.RealLength(), policy.Window.Refill, policy.Limit); err != nil {
@@ -37,7 +37,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-beego", Doc: "beego/beego: its filter ratelimit, a bucket in memory for each session key",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return beegoFilter{beegolimit.NewLimiter(
 			beegolimit.WithCapacity(uint(policy.Limit)),

@@ -44,7 +44,7 @@ func init() {
 		Form:  strategies.Reference,
 		Doc:   "a counter of a numbered window that is raised before it is compared",
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Fixed}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: wholeSeconds},
+		Serves: wholeSeconds,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return kong{strategies.Redis(env), env.Clock, policy}, nil
 	})
@@ -62,7 +62,7 @@ func init() {
 		Form:  strategies.Reference,
 		Doc:   "a token bucket that counts time in whole seconds of the server's clock",
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: wholePerSecond},
+		Serves: wholePerSecond,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return spring{strategies.Redis(env), policy}, nil
 	})
@@ -80,7 +80,7 @@ func init() {
 		Form: strategies.Reference,
 		Doc:  "two numbered windows, the one before weighed, read first and counted afterwards",
 		// The source promises an approximation and gives no bound for what is over the limit.
-		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Abilities: strategies.Abilities{Serves: wholeSeconds},
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds,
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return cloudflare{strategies.Redis(env), env.Clock, policy}, nil
@@ -118,7 +118,7 @@ func init() {
 		Form:  strategies.Reference,
 		Doc:   "a token bucket in one Lua script, by its callers' clocks in whole seconds; what fails is admitted",
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: wholePerSecond},
+		Serves: wholePerSecond,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return stripe{strategies.Redis(env), env.Clock, policy}, nil
 	})

@@ -35,7 +35,7 @@ func init() {
 		Doc:  "counters of numbered windows that each instance raises in its memory and brings to Redis later",
 		// The source calls the counters less accurate, and gives no bound for what is over the limit.
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed},
-		Abilities: strategies.Abilities{Serves: wholeSeconds}, Execution: strategies.Execution{Foreign: true},
+		Serves: wholeSeconds, Foreign: true,
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &kongSync{redis: strategies.Redis(env), policy: policy, counts: map[string]*kongCount{}}, nil

@@ -24,7 +24,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-go-zero-period", Doc: "zeromicro/go-zero: a counter that lives as long as its period, in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: wholeSeconds}, Execution: strategies.Execution{Foreign: true},
+		Serves: wholeSeconds, Foreign: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return zeroPeriod{limit.NewPeriodLimit(int(policy.Window.RealLength()/time.Second), int(policy.Limit),
 			zeroStore(strategies.Redis(env)), "")}, nil
@@ -32,7 +32,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-go-zero-token", Doc: "zeromicro/go-zero: a token bucket in one Lua script, by the clocks of its callers",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: wholePerSecond}, Execution: strategies.Execution{Foreign: true},
+		Serves: wholePerSecond, Foreign: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &zeroTokens{store: zeroStore(strategies.Redis(env)), rate: int(perSecond(policy)), burst: int(policy.Limit)},
 			nil

@@ -26,7 +26,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-x-time-rate", Doc: "golang.org/x/time/rate: a bucket in memory, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			return xtime{rate.NewLimiter(rate.Limit(perSecond(policy)), int(policy.Limit))}
@@ -34,7 +34,7 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-juju-ratelimit", Doc: "juju/ratelimit: a bucket in memory that is filled in ticks, one per subject",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Execution: strategies.Execution{Foreign: true},
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		each := policy.Window.RealLength() / time.Duration(policy.Window.Refill)
 		return &perKey{make: func() bucket { return juju{ratelimit.NewBucket(each, policy.Limit)} }}, nil
@@ -42,7 +42,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-failsafe-bursty", Doc: "failsafe-go: its bursty limiter, a counter per period, one per subject",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{twice()},
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			return failsafe{ratelimiter.NewBursty[any](uint(policy.Limit), policy.Window.RealLength())}
@@ -51,7 +51,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-tollbooth", Doc: "didip/tollbooth: a bucket in memory, over golang.org/x/time/rate",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		l := tollbooth.NewLimiter(perSecond(policy), nil)
 		return booth{l.SetBurst(int(policy.Limit))}, nil
@@ -59,7 +59,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-jaeger", Doc: "uber/jaeger-client-go: utils.RateLimiter, a balance of credits in memory, one per subject",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			return credits{jaeger.NewRateLimiter(perSecond(policy), float64(policy.Limit))}
@@ -68,14 +68,14 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-beefsack", Doc: "beefsack/go-rate: the times of the last calls in memory, one list per subject",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket { return times{beefsack.New(int(policy.Limit), policy.Window.RealLength())} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-kevinms", Doc: "kevinms/leakybucket-go: its collector, buckets in memory that grant what is left",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return leaky{kevinms.NewCollector(perSecond(policy), policy.Limit, false)}, nil
 	})
@@ -83,7 +83,7 @@ func init() {
 		Name: "lib-cockroach", Doc: "cockroachdb/tokenbucket: a bucket in memory, one per subject, each under a mutex as " +
 			"it asks for",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			var b roach
@@ -95,7 +95,7 @@ func init() {
 		Name: "lib-slidingwindow", Doc: "RussellLuo/slidingwindow: two counted windows in memory, the one before weighed, " +
 			"one per subject",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)},
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			limiter, _ := slidingwindow.NewLimiter(policy.Window.RealLength(), policy.Limit,
@@ -108,7 +108,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-clever-memory", Doc: "Clever/leakybucket: its store in memory, a counter per window, one per subject",
 		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			b, _ := memory.New().Create("", uint(policy.Limit), policy.Window.RealLength()) // it returns no error

@@ -59,7 +59,7 @@ func init() {
 		{strategies.Meta{
 			Name:  "lib-mennanov-leaky-redis",
 			Doc:   "mennanov/limiters: a queue on Redis that is emptied at a rate, with the library's check for races",
-			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: queue, Abilities: strategies.Abilities{Serves: single},
+			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: queue, Serves: single,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			backend := limiters.NewLeakyBucketRedis(strategies.Redis(env), key, fills(policy)+each(policy), true)
 			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(), backend, wallClock,
@@ -68,7 +68,7 @@ func init() {
 		{strategies.Meta{
 			Name:  "lib-mennanov-leaky-memory",
 			Doc:   "mennanov/limiters: a queue in memory that is emptied at a rate, one per subject",
-			Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Abilities: strategies.Abilities{Serves: single},
+			Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Serves: single,
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
 			return one(limiters.NewLeakyBucket(policy.Limit, each(policy), limiters.NewLockNoop(),
 				limiters.NewLeakyBucketInMemory(), wallClock, unlogged{}))
@@ -79,7 +79,7 @@ func init() {
 			Needs: onRedis, Kinds: []quota.Kind{quota.Fixed}, Guarantee: []quota.Clause{{
 				Property: quota.PropertyLeak, Formula: "2 L", Tolerates: []quota.Fault{quota.FaultClock},
 				Bound: func(params quota.Params) int64 { return params.Limit },
-			}}, Abilities: strategies.Abilities{Serves: single},
+			}}, Serves: single,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(),
 				limiters.NewFixedWindowRedis(strategies.Redis(env), key), wallClock))
@@ -87,7 +87,7 @@ func init() {
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-memory", Doc: "mennanov/limiters: a counter per window in memory, one per subject",
 			Kinds: []quota.Kind{quota.Fixed}, Guarantee: quota.PerInstance(quota.FaultClock),
-			Abilities: strategies.Abilities{Serves: single},
+			Serves: single,
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
 			return one(limiters.NewFixedWindow(policy.Limit, policy.Window.RealLength(), limiters.NewFixedWindowInMemory(),
 				wallClock))
@@ -97,7 +97,7 @@ func init() {
 			Doc:   "mennanov/limiters: two counted windows on Redis, the one before weighed, without a lock",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Rolling},
 			Guarantee: []quota.Clause{quota.Weighted(quota.FaultClock), quota.MayReject(quota.FaultClock)},
-			Abilities: strategies.Abilities{Serves: single},
+			Serves:    single,
 		}, func(env strategies.Env, policy *quota.Policy, key string) limits {
 			return mennanovSliding(policy, limiters.NewSlidingWindowRedis(strategies.Redis(env), key))
 		}},
@@ -105,7 +105,7 @@ func init() {
 			Name:  "lib-mennanov-sliding-memory",
 			Doc:   "mennanov/limiters: two counted windows in memory, the one before weighed, one per subject",
 			Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)},
-			Abilities: strategies.Abilities{Serves: single},
+			Serves: single,
 		}, func(_ strategies.Env, policy *quota.Policy, _ string) limits {
 			return mennanovSliding(policy, limiters.NewSlidingWindowInMemory())
 		}},

@@ -287,8 +287,8 @@ func searched(t *testing.T, d design, defect, text, scripts string, limit int64,
 	t.Helper()
 	meta := strategies.Meta{
 		Name: "planted", Doc: "a limiter with a defect", Form: strategies.Library, Kinds: []quota.Kind{d.kind},
-		Counts:    quota.CountsNothing,
-		Execution: strategies.Execution{Foreign: d.foreign},
+		Counts:  quota.CountsNothing,
+		Foreign: d.foreign,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return opened{env, d.open(env, defect)}, nil
 		},

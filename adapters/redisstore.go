@@ -18,7 +18,7 @@ func init() {
 		Name: "lib-sethvargo-redis", Doc: "sethvargo/go-redisstore: a bucket in a hash that is filled once per interval, " +
 			"in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Rolling},
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 		// Intervals begin with the first request of all: the limit at the end of one, and again at the beginning of the next.
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak, Formula: "L", Tolerates: []quota.Fault{quota.FaultClock},

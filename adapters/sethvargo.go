@@ -14,8 +14,8 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-sethvargo-memory", Doc: "sethvargo/go-limiter: a bucket in memory that is filled once per interval",
 		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single},
-		Execution: strategies.Execution{Foreign: true, ClockFixed: true},
+		Serves:  single,
+		Foreign: true, ClockFixed: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		store, err := memorystore.New(&memorystore.Config{Tokens: uint64(policy.Limit), Interval: policy.Window.RealLength()})
 		return sethvargo{store}, err

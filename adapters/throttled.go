@@ -28,7 +28,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-throttled-memory", Doc: "throttled/throttled: GCRA in memory, by the clock of package time",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Execution: strategies.Execution{Foreign: true},
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		gcraStoreCtx, err := memstore.NewCtx(0)
 		if err != nil {

@@ -16,8 +16,8 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-ulule-redis", Doc: "ulule/limiter: a counter that lives as long as its window, in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: single},
-		Execution: strategies.Execution{Foreign: true}, // it loads its script under a context of its own
+		Serves:  single,
+		Foreign: true, // it loads its script under a context of its own
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		store, err := ululeredis.NewStoreWithOptions(strategies.Redis(env), ulule.StoreOptions{Prefix: "limiter"})
 		if err != nil {
@@ -28,8 +28,8 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-ulule-memory", Doc: "ulule/limiter: a counter in memory that lives as long as its window",
 		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single},
-		Execution: strategies.Execution{Foreign: true},
+		Serves:  single,
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		// The cleaner of its defaults ends with a garbage collection only, and is left out.
 		return newUlule(memory.NewStoreWithOptions(ulule.StoreOptions{Prefix: ulule.DefaultPrefix}), policy), nil

@@ -19,7 +19,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-httprate", Doc: "go-chi/httprate: a weighted sliding window in memory",
 		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)},
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return chi{httprate.NewRateLimiter(int(policy.Limit), policy.Window.RealLength())}, nil
 	})
@@ -27,7 +27,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-echo-memory", Doc: "labstack/echo: the memory store of its limiter, over golang.org/x/time/rate",
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return echo{middleware.NewRateLimiterMemoryStoreWithConfig(middleware.RateLimiterMemoryStoreConfig{
 			Rate: rate.Limit(perSecond(policy)), Burst: int(policy.Limit),
@@ -36,7 +36,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-gin-redis", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact,
-		Abilities: strategies.Abilities{Serves: single}, Execution: strategies.Execution{Foreign: true},
+		Serves: single, Foreign: true,
 	}, func(env strategies.Env, policy *quota.Policy) (limiter, error) {
 		client, _ := strategies.Redis(env).(*redis.Client)
 		return ginLimiter{gin.RedisStore(&gin.RedisOptions{Rate: policy.Window.RealLength(), Limit: uint(policy.Limit),
@@ -45,8 +45,8 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-gin-memory", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request in memory",
 		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock),
-		Abilities: strategies.Abilities{Serves: single},
-		Execution: strategies.Execution{Foreign: true},
+		Serves:  single,
+		Foreign: true,
 	}, func(_ strategies.Env, policy *quota.Policy) (limiter, error) {
 		return ginLimiter{gin.InMemoryStore(&gin.InMemoryOptions{Rate: policy.Window.RealLength(),
 			Limit: uint(policy.Limit)})}, nil

@@ -29,7 +29,7 @@ import (
 func init() {
 	for _, m := range []strategies.Meta{
 		{Name: "honest", Doc: "counts under a mutex", About: strategies.About{Source: "ADR-008"},
-			Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
+			Reset:     strategies.ResetsMissing,
 			Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
 				{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
 				{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
@@ -39,7 +39,7 @@ func init() {
 		{Name: "broken", Doc: "cannot be opened", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			return nil, errors.New("out of order,\nfor good")
 		}},
-		{Name: "monthly", Doc: "serves months only", Execution: strategies.Execution{SharesMemory: true},
+		{Name: "monthly", Doc: "serves months only", SharesMemory: true,
 			Kinds: []quota.Kind{quota.CalendarMonth},
 			Options: []quota.Option{
 				{Name: "note", Doc: "does nothing, and is not given"},

@@ -138,7 +138,7 @@ func score(r *rand.Rand, programs, commands int, remembers bool, open func() box
 	}
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "scorer", Doc: "decides at random", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds: []quota.Kind{quota.CalendarHour}, Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
+		Kinds: []quota.Kind{quota.CalendarHour}, Reset: strategies.ResetsMissing,
 		Needs: []strategies.Need{strategies.NeedRedis},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			one := s

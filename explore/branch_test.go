@@ -34,7 +34,7 @@ func entwine(take func(ctx context.Context, e *entwined) error) strategies.Selec
 	var have *common
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has memory in common", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds: []quota.Kind{quota.Standing}, Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
+		Kinds: []quota.Kind{quota.Standing}, Reset: strategies.ResetsMissing,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			if env.Instance == 0 {
 				have = &common{event: env.Clock.NewEvent(), lock: env.Clock.NewMutex()}

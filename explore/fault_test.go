@@ -36,8 +36,8 @@ func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.De
 	jobs ...string) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds:     []quota.Kind{quota.Standing, quota.CalendarHour},
-		Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
+		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour},
+		Reset: strategies.ResetsMissing,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			p := &planted{env: env, take: take}
 			for _, name := range jobs {

@@ -348,7 +348,7 @@ func TestSearchesFit(t *testing.T) {
 
 // TestPlaced: callers that meet in memory are searched on one instance, unless it was said how many there are.
 func TestPlaced(t *testing.T) {
-	sel := strategies.Selection{Meta: &strategies.Meta{Execution: strategies.Execution{SharesMemory: true}}}
+	sel := strategies.Selection{Meta: &strategies.Meta{SharesMemory: true}}
 	for _, c := range []struct {
 		cfg     explore.Config
 		clients []int // of each search

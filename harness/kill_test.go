@@ -34,7 +34,7 @@ func TestKills(t *testing.T) {
 	}
 	redis := strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis}}}
 	foreign := strategies.Selection{Meta: &strategies.Meta{Needs: redis.Needs,
-		Execution: strategies.Execution{Foreign: true}}}
+		Foreign: true}}
 	batched := redis
 	batched.Client = strategies.AutoPipeline
 	for i, c := range []struct {

@@ -75,9 +75,9 @@ func TestCannotRun(t *testing.T) {
 	}{
 		{meta: strategies.Meta{Kinds: kinds}},
 		{meta: strategies.Meta{Kinds: kinds,
-			Execution: strategies.Execution{Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}}},
+			Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}},
 		{meta: strategies.Meta{Kinds: kinds,
-			Execution: strategies.Execution{Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}},
+			Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}},
 			want: "it cannot be simulated: it sleeps"},
 		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}},
 			want: "policy  has a standing window; a serves fixed"},
@@ -85,11 +85,11 @@ func TestCannotRun(t *testing.T) {
 			want: "it cannot take units back, which the workload uploads asks for: give --workload uploads:hold=0s"},
 		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{GivesBack: true},
 			plan: Plan{Traffic: Traffic{Stream: workloads.Params{Options: quota.Options{"hold": "0s"}}}}},
-		{meta: strategies.Meta{Kinds: kinds, Abilities: strategies.Abilities{GivesBack: true}},
+		{meta: strategies.Meta{Kinds: kinds, GivesBack: true},
 			workload: workloads.Meta{GivesBack: true}},
-		{meta: strategies.Meta{Kinds: kinds, Abilities: strategies.Abilities{Reset: strategies.ResetsNever}}},
+		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}},
 		{meta: strategies.Meta{Kinds: kinds}, crosses: true},
-		{meta: strategies.Meta{Kinds: kinds, Abilities: strategies.Abilities{Reset: strategies.ResetsNever}}, crosses: true,
+		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true,
 			want: "it has no reset, and this run crosses standing windows"},
 	} {
 		c.plan.Workload = &c.workload

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -36,6 +37,7 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Archive = t.TempDir()
 	report, err := sim.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,18 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 		cfg.Duration.Hours()/24, run.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"),
 		o.Seed)
 	if builder.Len() > 0 {
-		t.Error("\n" + builder.String() + "in " + what + ": the same in every run\n")
+		wrong := func(verdict *oracle.Verdict) bool { return verdict.LeakUnits > 0 }
+		if run.Leak.Units == 0 {
+			wrong = func(verdict *oracle.Verdict) bool { return verdict.FalseRejects > 0 }
+		}
+		first, epoch, err := firstWrong(cfg.Archive, run, wrong)
+		switch {
+		case err != nil:
+			t.Log(err) // what was found stands without its first moment
+		case first != nil:
+			builder.WriteString(first.text(epoch, &cfg.Policy))
+		}
+		t.Errorf("\n%sIn %s: the same in every run. Again: go test -run '^%s$'\n", builder.String(), what, t.Name())
 		return
 	}
 	t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", what, run.Admitted,

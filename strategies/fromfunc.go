@@ -47,7 +47,7 @@ func FromFunc(name string, kinds []quota.Kind,
 	return Meta{
 		Name: name, Doc: "adapter of " +
 			name, Form: Library, Needs: []Need{NeedRedis}, Kinds: kinds, Counts: quota.CountsNothing,
-		Abilities: Abilities{Serves: servesSingle},
+		Serves: servesSingle,
 		Open: func(_ context.Context, env Env) (Strategy, error) {
 			if open == nil {
 				return nil, errors.New("FromFunc was given no function")

@@ -135,30 +135,8 @@ type Meta struct {
 	// program that was built without the strategy's client; see [BuildIn].
 	Open func(ctx context.Context, env Env) (Strategy, error)
 	About
-	Abilities
-	Execution
 	Setup
-}
 
-// About is where a strategy comes from, and what people are told of it.
-type About struct {
-	// Source is the design record it comes from, e.g. "ADR-008"; empty for none.
-	Source string
-	// Notes say more than Doc does.
-	Notes Notes
-	// Record is what the design record promises that the strategy comes from, each clause
-	// with its Source, whatever the strategy itself declares. It is judged and shown next
-	// to Guarantee, and decides nothing.
-	Record []quota.Clause
-	// Core strategies are a few well-known ones, which the word core stands for. If no
-	// registered one is core, it stands for all.
-	Core bool
-	// Control is set if the strategy also checks the instrument.
-	Control Control
-}
-
-// Abilities narrow down what a strategy serves, and add to what it can do.
-type Abilities struct {
 	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
 	// serves all policies of Kinds. A strategy that serves requests of one unit
 	// only refuses policies with other Costs.
@@ -173,10 +151,7 @@ type Abilities struct {
 	// given options: "open", all of them are admitted; "closed", none is, except from what an
 	// instance had leased; "" is neither. nil declares nothing.
 	Down func(quota.Options) string
-}
 
-// Execution says where the code of a strategy runs, and which clock and which memory it has.
-type Execution struct {
 	// Foreign is set for code that was not written for this module, and reads the clock
 	// of package time, starts goroutines or timers, or sends commands under contexts of
 	// its own. Explorations and simulations run it in bubbles of testing/synctest, whose
@@ -199,6 +174,23 @@ type Execution struct {
 	// SharesMemory is set if callers of one instance meet in its memory, e.g. in a count, a
 	// queue or a lock. A search with all callers on one instance then follows that with one on each.
 	SharesMemory bool
+}
+
+// About is where a strategy comes from, and what people are told of it.
+type About struct {
+	// Source is the design record it comes from, e.g. "ADR-008"; empty for none.
+	Source string
+	// Notes say more than Doc does.
+	Notes Notes
+	// Record is what the design record promises that the strategy comes from, each clause
+	// with its Source, whatever the strategy itself declares. It is judged and shown next
+	// to Guarantee, and decides nothing.
+	Record []quota.Clause
+	// Core strategies are a few well-known ones, which the word core stands for. If no
+	// registered one is core, it stands for all.
+	Core bool
+	// Control is set if the strategy also checks the instrument.
+	Control Control
 }
 
 // Setup is what it takes to open a strategy with given options.

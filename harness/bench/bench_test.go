@@ -116,7 +116,7 @@ func TestPasses(t *testing.T) {
 		c := &counting{delay: time.Millisecond}
 		m := &measured{workload: w, sel: strategies.Selection{Meta: &strategies.Meta{
 			Name: "counting", Kinds: quota.Kinds(), Form: strategies.Baseline, Counts: quota.CountsAdmitted,
-			Abilities: strategies.Abilities{GivesBack: true},
+			GivesBack: true,
 			Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return c, nil },
 		}}}
 		r = testing.Benchmark(func(b *testing.B) {

@@ -52,7 +52,7 @@ func (s *slow) config(t *testing.T, policy, workload string, deadline time.Durat
 	}
 	p.Strategies = []strategies.Selection{{Meta: &strategies.Meta{
 		Name: "slow", Doc: "takes its time", Form: strategies.Baseline, Kinds: quota.Kinds(),
-		Abilities: strategies.Abilities{GivesBack: true},
+		GivesBack: true,
 		Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return s, nil },
 	}}}
 	p.Requests = 400

@@ -148,7 +148,7 @@ func (m *measurement) openReference(ctx context.Context, round *round) *results.
 // holds no quota.
 var bareClient = strategies.Selection{Meta: &strategies.Meta{
 	Name: "bare-client", Doc: "one INCR of one key, and nothing else", Form: strategies.Baseline,
-	Kinds: quota.Kinds(), Needs: []strategies.Need{strategies.NeedRedis}, Abilities: strategies.Abilities{GivesBack: true},
+	Kinds: quota.Kinds(), Needs: []strategies.Need{strategies.NeedRedis}, GivesBack: true,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &bareStrategy{strategies.Redis(env), env.Prefix + "reference"}, nil
 	},

@@ -240,7 +240,7 @@ func TestNoSkew(t *testing.T) {
 		t.Errorf("with a limit that changes: %v", err)
 	}
 	foreign := strategies.Selection{Meta: &strategies.Meta{Name: "theirs",
-		Execution: strategies.Execution{Foreign: true}, Kinds: quota.Kinds()}}
+		Foreign: true, Kinds: quota.Kinds()}}
 	if err := c.CannotRun(foreign); err == nil || !strings.Contains(err.Error(), "leave wrong clocks out") {
 		t.Errorf("code that goes by package time: %v", err)
 	}

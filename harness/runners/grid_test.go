@@ -323,7 +323,7 @@ func TestFailedCommitHidesNoLeak(t *testing.T) {
 		plan := harness.Plan{
 			Strategies: []strategies.Selection{{Meta: &strategies.Meta{
 				Name: "failing", Doc: "admits all", Form: strategies.Baseline, Counts: quota.CountsNothing, Kinds: quota.Kinds(),
-				Abilities: strategies.Abilities{GivesBack: true},
+				GivesBack: true,
 				Open:      func(context.Context, strategies.Env) (strategies.Strategy, error) { return failing{}, nil },
 			}}},
 			Policy:  quota.Policy{Name: "grid", Limit: 2, Unit: "units"},

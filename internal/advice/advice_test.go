@@ -301,7 +301,7 @@ func TestSettles(t *testing.T) {
 	for kind, refunds := range map[quota.Kind]int{quota.Fixed: 9*windows - 1, quota.Standing: 36*windows - 2} {
 		seen := map[string]int{}
 		m := strategies.Meta{Name: "planted", Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-			Kinds: []quota.Kind{kind}, Abilities: strategies.Abilities{GivesBack: true},
+			Kinds: []quota.Kind{kind}, GivesBack: true,
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return settling{env.Instance, seen}, nil
 			}}
@@ -320,7 +320,7 @@ func TestSettles(t *testing.T) {
 func TestServed(t *testing.T) {
 	for want, m := range map[string]strategies.Meta{
 		"10 requests per fixed 1h; 10 requests refilling 10 per 1h": {Kinds: []quota.Kind{quota.Fixed, quota.Bucket}},
-		"10 requests at a time": {Kinds: quota.Kinds(), Abilities: strategies.Abilities{Reset: strategies.ResetsNever}},
+		"10 requests at a time": {Kinds: quota.Kinds(), Reset: strategies.ResetsNever},
 	} {
 		var got []string
 		for _, p := range served(strategies.Selection{Meta: &m}, quota.Policy{}) {

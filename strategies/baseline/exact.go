@@ -14,7 +14,7 @@ var exactMeta = strategies.Meta{
 	Name:      "exact",
 	About:     strategies.About{Core: true, Control: strategies.ControlExact},
 	Kinds:     everyKind,
-	Abilities: strategies.Abilities{GivesBack: true},
+	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{quota.Exactly(everyFault...), noFalseReject},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {

@@ -11,7 +11,7 @@ var unlimitedMeta = strategies.Meta{
 	Name:      "unlimited",
 	About:     strategies.About{Core: true, Control: strategies.ControlOpen},
 	Kinds:     everyKind,
-	Abilities: strategies.Abilities{GivesBack: true},
+	GivesBack: true,
 	Counts:    quota.CountsNothing,
 	Guarantee: []quota.Clause{noFalseReject},
 	Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {

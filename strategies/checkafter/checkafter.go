@@ -21,9 +21,9 @@ var files embed.FS
 
 func init() {
 	family.Register(files, family.GivingBack(strategies.Meta{
-		Name:      "check-after",
-		Needs:     []strategies.Need{strategies.NeedRedis},
-		Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
+		Name:  "check-after",
+		Needs: []strategies.Need{strategies.NeedRedis},
+		Reset: strategies.ResetsNever,
 		Options: []quota.Option{
 			{Name: "size", Type: "int", Default: "1000000", Min: "1"},
 			{Name: "bandwidth", Type: "int", Default: "0", Min: "0"},

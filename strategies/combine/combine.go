@@ -39,7 +39,7 @@ const (
 
 var meta = family.PerWindow(strategies.Meta{
 	Name:   "combine",
-	Counts: quota.CountsAdmitted, Execution: strategies.Execution{SharesMemory: true},
+	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{{Name: "lost", Default: lostError, Values: []string{lostError, lostAgain}}},
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,

@@ -48,7 +48,7 @@ const (
 
 var meta = family.PerWindow(strategies.Meta{
 	Name:   "lease",
-	Counts: quota.CountsAdmitted, Execution: strategies.Execution{SharesMemory: true},
+	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
 		{Name: "block", Type: "int", Default: "100", Min: "1", Max: "1000000000"},
 		{Name: "share", Type: "float", Default: "1", Min: "0", Max: "1"},
@@ -77,8 +77,8 @@ var meta = family.PerWindow(strategies.Meta{
 		// What other instances hold is not there for a request, for as long as they hold it.
 		quota.MayReject(quota.Faults()...),
 	},
-	Abilities: strategies.Abilities{Down: family.WhenDown},
-	Open:      open,
+	Down: family.WhenDown,
+	Open: open,
 })
 
 func init() { family.Register(files, meta) }

@@ -48,7 +48,7 @@ const (
 
 var meta = family.PerWindow(strategies.Meta{
 	Name:   "local-sync",
-	Counts: quota.CountsAdmitted, Execution: strategies.Execution{SharesMemory: true},
+	Counts: quota.CountsAdmitted, SharesMemory: true,
 	Options: []quota.Option{
 		{Name: "period", Type: "duration", Default: "1s", Min: "0s"},
 		{Name: "lost", Default: "again", Values: []string{"again", lostDrop}},

@@ -19,9 +19,9 @@ const (
 
 func init() {
 	family.Register(files, meta(strategies.Meta{
-		Name:      "pg-check",
-		About:     strategies.About{Core: true},
-		Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
+		Name:  "pg-check",
+		About: strategies.About{Core: true},
+		Reset: strategies.ResetsMissing,
 		Options: []quota.Option{
 			{Name: "pool", Type: "int", Min: "1", Max: "10000", Default: "100"},
 			{Name: "timeout", Type: "duration", Min: "0s", Default: "100ms"},

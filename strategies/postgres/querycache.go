@@ -27,8 +27,8 @@ const tierCache quota.Tier = "query-cache"
 
 func init() {
 	family.Register(files, meta(strategies.Meta{
-		Name:      "pg-query-cache",
-		Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
+		Name:  "pg-query-cache",
+		Reset: strategies.ResetsMissing,
 		Options: []quota.Option{{Name: "cache", Values: []string{cacheShared, cacheRedis, cacheInstance},
 			Default: cacheShared}},
 		Setup: strategies.Setup{NeedsToo: func(options quota.Options) []strategies.Need {

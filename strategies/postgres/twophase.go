@@ -22,11 +22,11 @@ func init() {
 	family.Register(files, family.GivingBack(strategies.Meta{
 		Name:  "pg-two-phase",
 		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
-		Execution: strategies.Execution{Excluded: map[strategies.Mode]string{
+		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: family.NotSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
 				"so nothing tells who waits for whom",
-		}},
+		},
 		Guarantee: exact(),
 		About: strategies.About{
 			Record: []quota.Clause{quota.Exactly().From("ADR-005", "strong consistency, 100 % accurate")},

@@ -34,10 +34,10 @@ var redlockMeta = meta(strategies.Meta{
 	Setup: strategies.Setup{NeedsToo: func(options quota.Options) (more []strategies.Need) {
 		return others(options.Int("n"))
 	}},
-	Execution: strategies.Execution{Excluded: map[strategies.Mode]string{
+	Excluded: map[strategies.Mode]string{
 		strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked,
-	}},
-	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
+	},
+	Reset: strategies.ResetsNever,
 	Options: []quota.Option{
 		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}},
 		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h"},

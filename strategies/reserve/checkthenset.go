@@ -11,10 +11,10 @@ import (
 )
 
 var checkThenSetMeta = family.GivingBack(strategies.Meta{
-	Name:      "check-then-set",
-	About:     strategies.About{Core: true, Control: strategies.ControlRacy},
-	Needs:     []strategies.Need{strategies.NeedRedis},
-	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
+	Name:  "check-then-set",
+	About: strategies.About{Core: true, Control: strategies.ControlRacy},
+	Needs: []strategies.Need{strategies.NeedRedis},
+	Reset: strategies.ResetsNever,
 	// No clause: a late SET erases any number of reservations made since its GET.
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &family.CheckThenSet{Redis: strategies.Redis(env), Key: newKeys(env).used}, nil
@@ -22,10 +22,10 @@ var checkThenSetMeta = family.GivingBack(strategies.Meta{
 })
 
 var appLockMeta = family.GivingBack(strategies.Meta{
-	Name:      "app-lock",
-	Needs:     []strategies.Need{strategies.NeedRedis},
-	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
-	Execution: strategies.Execution{SharesMemory: true},
+	Name:         "app-lock",
+	Needs:        []strategies.Need{strategies.NeedRedis},
+	Reset:        strategies.ResetsNever,
+	SharesMemory: true,
 	Guarantee: []quota.Clause{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.

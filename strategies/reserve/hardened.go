@@ -33,11 +33,11 @@ var hardenedTolerates = []quota.Fault{
 }
 
 var hardenedMeta = family.GivingBack(strategies.Meta{
-	Name:      "lua-reserve-hardened",
-	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
-	Options:   append([]quota.Option{urlOption}, syncOptions...),
-	About:     strategies.About{Record: ofDesignRecord},
+	Name:    "lua-reserve-hardened",
+	Needs:   []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Reset:   strategies.ResetsNever,
+	Options: append([]quota.Option{urlOption}, syncOptions...),
+	About:   strategies.About{Record: ofDesignRecord},
 	Guarantee: []quota.Clause{
 		quota.Exactly(hardenedTolerates...),
 		family.NoFalseReject(),

@@ -26,10 +26,10 @@ var ofDesignRecord = []quota.Clause{
 }
 
 var luaReserveMeta = family.GivingBack(strategies.Meta{
-	Name:      "lua-reserve",
-	About:     strategies.About{Core: true, Record: ofDesignRecord},
-	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Abilities: strategies.Abilities{Reset: strategies.ResetsNever},
+	Name:  "lua-reserve",
+	About: strategies.About{Core: true, Record: ofDesignRecord},
+	Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Reset: strategies.ResetsNever,
 	Options: append([]quota.Option{
 		{Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral}},
 		urlOption,

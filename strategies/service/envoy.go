@@ -25,9 +25,9 @@ func init() {
 	family.Register(files, strategies.Meta{
 		Name:      EnvoyRatelimit,
 		Needs:     []strategies.Need{NeedRatelimit},
-		Execution: strategies.Execution{Outside: true},
+		Outside:   true,
 		Kinds:     []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.Rolling},
-		Abilities: strategies.Abilities{Serves: servesUnit},
+		Serves:    servesUnit,
 		Counts:    quota.CountsAttempts,
 		Setup:     strategies.Setup{Suits: suitsStore, Elsewhere: strategies.WithFull},
 		Options:   envoyOptions,
@@ -36,7 +36,7 @@ func init() {
 	family.Register(files, strategies.Meta{
 		Name:      GRPCBare,
 		Needs:     []strategies.Need{NeedRatelimit},
-		Execution: strategies.Execution{Outside: true},
+		Outside:   true,
 		Kinds:     quota.Kinds(),
 		Counts:    quota.CountsNothing,
 		About:     strategies.About{Control: strategies.ControlOpen},

@@ -91,12 +91,12 @@ func (g *gateway) Close(context.Context) error { return nil }
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:      "http-bare",
-		Execution: strategies.Execution{Outside: true},
-		Kinds:     quota.Kinds(),
-		Abilities: strategies.Abilities{Serves: servesSingle},
-		Counts:    quota.CountsNothing,
-		About:     strategies.About{Control: strategies.ControlOpen},
+		Name:    "http-bare",
+		Outside: true,
+		Kinds:   quota.Kinds(),
+		Serves:  servesSingle,
+		Counts:  quota.CountsNothing,
+		About:   strategies.About{Control: strategies.ControlOpen},
 		Options: []quota.Option{{Name: "on", Default: string(NeedNginx),
 			Values: []string{string(NeedNginx), string(NeedHAProxy)}}},
 		Setup: strategies.Setup{NeedsToo: func(options quota.Options) []strategies.Need {
@@ -111,12 +111,12 @@ func init() {
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:      "nginx-limit-req",
-		Needs:     []strategies.Need{NeedNginx},
-		Execution: strategies.Execution{Outside: true},
-		Kinds:     []quota.Kind{quota.Bucket, quota.Fixed, quota.Rolling},
-		Abilities: strategies.Abilities{Serves: servesRate},
-		Counts:    quota.CountsAdmitted,
+		Name:    "nginx-limit-req",
+		Needs:   []strategies.Need{NeedNginx},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Bucket, quota.Fixed, quota.Rolling},
+		Serves:  servesRate,
+		Counts:  quota.CountsAdmitted,
 		Options: []quota.Option{
 			{Name: "burst", Default: burstOfLimit, Check: checkBurst},
 			{Name: "nodelay", Default: "true", Type: "bool"},
@@ -233,12 +233,12 @@ func rateOf(policy *quota.Policy) (string, bool) {
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:      "haproxy-req-rate",
-		Needs:     []strategies.Need{NeedHAProxy},
-		Execution: strategies.Execution{Outside: true},
-		Kinds:     []quota.Kind{quota.Fixed, quota.Rolling},
-		Abilities: strategies.Abilities{Serves: servesPeriod},
-		Counts:    quota.CountsAttempts,
+		Name:    "haproxy-req-rate",
+		Needs:   []strategies.Need{NeedHAProxy},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Fixed, quota.Rolling},
+		Serves:  servesPeriod,
+		Counts:  quota.CountsAttempts,
 		Options: []quota.Option{
 			{Name: "threads", Default: "2", Type: "int", Min: "1", Max: "64"},
 		},

@@ -25,13 +25,13 @@ type remote interface {
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:      "http",
-		Needs:     []strategies.Need{NeedService},
-		Execution: strategies.Execution{Outside: true},
-		Kinds:     []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
-		Abilities: strategies.Abilities{Serves: servesSingle},
-		Counts:    quota.CountsNothing,
-		Options:   httpOptions,
+		Name:    "http",
+		Needs:   []strategies.Need{NeedService},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
+		Serves:  servesSingle,
+		Counts:  quota.CountsNothing,
+		Options: httpOptions,
 		Setup: strategies.Setup{
 			Check: apart,
 			Suits: namesSubject,

@@ -23,7 +23,7 @@ var counterMeta = strategies.Meta{
 	Name:      "sliding-counter",
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},
-	Abilities: strategies.Abilities{GivesBack: true},
+	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		{

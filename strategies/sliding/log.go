@@ -27,15 +27,13 @@ var logMeta = strategies.Meta{
 	About: strategies.About{Core: true},
 	Needs: []strategies.Need{strategies.NeedRedis},
 	Kinds: []quota.Kind{quota.Rolling},
-	Abilities: strategies.Abilities{
-		Serves: func(policy *quota.Policy) error {
-			return family.CostsAtMost(mostEntries, policy, fmt.Sprintf("; at most %d are logged", mostEntries))
-		},
-		GivesBack: true,
-		TwoQuotas: true,
+	Serves: func(policy *quota.Policy) error {
+		return family.CostsAtMost(mostEntries, policy, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},
-	Options: []quota.Option{family.Both},
-	Counts:  quota.CountsAdmitted,
+	GivesBack: true,
+	TwoQuotas: true,
+	Options:   []quota.Option{family.Both},
+	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		{Property: quota.PropertyLeak, Clock: byRedis,
 			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: family.None},

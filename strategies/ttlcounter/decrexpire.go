@@ -32,7 +32,7 @@ var decrExpireMeta = family.PerWindow(strategies.Meta{
 		family.ExactlyUnlessOpen(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
 		family.RoomForSingleUnits,
 	},
-	Abilities: strategies.Abilities{Down: family.WhenDown},
+	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		expire := &decrExpire{countdown: countdown{newCounter(env, linkHits), env.Options["init"] == initListing}}
 		if expire.expires {
@@ -141,7 +141,7 @@ var decrLiteralMeta = family.PerWindow(strategies.Meta{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 	},
-	Abilities: strategies.Abilities{Down: family.WhenDown},
+	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &decrLiteral{countdown{newCounter(env, linkHits), true}}, nil
 	},

@@ -24,7 +24,7 @@ var incrExpireMeta = family.PerWindow(strategies.Meta{
 			quota.FaultLimit),
 		family.RoomForSingleUnits,
 	},
-	Abilities: strategies.Abilities{Down: family.WhenDown},
+	Down: family.WhenDown,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, userLinks)}, nil
 	},
@@ -81,7 +81,7 @@ var incrExpireAtomicMeta = family.PerWindow(strategies.Meta{
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		family.NoFalseReject(quota.FaultLimit),
 	},
-	Abilities: strategies.Abilities{Down: family.WhenDown},
+	Down: family.WhenDown,
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpireAtomic{newCounter(env, userLinks)}, family.Load(ctx, strategies.Redis(env), takeScript)
 	},

@@ -29,9 +29,9 @@ const (
 
 func init() {
 	family.Register(files, family.PerWindow(strategies.Meta{
-		Name:      "scheduled-reset",
-		Abilities: strategies.Abilities{Reset: strategies.ResetsMissing},
-		Counts:    quota.CountsAttempts,
+		Name:   "scheduled-reset",
+		Reset:  strategies.ResetsMissing,
+		Counts: quota.CountsAttempts,
 		Options: []quota.Option{
 			{Name: "late", Type: "duration", Min: "0s", Default: "0s"},
 			{Name: "missed", Type: "int", Min: "0", Default: "0"},

@@ -29,7 +29,7 @@ var fixedMeta = strategies.Meta{
 	Kinds:     kinds,
 	Counts:    quota.CountsAttempts,
 	Options:   []quota.Option{{Name: "multi", Type: "bool", Default: "true"}, family.Both},
-	Abilities: strategies.Abilities{TwoQuotas: true},
+	TwoQuotas: true,
 	About: strategies.About{Record: []quota.Clause{
 		leak(tumbling, "L", nil, family.None).From("ProjectEPU", "the limit of a fixed window, shared by all instances"),
 	}},

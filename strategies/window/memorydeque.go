@@ -14,13 +14,11 @@ import (
 var dequeMeta = strategies.Meta{
 	Name:  "memory-deque",
 	Kinds: kinds,
-	Abilities: strategies.Abilities{
-		// Moments grow old one by one. Nothing happens when a fixed window ends,
-		// so the next one may begin with less than its limit.
-		Reset: strategies.ResetsMissing,
-	},
-	Counts:    quota.CountsAdmitted,
-	Execution: strategies.Execution{PerProcess: true, SharesMemory: true},
+	// Moments grow old one by one. Nothing happens when a fixed window ends,
+	// so the next one may begin with less than its limit.
+	Reset:      strategies.ResetsMissing,
+	Counts:     quota.CountsAdmitted,
+	PerProcess: true, SharesMemory: true,
 	About: strategies.About{Record: []quota.Clause{
 		perProcess().From("ProjectEPU", "attempts within a rolling window, each process for itself"),
 	}},

@@ -22,10 +22,8 @@ func meta(name string) *strategies.Meta {
 		},
 		Form:  strategies.Documented,
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsAdmitted,
-		Execution: strategies.Execution{
-			Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
-		},
-		Options: []quota.Option{{Name: "write", Doc: "when to write", Values: []string{"now", "later"}, Default: "now"}},
+		Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
+		Options:  []quota.Option{{Name: "write", Doc: "when to write", Values: []string{"now", "later"}, Default: "now"}},
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash},
 			Bound: func(quota.Params) int64 {

@@ -74,7 +74,7 @@ func settling() []Limiter {
 		meta := strategies.Meta{
 			Name: name, Doc: "counts units, which can be given back", Form: strategies.Library,
 			Needs: []strategies.Need{strategies.NeedRedis},
-			Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsNothing, Abilities: strategies.Abilities{GivesBack: true},
+			Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsNothing, GivesBack: true,
 			Guarantee: []quota.Clause{quota.Exactly()},
 			Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 				return &refunding{env: env, rdb: strategies.Redis(env), defect: defect}, nil

@@ -32,9 +32,9 @@ type Plot struct {
 	desc          string
 	width, height vg.Length
 	// foot is the height of what stands below the body.
-	foot vg.Length
-	paint         func(canvas draw.Canvas)
-	steps         []float64
+	foot  vg.Length
+	paint func(canvas draw.Canvas)
+	steps []float64
 }
 
 // Title is what stands above the drawing.

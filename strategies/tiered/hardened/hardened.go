@@ -39,9 +39,9 @@ const (
 
 func init() {
 	family.Register(files, family.GivingBack(strategies.Meta{
-		Name:      "three-tier-hardened",
-		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-		Execution: strategies.Execution{SharesMemory: true},
+		Name:         "three-tier-hardened",
+		Needs:        []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		SharesMemory: true,
 		Options: []quota.Option{
 			{Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000"},
 			{Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m"},
