@@ -93,6 +93,9 @@ func (d *dialect) who(row values) string {
 			return first
 		}
 	}
+	if !strings.Contains(text, ":") {
+		return text
+	}
 	if address, err := netip.ParseAddrPort(text); err == nil {
 		return address.Addr().String()
 	}

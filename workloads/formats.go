@@ -178,9 +178,6 @@ func (a *attempt) fits() bool {
 }
 
 func (a *attempt) betterThan(other *attempt) bool {
-	if (a.err == nil) != (other.err == nil) {
-		return a.err == nil
-	}
 	if a.usable != other.usable {
 		return a.usable > other.usable
 	}

@@ -89,6 +89,7 @@ func (w *words) split(text string) (values, string) {
 // belongs to a spacious one before it.
 func (w *words) cut(text string) (texts []string, damage string) {
 	rest := strings.Trim(text, " ")
+	texts = make([]string, 0, len(w.names))
 	for i, expected := range w.elements {
 		if rest == "" && i == w.needed {
 			return texts, damage

@@ -151,9 +151,9 @@ func introduction(stream workloads.Stream, info workloads.Info) (lines []string)
 			format.Plural(int64(workloads.Subjects(stream)), "subject", "subjects"))
 		if len(trace.Damaged) > 0 {
 			first := trace.Damaged[0]
-			line += fmt.Sprintf("; %s damaged, of which %s not used (line %d: %s)",
-				format.Plural(int64(len(trace.Damaged)), "row is", "rows are"), format.Plural(int64(trace.Dropped), "is", "are"),
-				first.Line, first.Reason)
+			damaged := format.Plural(int64(len(trace.Damaged)), "row", "rows")
+			dropped := format.Count(int64(trace.Dropped))
+			line += fmt.Sprintf("; %s damaged, %s dropped (line %d: %s)", damaged, dropped, first.Line, first.Reason)
 		}
 		lines = append(lines, line)
 	}
