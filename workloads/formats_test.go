@@ -211,7 +211,7 @@ func TestTraceFieldErrors(t *testing.T) {
 			"with virtual hosts, access log, HAProxy log, Envoy log, AWS load balancer log; if it is a log of words, count " +
 			"them from 1 and say which are needed, e.g. --trace-fields time=4,subject=1"},
 		{"[\n{\"time\":1,\"user\":\"ann\"},\n", "", "unknown format: if it is JSON, write one object per line, as jq -c does"},
-		{string(packed(t, who))[:20], "", "unexpected EOF"},
+		{string(packed(t, who))[:20], "", "its compressed data is damaged (unexpected EOF): gzip -dc FILE > trace.log unpacks"},
 	} {
 		given, err := parseTraceFields(c.fields)
 		if err != nil {

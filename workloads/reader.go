@@ -167,9 +167,24 @@ func unpacked(r io.Reader) (*bufio.Reader, error) {
 	}
 	packed, err := gzip.NewReader(plain)
 	if err != nil {
-		return nil, fmt.Errorf("unpack it: %w", err)
+		return nil, damagedPack(err)
 	}
-	return bufio.NewReaderSize(packed, size), nil
+	return bufio.NewReaderSize(&unpacker{packed}, size), nil
+}
+
+// unpacker says of its errors what they are about.
+type unpacker struct{ *gzip.Reader }
+
+func (u *unpacker) Read(to []byte) (int, error) {
+	n, err := u.Reader.Read(to)
+	if err != nil && err != io.EOF {
+		err = damagedPack(err)
+	}
+	return n, err
+}
+
+func damagedPack(err error) error {
+	return fmt.Errorf("its compressed data is damaged (%w): gzip -dc FILE > trace.log unpacks what is left", err)
 }
 
 // line is a line that is not blank, without its end.

@@ -170,7 +170,7 @@ func TestReadTraceErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "empty",
 		"\n \r\n":                            "empty",
-		"\x1f\x8b\x08\x00":                   "unpack",
+		"\x1f\x8b\x08\x00":                   "compressed data is damaged",
 		"hello\nworld\n":                     "unknown format",
 		"time,who\n1,2\n":                    "no field is known as the subject",
 		"time,subject,cost\n":                "no rows after the header",
