@@ -78,6 +78,7 @@ var usageFiles = map[string]string{
 	"empty.csv":         "",
 	"header.csv":        "time,subject,cost\n",
 	"useless.csv":       "time,subject,cost\nnever,a,1\n1,,1\n",
+	"unnamed.csv":       "when;who\n1;a\n2;b\n",
 	"prose.txt":         "this is not a log\nnor is this\n",
 }
 
@@ -155,6 +156,10 @@ var usageErrors = [][]string{
 	{"run", "--trace", "header.csv"},
 	{"run", "--trace", "useless.csv"},
 	{"run", "--trace", "prose.txt"},
+	{"run", "--trace", "unnamed.csv"},
+	{"run", "--trace", "unnamed.csv", "--trace-fields", "time=when,subject=whom"},
+	{"run", "--trace", "unnamed.csv", "--trace-fields", "who"},
+	{"run", "--workload", "steady", "--trace-fields", "subject=who"},
 	{"run", "--trouble", "redis"},
 	{"run", "--trouble", "mysql:away@0.3-0.6"},
 	{"run", "--trouble", "redis:away@0.6-0.3"},

@@ -71,6 +71,7 @@ var simUsageErrors = [][]string{
 	{"sim", "--workload", "hot-key:cost=dear"},
 	{"sim", "--trace", "missing.log"},
 	{"sim", "--trace", "useless.csv"},
+	{"sim", "--trace", "unnamed.csv"},
 	{"sim", "--out", "held"},
 	{"sim", "--config", "missing.yaml"},
 	{"sim", "--config", "bad.yaml"},
@@ -126,6 +127,29 @@ func TestSimReport(t *testing.T) {
 	}
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("two simulations of one seed have other bytes")
+	}
+}
+
+// A trace whose requests are all of one subject is probably read in the wrong field.
+func TestOneSubjectIsAWarning(t *testing.T) {
+	testenv.Sequential(t)
+	row := `shop.example.com 203.0.113.9 - - [04/Mar/2024:09:15:01 +0000] "GET / HTTP/1.1" 200 7` + "\n"
+	newPlace(t, map[string]string{"access.log": strings.Repeat(row, 150) + "cut\n"})
+	args := []string{"sim", "honest", "--policy", "contact-form", "--trace", "access.log"}
+	const want = "warning: access.log: 150 requests of 1 subject: if \"203.0.113.9\" is not the client, say which " +
+		"field is: --trace-fields subject=FIELD, one of host, client, ident, user, time, request, status, size, referrer, agent\n"
+	const read = "trace: access.log: access log with virtual hosts (time=time,subject=client), 150 requests of 1 subject; " +
+		"1 row damaged, 1 dropped (line 151: no client)\n"
+	if o := call(t.Context(), args...); !strings.Contains(o.stderr, read+want) {
+		t.Errorf("exit %d: %s\nwant %s", o.code, o.stderr, read+want)
+	}
+	o := call(t.Context(), append(args, "--trace-fields", "subject=host", "--out", "chosen")...)
+	if strings.Contains(o.stderr, "warning") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	record, err := os.ReadFile(filepath.Join("chosen", "results.json"))
+	if err != nil || !strings.Contains(string(record), "access log with virtual hosts (time=time,subject=host)") {
+		t.Errorf("the record lacks the fields (%v)", err)
 	}
 }
 

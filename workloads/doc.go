@@ -30,18 +30,19 @@
 // # Traces
 //
 // The trace workload replays the rows of a file in the order of their time. The
-// format is recognised from the content:
+// formats are the table traceFormats, and the one that most of the first rows
+// have is that of the file. The shapes are lines of words, as access logs are,
+// JSON lines, and columns with a header. The option trace-fields chooses fields:
 //
-//   - Apache access logs, common or combined. The subject is the client address;
-//     a request costs 1.
-//   - Azure LLM inference traces: CSV with the columns TIMESTAMP, ContextTokens
-//     and GeneratedTokens. A request costs the sum of its tokens. The trace has
-//     no user, so subjects are assigned at random from the seed.
-//   - CSV with the header time,subject,cost. Time is RFC 3339 or seconds since
-//     1970 with an optional fraction. Cost is a whole number from 1; without
-//     that column a request costs 1. Columns may come in any order, other
-//     columns are ignored, names are not case-sensitive, and a field in
-//     quotation marks may hold commas but no line break.
+//	time=ts,subject=user_id,cost=tokens
+//
+// Each part may be left out. Fields of nested JSON have dots in their names, and
+// fields that have no name are given by number. Of two fields with a plus sign
+// between them, costs are added up, and other texts joined. Without a cost a
+// request costs 1. Times without a zone are in UTC.
+//
+// A trace of Azure LLM inference has no user, so subjects are assigned at random
+// from the seed.
 //
 // Lines may end in LF or CRLF; a byte order mark and blank lines are skipped. A
 // row that cannot be read whole is listed in [TraceInfo] with its line and the

@@ -3,6 +3,7 @@ package workloads
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -22,35 +23,6 @@ type trace struct {
 	damaged []damagedRow
 }
 
-// dialect is a format as it was recognised in one file.
-type dialect struct {
-	label string // for people
-	// unit of the costs and a description of them; empty if every row costs 1
-	// or the file does not say.
-	unit, costIs string
-	// anonymous formats name no subjects.
-	anonymous bool
-	// header is set if the first row is one.
-	header bool
-	decode func(line string) parsed
-}
-
-// parsed is one row as far as it could be read.
-type parsed struct {
-	at      int64 // ns since the Unix epoch
-	subject string
-	units   int64
-	// damage says what is wrong with the row; empty if nothing is.
-	damage string
-	// lost rows have no usable time or subject.
-	lost bool
-}
-
-// lost is a row that cannot be used.
-func lost(reason string, args ...any) parsed {
-	return parsed{damage: fmt.Sprintf(reason, args...), lost: true}
-}
-
 const (
 	// maxLine bounds the memory that one line can take. What follows is cut off,
 	// which damages the row.
@@ -68,26 +40,28 @@ const (
 	maxRows = 1 << 27
 )
 
-func readTraceFile(path string) (*trace, error) {
+// readTraceFile reads a whole trace. It returns an error if nothing in it can be
+// replayed.
+func readTraceFile(path string, given traceFields) (*trace, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	defer func() { _ = file.Close() }() // nothing was written that closing could lose
-	t, err := readTrace(file)
+	t, err := readTrace(file, given, maxRows, maxSubjects)
 	if err != nil {
 		return nil, fmt.Errorf("read trace %s: %w", filepath.Base(path), err)
 	}
 	return t, nil
 }
 
-// readTrace reads a whole trace. It returns an error if nothing in it can be
-// replayed.
-func readTrace(r io.Reader) (*trace, error) { return readBounded(r, maxRows, maxSubjects) }
-
-// readBounded is [readTrace] for a trace of so many rows and subjects at most.
-func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
-	reader := &lineReader{reader: bufio.NewReaderSize(r, 1<<16)}
+// readTrace is [readTraceFile] for a trace of so many rows and subjects at most.
+func readTrace(r io.Reader, given traceFields, maxRows, maxSubjects int) (*trace, error) {
+	source, err := unpacked(r)
+	if err != nil {
+		return nil, err
+	}
+	reader := &lineReader{reader: source}
 	if reader.binary() {
 		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
 	}
@@ -101,14 +75,11 @@ func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
 	if len(head) == 0 {
 		return nil, errors.New("the file is empty")
 	}
-	dialect, err := recognise(head)
+	dialect, err := recognise(head, given)
 	if err != nil {
 		return nil, err
 	}
 	t := &trace{dialect: dialect}
-	if dialect.header {
-		head = head[1:]
-	}
 	numbers := map[string]uint32{}
 	for _, line := range head {
 		t.add(line, numbers)
@@ -133,13 +104,16 @@ func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
 	case len(t.damaged) == 0:
 		return nil, errors.New("there are no rows after the header")
 	default:
-		return nil, fmt.Errorf("none of its %d rows can be used; line %d: %s", t.dropped, t.damaged[0].Line,
+		return nil, fmt.Errorf("none of its %d rows can be used as %s; line %d: %s", t.dropped, t.dialect, t.damaged[0].Line,
 			t.damaged[0].Reason)
 	}
 }
 
 // add decodes a line and keeps what can be used of it.
 func (t *trace) add(l line, numbers map[string]uint32) {
+	if !t.shape.isRow(l) {
+		return
+	}
 	rec := t.decode(l.text)
 	if !rec.lost && !t.anonymous {
 		if why := unfit(rec.subject); why != "" {
@@ -173,8 +147,6 @@ func (t *trace) add(l line, numbers map[string]uint32) {
 // unfit says why a subject cannot be part of a store's key; "" if it can.
 func unfit(subject string) string {
 	switch {
-	case subject == "":
-		return "no subject"
 	case len(subject) > maxSubject:
 		return fmt.Sprintf("subject of %d bytes is longer than %d", len(subject), maxSubject)
 	case !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl):
@@ -186,21 +158,33 @@ func unfit(subject string) string {
 // gzipMagic begins compressed files.
 const gzipMagic = "\x1f\x8b"
 
-// recognise tells the format from the first lines.
-func recognise(head []line) (*dialect, error) {
-	if strings.HasPrefix(head[0].text, gzipMagic) {
-		return nil, errors.New("the file is compressed: unpack it first")
+// unpacked reads the text of a file that may be compressed.
+func unpacked(r io.Reader) (*bufio.Reader, error) {
+	const size = 1 << 16
+	plain := bufio.NewReaderSize(r, size)
+	if first, _ := plain.Peek(len(gzipMagic)); string(first) != gzipMagic { // reading reports what is wrong otherwise
+		return plain, nil
 	}
-	if dialect := csvFormat(head[0].text); dialect != nil {
-		return dialect, nil
+	packed, err := gzip.NewReader(plain)
+	if err != nil {
+		return nil, damagedPack(err)
 	}
-	for _, line := range head {
-		if !decodeApache(line.text).lost {
-			return &dialect{label: "Apache access log", decode: decodeApache}, nil
-		}
+	return bufio.NewReaderSize(&unpacker{packed}, size), nil
+}
+
+// unpacker says of its errors what they are about.
+type unpacker struct{ *gzip.Reader }
+
+func (u *unpacker) Read(to []byte) (int, error) {
+	n, err := u.Reader.Read(to)
+	if err != nil && err != io.EOF {
+		err = damagedPack(err)
 	}
-	return nil, errors.New("unknown format: neither an Apache access log, nor CSV with the header time,subject,cost, " +
-		"nor an Azure LLM trace with the header TIMESTAMP,ContextTokens,GeneratedTokens")
+	return n, err
+}
+
+func damagedPack(err error) error {
+	return fmt.Errorf("its compressed data is damaged (%w): gzip -dc FILE > trace.log unpacks what is left", err)
 }
 
 // line is a line that is not blank, without its end.
@@ -219,14 +203,13 @@ type lineReader struct {
 	err    error
 }
 
-// binary reports whether the first line cannot be text. What a compressed file
-// begins with tells more.
+// binary reports whether the first line cannot be text.
 func (lr *lineReader) binary() bool {
 	first, _ := lr.reader.Peek(sniffedBytes) // reading reports what is wrong otherwise
 	if end := bytes.IndexByte(first, '\n'); end >= 0 {
 		first = first[:end]
 	}
-	return bytes.IndexByte(first, 0) >= 0 && !bytes.HasPrefix(first, []byte(gzipMagic))
+	return bytes.IndexByte(first, 0) >= 0
 }
 
 // next reads the next line that is not blank. After false err tells the end of

@@ -7,8 +7,10 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -21,7 +23,9 @@ func init() {
 		Options: slices.Concat(
 			[]quota.Option{
 				{Name: "trace", Type: "file", Required: true,
-					Doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"},
+					Doc: "trace `file` to replay: an access log, JSON lines or CSV, also compressed by gzip"},
+				{Name: "trace-fields", Check: readable(parseTraceFields),
+					Doc: "`fields` of the trace to read, as in time=ts,subject=user_id,cost=tokens"},
 				{Name: speedOption, Type: "float", Min: "0", Default: "0",
 					Doc: "replay at so many times the recorded speed, windows shrunk alike; 0 for full speed"},
 			},
@@ -53,7 +57,11 @@ var (
 )
 
 func newTrace(params Params) (Stream, Info, error) {
-	t, err := readTraceFile(params.Options["trace"])
+	given, err := parseTraceFields(params.Options["trace-fields"])
+	if err != nil {
+		return nil, Info{}, err
+	}
+	t, err := readTraceFile(params.Options["trace"], given)
 	if err != nil {
 		return nil, Info{}, err
 	}
@@ -61,7 +69,7 @@ func newTrace(params Params) (Stream, Info, error) {
 	// Rows of the same moment stay as they stand in the file.
 	slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
 	info := Info{Loop: Closed, Trace: &TraceInfo{
-		File: filepath.Base(params.Options["trace"]), Format: t.label,
+		File: filepath.Base(params.Options["trace"]), Format: t.dialect.String(),
 		Rows: len(t.rows) + t.dropped, Used: len(t.rows), Dropped: t.dropped,
 		Damaged: t.damaged,
 		First:   time.Unix(0, t.rows[0].at).UTC(),
@@ -69,6 +77,9 @@ func newTrace(params Params) (Stream, Info, error) {
 	}}
 	if params.Speed() > 0 {
 		info.Loop = Open
+	}
+	if given.subject == "" {
+		info.Warnings = t.doubts(info.Trace.File)
 	}
 	s := &replay{rows: t.rows, names: t.names}
 	for _, step := range []func(*trace, Params) ([]string, error){s.assign, s.price, s.fill} {
@@ -83,6 +94,19 @@ func newTrace(params Params) (Stream, Info, error) {
 		s.rows = s.rows[:n]
 	}
 	return s, info, nil
+}
+
+// leastDoubtful requests of one subject are unlikely in a log of many clients.
+const leastDoubtful = 100
+
+// doubts says if the subject looks like that of another field, such as a host or a proxy.
+func (t *trace) doubts(file string) []string {
+	if len(t.names) != 1 || len(t.rows) < leastDoubtful {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s requests of 1 subject: if %q is not the client, say which field is: "+
+		"--trace-fields subject=FIELD, one of %s", file, format.Count(int64(len(t.rows))), t.names[0],
+		strings.Join(t.shape.fields(), ", "))}
 }
 
 // assign gives every row of a trace without subjects one, in the order of time.

@@ -15,11 +15,15 @@ import (
 
 func read(t testing.TB, text string) *trace {
 	t.Helper()
-	tr, err := readTrace(strings.NewReader(text))
+	tr, err := readText(text, traceFields{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tr
+}
+
+func readText(text string, given traceFields) (*trace, error) {
+	return readTrace(strings.NewReader(text), given, maxRows, maxSubjects)
 }
 
 func TestReplayOrder(t *testing.T) {
@@ -46,9 +50,9 @@ func TestReplayOrder(t *testing.T) {
 		}
 	}
 	got := fmt.Sprintf("%+v", *info.Trace)
-	if got != `{File:tiny.csv Format:CSV Rows:6 Used:5 Dropped:1 Damaged:[`+
-		`{Line:6 Reason:cost "x" is not a whole number from 1 to 1000000000000000, counted as 1 Used:true} `+
-		`{Line:7 Reason:time "never" is neither RFC 3339 nor seconds since 1970 Used:false}] First:2024-02-29 23:59:59.5 +0000 UTC Span:1.5s}` {
+	if got != `{File:tiny.csv Format:CSV (time=time,subject=subject,cost=cost) Rows:6 Used:5 Dropped:1 Damaged:[`+
+		`{Line:6 Reason:cost "x" is not a whole number from 0 to 1000000000000000; no cost, counted as 1 Used:true} `+
+		`{Line:7 Reason:time "never" is not like 2006-01-02T15:04:05Z07:00 Used:false}] First:2024-02-29 23:59:59.5 +0000 UTC Span:1.5s}` {
 		t.Errorf("trace %s", got)
 	}
 }
@@ -60,7 +64,7 @@ func TestApacheTrace(t *testing.T) {
 	if s.Len() != 10_000 || Subjects(s) != 1_753 || tr.Rows != 10_000 || tr.Used != 10_000 || tr.Dropped != 0 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), tr)
 	}
-	if len(tr.Damaged) != 1 || tr.Damaged[0] != (damagedRow{Line: 8899, Reason: "unterminated user agent", Used: true}) {
+	if len(tr.Damaged) != 1 || tr.Damaged[0] != (damagedRow{Line: 8899, Reason: "unterminated agent", Used: true}) {
 		t.Errorf("damaged rows: %+v", tr.Damaged)
 	}
 	count := map[string]int{}
@@ -166,22 +170,22 @@ func TestReadTraceErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "empty",
 		"\n \r\n":                            "empty",
-		"\x1f\x8b\x08\x00":                   "compressed",
+		"\x1f\x8b\x08\x00":                   "compressed data is damaged",
 		"hello\nworld\n":                     "unknown format",
-		"time,who\n1,2\n":                    "unknown format",
+		"time,who\n1,2\n":                    "no field is known as the subject",
 		"time,subject,cost\n":                "no rows after the header",
-		"time,subject,cost\n1,,1\nx,a,1\n":   "none of its 2 rows can be used; line 2: no subject",
-		"TIMESTAMP,ContextTokens\nx\n":       "unknown format",
+		"time,subject,cost\n1,,1\nx,a,1\n":   "none of its 2 rows can be used as CSV (time=time,subject=subject,cost=cost); line 2: no subject",
+		"TIMESTAMP,ContextTokens\nx\n":       "no field is known as the subject",
 		"time,subject\n-5,a\n99999999999,a":  "none of its 2 rows",
-		"time,subject\n1,a\x00b\n1,\xff\xfe": "none of its 2 rows can be used; line 2: subject \"a\\x00b\" is not text",
+		"time,subject\n1,a\x00b\n1,\xff\xfe": "none of its 2 rows can be used as CSV (time=time,subject=subject); line 2: subject \"a\\x00b\" is not text",
 	} {
-		if _, err := readTrace(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readText(text, traceFields{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
 	for _, good := range []string{"", "time,subject\n" + strings.Repeat("1,a\n", 200)} {
 		r := io.MultiReader(strings.NewReader(good), iotest.ErrReader(io.ErrUnexpectedEOF))
-		if _, err := readTrace(r); err == nil || !strings.Contains(err.Error(), io.ErrUnexpectedEOF.Error()) {
+		if _, err := readTrace(r, traceFields{}, maxRows, maxSubjects); err == nil || !strings.Contains(err.Error(), io.ErrUnexpectedEOF.Error()) {
 			t.Errorf("a failing disk: %v", err)
 		}
 	}
@@ -252,7 +256,7 @@ func TestTracesAreBounded(t *testing.T) {
 		"many subjects": {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 150) + "1,b\n1,c\n1,d\n"),
 			"more than 3 subjects, which is the most that a run can have: cut it at line 153"},
 	} {
-		if _, err := readBounded(c.r, 200, 3); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := readTrace(c.r, traceFields{}, 200, 3); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -273,7 +277,7 @@ func TestCutAtBufferEnd(t *testing.T) {
 // TestFormatBehindDamage finds the format although the first rows are damaged.
 func TestFormatBehindDamage(t *testing.T) {
 	got := read(t, strings.Repeat("garbage\n", sniffed-1)+`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5`)
-	if got.label != "Apache access log" || len(got.rows) != 1 || len(got.damaged) != sniffed-1 {
+	if got.label != "access log" || len(got.rows) != 1 || len(got.damaged) != sniffed-1 {
 		t.Errorf("%s: %d rows, %d damaged", got.label, len(got.rows), len(got.damaged))
 	}
 }

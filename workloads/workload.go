@@ -119,6 +119,8 @@ type Info struct {
 	Loop Loop
 	// Notes are lines for the header of reports.
 	Notes []string
+	// Warnings are lines for whoever is about to run the stream: it may not be what was meant.
+	Warnings []string
 	// Trace describes the file of a replay; nil otherwise.
 	Trace *TraceInfo
 }

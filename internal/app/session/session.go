@@ -89,6 +89,9 @@ func (x *Session) Begin(notes ...string) (err error) {
 			fmt.Fprintln(x.Stderr, note)
 		}
 	}
+	for _, line := range x.Introduction {
+		fmt.Fprintln(x.Stderr, format.OneLine(line))
+	}
 	infos := x.Infos()
 	wide := 0
 	for name := range infos {

@@ -118,9 +118,13 @@ func (s *Settings) Measurement() (config measure.Config, err error) {
 // Rehearse makes the workload's stream once, to find what is wrong with it or with its trace
 // before anything is started.
 func (s *Settings) Rehearse(plan *harness.Plan) (workloads.Info, error) {
-	_, info, err := plan.NewStream(1)
+	stream, info, err := plan.NewStream(1)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return info, s.unreadable(file)
 	}
-	return info, exit.With(exit.Usage, err)
+	if err != nil {
+		return info, exit.With(exit.Usage, err)
+	}
+	s.Introduction = introduction(stream, info)
+	return info, nil
 }

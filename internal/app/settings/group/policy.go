@@ -307,7 +307,7 @@ func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string
 			}
 		}
 		words = append(words, "--workload", options.Text(to.Workload.Name, to.Workload.Options, given))
-		except = append(except, "workload", "trace")
+		except = append(except, "workload", traceOption, fieldsOption)
 	}
 	// Without --policy, one is chosen for the other workload as it was for this one.
 	if to.Policy.Name != from.Policy.Name && (to.Workload == from.Workload || s.Given("policy")) {

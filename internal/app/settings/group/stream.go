@@ -1,16 +1,17 @@
 package group
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -20,10 +21,17 @@ import (
 type stream struct {
 	Workload string // as NAME:OPTION=VALUE
 	Trace    string // the file that the workload of [replay] replays; "" if that is not said here
+	// TraceFields are the fields of that file that are read; "" if the format has them.
+	TraceFields string
+	// Introduction are lines about the stream, to be read before it is used.
+	Introduction []string
 }
 
-// traceOption is the option of a workload that --trace stands for.
-const traceOption = "trace"
+// The options of a workload that --trace and --trace-fields stand for.
+const (
+	traceOption  = "trace"
+	fieldsOption = "trace-fields"
+)
 
 // Stream is the workload.
 func (s *Settings) Stream() []settings.Setting {
@@ -31,6 +39,8 @@ func (s *Settings) Stream() []settings.Setting {
 		{Name: "workload", Common: true, Title: settings.What, Value: settings.Named(&s.Workload, "the name of a workload"),
 			Complete: completeWorkloads},
 		{Name: "trace", Title: settings.What, Value: settings.Named(&s.Trace, "the name of a file"), Computed: true},
+		{Name: "trace-fields", Title: settings.What, Computed: true, Complete: completeFields,
+			Value: settings.Named(&s.TraceFields, "time=FIELD,subject=FIELD,cost=FIELD")},
 		{Name: "limit", Common: true, Title: settings.What, Computed: true, Parameter: true,
 			Value: settings.Whole(&s.Config.Policy.Limit, 1, quota.MaxLimit)},
 	}
@@ -61,19 +71,32 @@ func (s *Settings) named() (meta *workloads.Meta, given quota.Options, err error
 	if err == nil {
 		meta, err = workloads.Lookup(one.Name)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, s.Wrong("workload", err)
-	case s.Trace == "":
-		return meta, one.Given, nil
-	case !meta.Takes(traceOption):
-		return nil, nil, s.Wrong("trace", fmt.Errorf("the workload %s replays no trace: leave one of the two out", meta.Name))
 	}
-	if other, twice := one.Given[traceOption]; twice && other != s.Trace {
-		return nil, nil, s.Wrong("trace", errors.New("--workload names a trace as well: give one of them"))
+	for _, own := range []struct{ option, value string }{{traceOption, s.Trace}, {fieldsOption, s.TraceFields}} {
+		if own.value == "" {
+			continue
+		}
+		if err := addOption(meta, one.Given, own.option, own.value); err != nil {
+			return nil, nil, s.Wrong(own.option, err)
+		}
 	}
-	one.Given[traceOption] = s.Trace
 	return meta, one.Given, nil
+}
+
+// addOption adds an option that has a flag of its own to those of --workload.
+func addOption(meta *workloads.Meta, given quota.Options, name, value string) error {
+	i := slices.IndexFunc(meta.Options, func(option quota.Option) bool { return option.Name == name })
+	if i < 0 {
+		return fmt.Errorf("the workload %s replays no trace: give --trace FILE and no --workload, or leave --%s out",
+			meta.Name, name)
+	}
+	if other, twice := given[name]; twice && other != value {
+		return fmt.Errorf("--workload names a %s as well: give one of them", name)
+	}
+	given[name] = value
+	return meta.Options[i].Accepts(value)
 }
 
 // Chosen is the workload with the options that were given for it.
@@ -120,6 +143,26 @@ func (s *Settings) AdoptWorkload(meta *workloads.Meta, own quota.Options) error 
 	return nil
 }
 
+// introduction says how a trace was read, and what is doubtful about the stream.
+func introduction(stream workloads.Stream, info workloads.Info) (lines []string) {
+	if trace := info.Trace; trace != nil {
+		line := fmt.Sprintf("trace: %s: %s, %s of %s", trace.File, trace.Format,
+			format.Plural(int64(trace.Used), "request", "requests"),
+			format.Plural(int64(workloads.Subjects(stream)), "subject", "subjects"))
+		if len(trace.Damaged) > 0 {
+			first := trace.Damaged[0]
+			damaged := format.Plural(int64(len(trace.Damaged)), "row", "rows")
+			dropped := format.Count(int64(trace.Dropped))
+			line += fmt.Sprintf("; %s damaged, %s dropped (line %d: %s)", damaged, dropped, first.Line, first.Reason)
+		}
+		lines = append(lines, line)
+	}
+	for _, doubt := range info.Warnings {
+		lines = append(lines, "warning: "+doubt)
+	}
+	return lines
+}
+
 // unreadable reports a file that could not be read where it was named.
 func (s *Settings) unreadable(file *fs.PathError) error {
 	err := fmt.Errorf("cannot read %s: %w", file.Path, file.Err)
@@ -131,6 +174,11 @@ func (s *Settings) unreadable(file *fs.PathError) error {
 		return s.Wrong("trace", err)
 	}
 	return s.Wrong("workload", err)
+}
+
+// completeFields offers what a trace is read for.
+func completeFields(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"time=", "subject=", "cost="}, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeWorkloads offers the workloads, and behind a colon the options of one.
