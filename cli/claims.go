@@ -76,10 +76,18 @@ func claimsCommand() *cobra.Command {
 	s.files = s.read
 	cmd := described("claims", &cobra.Command{RunE: s.run})
 	s.Register(cmd, []settings.Setting{
-		{Name: "id", Value: settings.List(&s.ids), Complete: cobra.NoFileCompletions},
+		{Name: "id", Value: settings.List(&s.ids), Complete: completeClaims},
 		{Name: "record", Value: settings.List(&s.records), Complete: cobra.NoFileCompletions},
 	}, s.lengths(), s.Formats(), s.Output())
 	return cmd
+}
+
+// completeClaims completes the names of the claims of design records.
+func completeClaims(*cobra.Command, []string, string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+	for _, claim := range listClaims() {
+		out = append(out, cobra.CompletionWithDesc(claim.Name, claim.Doc))
+	}
+	return out, settings.NoFiles
 }
 
 // read takes the files that are named, or those of the design records.

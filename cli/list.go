@@ -10,10 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/render"
@@ -32,6 +35,8 @@ var catalogues = []struct {
 	{"policies", listPolicies},
 	{"stores", listStores},
 	{"formats", listFormats},
+	{"presets", listPresets},
+	{"claims", listClaims},
 }
 
 // entry is one line of a catalogue. Fields are also the JSON form.
@@ -289,4 +294,27 @@ func orEmpty[T any](s []T) []T {
 		return []T{}
 	}
 	return s
+}
+
+// listPresets are the simulations that design records describe.
+func listPresets() (out []entry) {
+	for _, preset := range sim.Presets() {
+		out = append(out, entry{Name: preset.Name, Doc: preset.Doc})
+	}
+	return out
+}
+
+// listClaims are those of the design records, by the names that claims --id takes.
+func listClaims() (out []entry) {
+	files, err := claims.Builtin(explore.Properties())
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	for _, file := range files {
+		for i := range file.Claims {
+			claim := &file.Claims[i]
+			out = append(out, entry{Name: claim.ID, Columns: []string{file.Record}, Doc: claim.Says})
+		}
+	}
+	return out
 }
