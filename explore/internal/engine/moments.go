@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -15,6 +16,14 @@ func (s *Setup) Fractions() bool { return s.Policy.Window.Kind == quota.Bucket }
 // millisecond, in which the next one has begun for who judges it.
 func (s *Setup) KeysEndWindows() bool {
 	return s.Learns || s.Policy.Window.Kind == quota.FirstRequest && s.Policy.Limit == 1
+}
+
+// Halves reports whether what comes after half of a window is for the policy to say. Where all that a window holds was
+// given back, a limiter may have the next request begin another one.
+func (s *Setup) Halves() bool {
+	return s.Policy.Window.Kind != quota.FirstRequest || !slices.ContainsFunc(s.Scripts, func(script Script) bool {
+		return slices.ContainsFunc(script, func(action Action) bool { return action.Kind == Refund })
+	})
 }
 
 // WindowHalf is the moment halfway to the end of the window at t, and ok is false if

@@ -219,7 +219,7 @@ func (w *World) meets(kind int, atRest bool) bool {
 	setup := w.Setup
 	switch kind {
 	case TickHalf:
-		return setup.Passes || w.Traits.Foreign || setup.Fractions() && atRest
+		return setup.Passes && setup.Halves() || w.Traits.Foreign || setup.Fractions() && atRest
 	case TickBefore:
 		return setup.Fractions() && atRest
 	case TickLast:
