@@ -27,7 +27,9 @@ return n`,
 	"set by the first request": `local n = redis.call("INCR", KEYS[1])
 if n == 1 then redis.call("PEXPIRE", KEYS[1], ARGV[1]) end
 return n`,
-	"set in the last millisecond": `if redis.call("PTTL", KEYS[1]) <= 0 then redis.call("SET", KEYS[1], 0, "PX", ARGV[1]) end
+	"set in the last millisecond": `if redis.call("PTTL", KEYS[1]) <= 0 then
+	redis.call("SET", KEYS[1], 0, "PX", ARGV[1])
+end
 return redis.call("INCR", KEYS[1])`,
 }
 
@@ -85,8 +87,8 @@ func firstOf(t *testing.T, meta *strategies.Meta, properties ...explore.Property
 	return nil
 }
 
-// weighted counts the window before by the share of it that is left, in memory. Its defect: a window that ended long ago
-// counts by a share below zero.
+// weighted counts the window before by the share of it that is left, in memory. Its defect: a window that ended long
+// ago counts by a share below zero.
 type weighted struct {
 	policy *quota.Policy
 	clock  quota.Clock

@@ -161,8 +161,10 @@ func (c *Config) clock() (time.Time, error) {
 func (c *Config) command() service.Command {
 	client, _ := c.Redis.(*redis.Client)
 	at, _ := c.clock()
-	return service.Command{Clock: at, ClockIfAny: c.clockIfAny, Known: c.further, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment,
-		Redis: client}
+	return service.Command{
+		Clock: at, ClockIfAny: c.clockIfAny, Known: c.further, Line: c.Service, Request: c.Request, Counter: c.Counter,
+		Env: c.Environment, Redis: client,
+	}
 }
 
 // serviceFlags are those that say what the service is, without the passwords of URLs; empty for none.

@@ -57,8 +57,8 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 	return openBy(tb, meta, stores, instances, nil, patientClock)
 }
 
-// openMoved is open with a clock that is moved together with those of the stores, if these can be moved. Time then takes
-// no time, and no machine is too slow for it.
+// openMoved is open with a clock that is moved together with those of the stores, if these can be moved. Time then
+// takes no time, and no machine is too slow for it.
 func openMoved(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *fixture {
 	tb.Helper()
 	if stores.advance == nil {

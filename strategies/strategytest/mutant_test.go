@@ -448,8 +448,8 @@ func TestWrongStrategiesFail(t *testing.T) {
 	}
 }
 
-// TestReturnsTakeNoTime: units that never come back are asked for after longer and longer windows, whose time is that of
-// the strategy and its stores. By the wall clock these would take 102 s.
+// TestReturnsTakeNoTime: units that never come back are asked for after longer and longer windows, whose time is that
+// of the strategy and its stores. By the wall clock these would take 102 s.
 func TestReturnsTakeNoTime(t *testing.T) {
 	testenv.Sequential(t)
 	never := redis.NewScript("return redis.call('INCR', KEYS[1])")

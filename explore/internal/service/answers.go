@@ -18,8 +18,8 @@ var ErrAfterAnswer = errors.New("it sends commands that its answer does not wait
 var AnswerTime = 100 * time.Millisecond
 
 // watchedControl runs the control for the first time, and sees whether an instance answers before it has sent all
-// commands of a request, or before it has their replies. When such a command takes effect is for the machine to say, and
-// no choice of a schedule.
+// commands of a request, or before it has their replies. When such a command takes effect is for the machine to say,
+// and no choice of a schedule.
 func (w *Engine) watchedControl() (answers []string, err error) {
 	w.watches = !w.cmd.Known
 	answers, err = w.inTurn()
@@ -61,8 +61,8 @@ func (c *client) noteAfterAnswer() {
 	}
 }
 
-// deadlinesOnly reports whether a command sets deadlines and nothing else: whoever does not wait for that is admitted as
-// one who does.
+// deadlinesOnly reports whether a command sets deadlines and nothing else: whoever does not wait for that is admitted
+// as one who does.
 func deadlinesOnly(cmd *proxy.Command) bool {
 	return !slices.ContainsFunc(cmd.Parts(), func(words []string) bool {
 		return !slices.Contains([]string{"expire", "pexpire", "expireat", "pexpireat"}, strings.ToLower(words[0]))
