@@ -101,11 +101,16 @@ func leakDetail(truth *engine.Truth, leak int64) string {
 // checkRejections checks that no request was rejected although quota was free.
 func (s *search) checkRejections(out []Finding, leaked bool, look *engine.Look) []Finding {
 	verdict := s.Run.Truth.Judge()
-	if verdict.FalseRejects == 0 {
+	learns := s.Setup.Learns
+	if verdict.FalseRejects == 0 || learns && s.Run.Silent {
 		return out
 	}
 	finding := Finding{Property: FalseReject, Units: verdict.FalseRejectUnits}
 	finding.Detail = format.Number(verdict.FalseRejects, "request") + " rejected although quota was free throughout"
+	if learns {
+		finding.Detail += fmt.Sprintf(": nothing was admitted for %v, and none of its keys has lived for longer",
+			s.Setup.Policy.Window.Length)
+	}
 	if clause := s.allows(quota.PropertyFalseReject, leaked, look); clause != nil {
 		finding.Property = declared
 		finding.Detail = clause.Formula

@@ -184,6 +184,9 @@ func (s *search) happened(r *Result) string {
 	if r.Passes {
 		text += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
 	}
+	if s.cfg.LearnWindow {
+		text += ", where a unit is free again once the longest time to live of the subject's keys has passed"
+	}
 	if r.FromNS != 0 {
 		text += ", from " + engine.Start.Add(time.Duration(r.FromNS)).Format("15:04:05.999999") + " on"
 	}

@@ -136,6 +136,9 @@ type Process struct {
 	Request string
 	// Counter is the key of the count of admitted units, with {subject}, for the property [Drift]; empty for none.
 	Counter string
+	// LearnWindow has time pass without a policy. A unit is taken to be free again once the longest time to live has
+	// passed that the subject's keys had so far: who is rejected then is rejected falsely. Nothing else is looked for.
+	LearnWindow bool
 	// ServiceClock is the moment at which the clocks of all instances stand, each by its Skew later, in local time,
 	// e.g. 2026-01-01 00:00:00; empty for none. That takes libfaketime, and programs that are linked dynamically.
 	ServiceClock string
@@ -152,6 +155,10 @@ type conduct struct {
 	shares bool
 	// began is the moment from which Timeout counts, in nanoseconds.
 	began int64
+	// further is set for the searches of a service after the first, which has seen how it answers.
+	further bool
+	// clockIfAny has clocks that cannot be stopped at ServiceClock go on.
+	clockIfAny bool
 	// enumerates is set if every schedule is run, whatever states it leads to.
 	enumerates bool
 	// rehearses is set if a search is made again under another wall clock.

@@ -219,7 +219,8 @@ func (c *Config) setup() *engine.Setup {
 		Asks:   asks,
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, Passes: c.Passes, From: c.From, JobRounds: c.JobRounds,
-		Life: harness.DefaultLife, Ordered: ordered, Shares: c.shares,
+		Learns: c.LearnWindow,
+		Life:   harness.DefaultLife, Ordered: ordered, Shares: c.shares,
 		Patience: c.DecisionTimeout, Stateless: c.enumerates,
 	}
 }

@@ -203,8 +203,9 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // all callers on one instance ([Config.Placed]).
 //
 // A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the
-// clocks of all processes stand at one instant. Under a policy that was given it is searched for leaks while a window
-// ends, on a Redis in memory.
+// clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with which the
+// clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a window
+// ends, too. Without one, see [Process.LearnWindow].
 //
 // Each search claims what it claims for its own policy and limit. Those that the strategy does not serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {
@@ -290,9 +291,11 @@ func (c Config) served(sel strategies.Selection) bool {
 
 // ofService are the searches of a service.
 func (c Config) ofService(sel strategies.Selection) []Config {
-	killed := c
-	stopped := c
-	late := c
+	further := c
+	further.further = true
+	killed := further
+	stopped := further
+	late := further
 	killed.Faults = []quota.Fault{quota.FaultCrash}
 	stopped.ServiceClock = oneInstant
 	late.Faults = []quota.Fault{quota.FaultClock}
@@ -301,18 +304,43 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	take := Action{Kind: Take, Units: 1}
 	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
 	out := c.Placed(sel)
-	add := func(property Property, config Config) {
-		config.Properties = []Property{property}
-		if _, err := config.Complete(sel); err == nil && slices.Contains(chosen(c.Properties), property) {
+	add := func(config Config, properties ...Property) {
+		config.Properties = slices.DeleteFunc(properties, func(property Property) bool {
+			return !slices.Contains(chosen(c.Properties), property)
+		})
+		if _, err := config.Complete(sel); err == nil && len(config.Properties) > 0 {
 			out = append(out, config)
 		}
 	}
-	add(TTL, killed)
+	add(killed, TTL)
 	if c.ServiceClock == "" {
-		add(Leak, stopped)
+		add(stopped, Leak)
 	}
-	add(Leak, late)
+	add(late, Leak)
+	waits := further.waiting()
+	if waits.LearnWindow {
+		add(waits, FalseReject)
+	} else {
+		add(waits, Leak, FalseReject, TTL)
+	}
 	return out
+}
+
+// waiting is the search of a service in which time passes between the calls of one client.
+func (c Config) waiting() Config {
+	take := Action{Kind: Take, Units: 1}
+	c.Redis = nil
+	c.Limit = 1
+	c.Clients = 1
+	c.Instances = 1
+	c.Scripts = []Script{{take, take, take}}
+	c.Passes = true
+	c.LearnWindow = c.Policy.Name == ""
+	if c.ServiceClock == "" {
+		c.ServiceClock = oneInstant
+		c.clockIfAny = true
+	}
+	return c
 }
 
 // Placed is the search itself, with as many instances as were chosen, or one for each client.

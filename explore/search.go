@@ -82,7 +82,11 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config,
 		return res, errors.Join(err, e.Close())
 	}
 	if cfg.Service != "" {
-		return opened(service.Open(ctx, sel, *cfg.setup(), cfg.command()))
+		processes, err := service.Open(ctx, sel, *cfg.setup(), cfg.command())
+		if err == nil && !processes.Stopped() {
+			cfg.ServiceClock = ""
+		}
+		return opened(processes, err)
 	}
 	if sel.Foreign {
 		trail, err := isolate.OpenTrail()

@@ -142,7 +142,7 @@ func TestSearchesFind(t *testing.T) {
 		}
 		found := 0
 		for i, cfg := range explore.Searches(sel,
-			explore.Config{Bounds: explore.Bounds{MaxStates: testenv.Pick(150, 2_000), Preemptions: -1, First: true}}) {
+			explore.Config{Bounds: explore.Bounds{MaxStates: testenv.Pick(400, 4_000), Preemptions: -1, First: true}}) {
 			res, err := explore.Run(t.Context(), sel, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -275,7 +275,7 @@ func TestSearchesFindHalves(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := false
-		cfg := explore.Config{Bounds: explore.Bounds{MaxStates: testenv.Pick(150, 2_000), Preemptions: -1},
+		cfg := explore.Config{Bounds: explore.Bounds{MaxStates: testenv.Pick(400, 4_000), Preemptions: -1},
 			Properties: []explore.Property{explore.Guarantee}}
 		for _, cfg := range explore.Searches(sel, cfg) {
 			res, err := explore.Run(t.Context(), sel, cfg)

@@ -24,6 +24,9 @@ const defaultRequest = "/?key={subject}"
 const otherThanOrder = "it depends on more than the order of its commands, e.g. on its clock, which " +
 	"--service-clock stops"
 
+// ErrAfterAnswer says that a service sends commands that its answer does not wait for: no search can order them.
+var ErrAfterAnswer = service.ErrAfterAnswer
+
 // ofServices are the properties that can be seen of a service and its Redis.
 var ofServices = []Property{Leak, FalseReject, TTL, Stuck}
 
@@ -43,7 +46,7 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	case c.Redis != nil && (c.setup().Ticks() || c.From != 0):
 		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault " +
 			"clock and time that passes")
-	case c.setup().Ticks() && c.Policy.Name == "":
+	case c.setup().Ticks() && c.Policy.Name == "" && !c.LearnWindow:
 		return errors.New("what is right once time has passed depends on the window of the service: name it by --policy")
 	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration != 0 }):
 		return errors.New("the instances of a service have one clock: leave the skew out, or stop their clocks by " +
@@ -113,6 +116,9 @@ func (c *Config) fitServiceFaults() error {
 func (c *Config) setServiceDefaults() {
 	if c.Policy.Name == "" {
 		c.Policy = example.As(quota.Rolling)
+		if c.LearnWindow {
+			c.Policy.Name = "requests-per-time-to-live"
+		}
 	}
 	if len(c.Properties) == len(properties) {
 		c.Properties = slices.Clone(ofServices)
@@ -155,8 +161,10 @@ func (c *Config) clock() (time.Time, error) {
 func (c *Config) command() service.Command {
 	client, _ := c.Redis.(*redis.Client)
 	at, _ := c.clock()
-	return service.Command{Clock: at, Line: c.Service, Request: c.Request, Counter: c.Counter, Env: c.Environment,
-		Redis: client}
+	return service.Command{
+		Clock: at, ClockIfAny: c.clockIfAny, Known: c.further, Line: c.Service, Request: c.Request, Counter: c.Counter,
+		Env: c.Environment, Redis: client,
+	}
 }
 
 // serviceFlags are those that say what the service is, without the passwords of URLs; empty for none.

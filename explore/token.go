@@ -43,6 +43,7 @@ type ticket struct {
 	Faults    []quota.Fault    `json:"f,omitempty"`
 	Times     int              `json:"t"`
 	Passes    bool             `json:"m,omitempty"`
+	Learns    bool             `json:"w,omitempty"`
 	From      time.Duration    `json:"n,omitempty"`
 	Jobs      int              `json:"j"`
 	Asks      int              `json:"q,omitempty"` // 0 for the default, negative for none
@@ -63,7 +64,8 @@ func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, proper
 	t := ticket{
 		Strategy: sel.String(), Policy: cfg.Policy.Name, Limit: cfg.Policy.Limit, Used: cfg.Used,
 		Clients: cfg.Clients, Instances: cfg.Instances, Skew: cfg.Skew, Faults: cfg.Faults,
-		Times: cfg.Times, Passes: cfg.Passes, From: cfg.From, Jobs: cfg.JobRounds, Property: property,
+		Times: cfg.Times, Passes: cfg.Passes, Learns: cfg.LearnWindow, From: cfg.From, Jobs: cfg.JobRounds,
+		Property: property,
 	}
 	if cfg.Seed != 1 {
 		t.Seed = cfg.Seed
@@ -200,6 +202,7 @@ func (t *ticket) config(sel strategies.Selection, target *Target) (cfg Config, e
 	}
 	if cfg.Service != "" {
 		cfg.Redis = target.Redis
+		cfg.LearnWindow = t.Learns
 	}
 	return cfg.Complete(sel)
 }

@@ -66,6 +66,9 @@ func (t *Table) Keys(buf []Key) []Key {
 		k := &buf[n]
 		*k = Key{Name: entry.key, Left: t.left(entry), Content: k.Content[:0], Set: entry.kind == kindSet ||
 			entry.kind == kindZset}
+		if entry.deadline != 0 {
+			k.Left = max(k.Left, Lingering)
+		}
 		switch entry.kind {
 		case kindString:
 			k.Content = append(k.Content, entry.text.String())

@@ -54,10 +54,13 @@ type Redis interface {
 	dial() net.Conn
 }
 
+// Lingering is what is left of a key in the millisecond of its deadline, in which a server still has it.
+const Lingering = time.Nanosecond
+
 // Key is one key as it is stored.
 type Key struct {
 	Name string
-	// Left is the time to live, 0 for none.
+	// Left is the time to live, 0 for none, and [Lingering] in the millisecond of the deadline.
 	Left time.Duration
 	// Content is a string's value, a hash's fields each with its value after it,
 	// a set's members, or a sorted set's members each with its score after it.

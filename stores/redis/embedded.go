@@ -35,7 +35,8 @@ type embedded struct {
 	nano    func() int64 // the time, in nanoseconds
 
 	mu         sync.Mutex
-	last, next int64 // when keys aged last, and may again
+	last, next int64         // when keys aged last, and may again
+	ahead      time.Duration // how far its time is ahead of the machine's
 }
 
 func startEmbedded() (*embedded, error) { return startEmbeddedAt(clock.Nano) }
@@ -87,6 +88,9 @@ func (e *embedded) age() {
 }
 
 func (e *embedded) ageLocked() {
+	if e.ahead > 0 {
+		e.server.SetTime(clock.Wall{}.Now().Add(e.ahead))
+	}
 	now := e.nano()
 	if now < e.next {
 		return
@@ -94,6 +98,19 @@ func (e *embedded) ageLocked() {
 	e.server.FastForward(time.Duration(now - e.last))
 	e.last, e.next = now, now+(agingShare-1)*(e.nano()-now)
 }
+
+// advance moves its time ahead.
+func (e *embedded) advance(duration time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ahead += duration
+	e.server.FastForward(duration)
+	e.ageLocked()
+}
+
+// Advance moves the time of an embedded server ahead of the machine's, by which its keys age. It panics for a server,
+// whose time cannot be moved.
+func (s *Store) Advance(duration time.Duration) { s.model.advance(duration) }
 
 func (e *embedded) close() {
 	e.stop()

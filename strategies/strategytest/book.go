@@ -34,7 +34,7 @@ type book struct {
 }
 
 func (f *fixture) book(policy *quota.Policy) *book {
-	return &book{fixture: f, policy: policy, limit: policy.Limit, epoch: clock.Nano(), initial: map[uint32]int64{},
+	return &book{fixture: f, policy: policy, limit: policy.Limit, epoch: f.nano(), initial: map[uint32]int64{},
 		takes: map[uint64]oracle.Event{}}
 }
 
@@ -68,11 +68,11 @@ func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 // try asks an instance for units and records the answer.
 func (b *book) try(ctx context.Context, instance int, s subject, units int64) (quota.Decision, error) {
 	req := quota.Request{ID: b.ids.Add(1), Subject: s.name, Policy: b.policy, Units: units}
-	event := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
+	event := oracle.Event{Call: b.nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
 	signsOfLife.Add(1)
 	decision, err := b.instances[instance].Take(ctx, req)
 	signsOfLife.Add(1)
-	event.Reply = clock.Nano()
+	event.Reply = b.nano()
 	granted := units
 	if err == nil && decision.Admitted {
 		granted, err = decision.Units(units)
@@ -133,18 +133,18 @@ func (b *book) exhaust(s subject, n int64) (admitted int64, held []quota.Reserva
 
 // refund gives units back; they are those that the oracle is told of.
 func (b *book) refund(s subject, reservation quota.Reservation, units int64) error {
-	event := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
+	event := oracle.Event{Kind: oracle.Refund, Call: b.nano(), Units: units, Subject: s.number}
 	err := b.instances[0].(strategies.Refunder).Refund(b.ctx(), reservation)
-	event.Reply = clock.Nano()
+	event.Reply = b.nano()
 	b.record(reservation.Request.ID, event)
 	return err
 }
 
 func (b *book) commit(s subject, reservation quota.Reservation, actual int64) error {
-	event := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: reservation.Request.Units - actual,
+	event := oracle.Event{Kind: oracle.Commit, Call: b.nano(), Units: reservation.Request.Units - actual,
 		Subject: s.number}
 	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), reservation, actual)
-	event.Reply = clock.Nano()
+	event.Reply = b.nano()
 	b.record(reservation.Request.ID, event)
 	return err
 }

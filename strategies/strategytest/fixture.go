@@ -39,6 +39,12 @@ type fixture struct {
 	// postponed is set if Redis tells times that are years ahead. What the strategy
 	// decides then says nothing.
 	postponed bool
+	// moved is set if the time of the strategy and of its stores moves together, and ahead is how far it is ahead of the
+	// wall clock's.
+	moved bool
+	ahead *atomic.Int64
+	// pass lets time pass.
+	pass func(time.Duration)
 }
 
 // errOutage is what every store says while it is broken.
@@ -50,6 +56,27 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 	tb.Helper()
 	return openBy(tb, meta, stores, instances, nil, patientClock)
 }
+
+// openMoved is open with a clock that is moved together with those of the stores, if these can be moved. Time then
+// takes no time, and no machine is too slow for it.
+func openMoved(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *fixture {
+	tb.Helper()
+	if stores.advance == nil {
+		return open(tb, meta, stores, instances)
+	}
+	moved := newSetClock()
+	f := openBy(tb, meta, stores, instances, nil, testClock{Clock: moved})
+	f.moved = true
+	f.ahead = moved.int64
+	f.pass = func(duration time.Duration) {
+		moved.int64.Add(int64(duration))
+		stores.advance(duration)
+	}
+	return f
+}
+
+// nano is the time of what is recorded.
+func (f *fixture) nano() int64 { return clock.Nano() + f.ahead.Load() }
 
 // patient is a clock that ends no contexts: a strategy's own deadlines would make
 // what the suite finds a question of the machine's speed.
@@ -96,6 +123,8 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 func opened(f *fixture, stores Stores, instances int, c testClock) *fixture {
 	tb := f.TB
 	tb.Helper()
+	f.ahead = new(atomic.Int64)
+	f.pass = wait
 	f.env = strategies.Env{
 		Clock: c.Clock, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: f.sel.Options, Wake: func(string) {},

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
@@ -423,10 +425,8 @@ func TestRightStrategyPasses(t *testing.T) {
 func TestWrongStrategiesFail(t *testing.T) {
 	testenv.Sequential(t)
 	testenv.Long(t)
-	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
-	// What is wrong stays wrong, however long the suite waits.
-	set(t, &restLimit, 0)
-	set(t, &longestReturn, shortestReturn)
+	s := embeddedStores(t, sample(nil))
+	set(t, &restLimit, 0) // what is wrong stays wrong, however long the suite waits
 	tried := map[string]bool{}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
@@ -444,6 +444,34 @@ func TestWrongStrategiesFail(t *testing.T) {
 	for _, c := range checks {
 		if !tried[c.name] {
 			t.Errorf("no wrong strategy shows that check %s can fail", c.name)
+		}
+	}
+}
+
+// TestReturnsTakeNoTime: units that never come back are asked for after longer and longer windows, whose time is that
+// of the strategy and its stores. By the wall clock these would take 102 s.
+func TestReturnsTakeNoTime(t *testing.T) {
+	testenv.Sequential(t)
+	never := redis.NewScript("return redis.call('INCR', KEYS[1])")
+	for name, window := range map[string]time.Duration{"never": 0, "too late": 3 * time.Second, "right": 1} {
+		m := strategies.FromFunc("counter", []quota.Kind{quota.FirstRequest},
+			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+					n, err := never.Run(ctx, strategies.Redis(env), []string{key}).Int64()
+					if err == nil && n == 1 && window > 0 {
+						err = strategies.Redis(env).PExpire(ctx, key, max(window, p.Window.RealLength())).Err()
+					}
+					return n <= p.Limit, err
+				}), nil
+			})
+		began := clock.Nano()
+		r := observe(t, func(tb testing.TB) { checkRolling(tb, &m, embeddedStores(tb, &m)) })
+		if took := time.Duration(clock.Nano() - began); took > longestReturn {
+			t.Errorf("%s: it took %v", name, took)
+		}
+		if wrong := name == "never"; r.failed != wrong || wrong && !strings.Contains(r.text(), "window of 51.2s") ||
+			strings.Contains(r.text(), "too short") {
+			t.Errorf("%s: failed %v: %s", name, r.failed, r.text())
 		}
 	}
 }

@@ -43,6 +43,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
@@ -85,6 +86,9 @@ type Stores struct {
 	// policies, nor in one that is registered. Its limit is replaced. It may have a bucket of slow
 	// refill, and windows of 20 s or more.
 	Policy quota.Policy
+
+	// advance moves the time of all stores ahead; nil if that cannot be done.
+	advance func(time.Duration)
 }
 
 // embedded reports whether there are no stores but those that are always there.
@@ -195,9 +199,11 @@ var checks = []check{
 // itself gets a server, see [storetest.Postgres].
 func embeddedStores(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
-	stores := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
+	redis := storetest.EmbeddedRedis(t)
+	stores := Stores{Redis: clients(redis), advance: redis.Advance}
 	if meta.NeedsStore(strategies.NeedPostgres) {
 		stores.Postgres = pools(storetest.Postgres(t))
+		stores.advance = nil
 	}
 	return stores
 }

@@ -187,6 +187,8 @@ const (
 	TickWaiter        // the next sleep ends, or the next job is due
 	TickHalf          // half of a window passes, or of the time for one unit of a bucket
 	TickBefore        // the millisecond before the next window of any clock ends
+	TickLast          // the millisecond of the deadline of the next key that expires, in which it is still there
+	TickRest          // nobody asks for a week and many windows
 	TickKinds
 )
 

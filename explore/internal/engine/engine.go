@@ -194,6 +194,8 @@ type Run struct {
 	// kind, and Waited whether a client has waited for another's lock.
 	Aborts map[results.Property]int
 	Waited bool
+	// Silent is set once a service has answered a request without a command: what it went by was not seen.
+	Silent bool
 	// Paused is how much time has passed while a call or a round of a job was under way.
 	Paused time.Duration
 	// Aside is set once a goroutine of the strategy's own has been at the store, in any run.

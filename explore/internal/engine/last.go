@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/oracle"
-	"github.com/quotabench/quotabench/quota"
 )
 
 // MostAsks bounds how often the last client asks.
@@ -59,21 +58,4 @@ func (t *Truth) heldUp() bool {
 	return slices.ContainsFunc(t.events, func(event oracle.Event) bool {
 		return event.Reply-event.Call > int64(time.Millisecond)
 	})
-}
-
-// Fractions reports whether time also moves to moments at which a part of a unit has
-// flowed in, when everything is at rest. Otherwise only whole windows matter, and halves of rolling ones, which
-// limiters approximate by others.
-func (s *Setup) Fractions() bool { return s.Policy.Window.Kind == quota.Bucket }
-
-// WindowHalf is the moment halfway to the end of the window at t, and ok is false if
-// none ends.
-func (s *Setup) WindowHalf(t time.Time) (half time.Time, ok bool) {
-	end := s.WindowEnd(t)
-	return t.Add(end.Sub(t) / 2), end.After(t)
-}
-
-// WindowBefore is the last whole millisecond before the window at t ends.
-func (s *Setup) WindowBefore(t time.Time) time.Time {
-	return s.WindowEnd(t).Add(-1).Truncate(time.Millisecond)
 }

@@ -33,6 +33,9 @@ type Setup struct {
 	// Passes has time pass while no client is in a call and no job is at work, which is no
 	// fault. The clock ticks as often as with the fault.
 	Passes bool
+	// Learns is set if the policy's window is not known: nobody may be rejected once the longest time to live that
+	// the subject's keys had has passed since the units in use were admitted.
+	Learns bool
 	// From is how long after [Start] a run begins.
 	From time.Duration
 	// Asks is how often one more client may ask once all scripts have ended; 0 for no such

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -57,6 +58,7 @@ func (w *World) Fresh(start time.Time) {
 	w.Err = nil
 	w.Run.Paused = 0
 	w.Run.Waited = false
+	w.Run.Silent = false
 	clear(w.Run.Aborts)
 	w.Run.Timeline.Begin()
 	w.Run.Truth.Begin(start)
@@ -194,17 +196,17 @@ func (w *World) enabledTicks(out []Choice, snapshot *Snapshot) []Choice {
 	if !w.Setup.Ticks() || w.ticks() > w.Setup.Times || w.Setup.Passes && !atRest {
 		return out
 	}
-	fractions := w.Setup.Fractions() && atRest
-	halves := fractions || w.Traits.Foreign || w.Setup.Passes && w.Setup.Policy.Window.Kind == quota.Rolling
 	seen := map[time.Time]bool{}
 	for kind := range TickKinds {
-		if kind == TickBefore && !fractions || kind == TickHalf && !halves {
+		if !w.meets(kind, atRest) {
 			continue
 		}
-		if t, ok := w.Deadline(kind); ok && !seen[t] {
-			seen[t] = true
-			out = append(out, Choice{Kind: TickClock, ID: kind})
+		t, ok := w.Deadline(kind)
+		if !ok || seen[t] && kind != TickLast {
+			continue
 		}
+		seen[t] = true
+		out = append(out, Choice{Kind: TickClock, ID: kind})
 	}
 	if snapshot.Waits {
 		out = append(out, Choice{Kind: TickClock, ID: TickWaiter})
@@ -212,11 +214,27 @@ func (w *World) enabledTicks(out []Choice, snapshot *Snapshot) []Choice {
 	return out
 }
 
+// meets reports whether time may move to a deadline of that kind.
+func (w *World) meets(kind int, atRest bool) bool {
+	setup := w.Setup
+	switch kind {
+	case TickHalf:
+		return setup.Passes && setup.Halves() || w.Traits.Foreign || setup.Fractions() && atRest
+	case TickBefore:
+		return setup.Fractions() && atRest
+	case TickLast:
+		return setup.Passes && setup.KeysEndWindows()
+	case TickRest: // foreign code may have timers, each of which would wake thousands of times in a week
+		return setup.Passes && !w.Traits.Foreign
+	}
+	return true
+}
+
 // Deadline is the next one of a kind.
 func (w *World) Deadline(kind int) (next time.Time, found bool) {
 	snapshot := w.port.Snapshot()
 	earlier := func(t time.Time) {
-		if kind != TickBefore {
+		if kind != TickBefore && kind != TickLast {
 			t = w.Setup.Rounded(t)
 		}
 		if t.After(snapshot.Now) && (!found || t.Before(next)) {
@@ -225,9 +243,9 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 		}
 	}
 	switch kind {
-	case TickExpiry:
+	case TickExpiry, TickLast:
 		for _, k := range w.keys() {
-			if k.Left > 0 {
+			if k.Left > fakeredis.Lingering {
 				earlier(snapshot.Now.Add(k.Left))
 			}
 		}
@@ -238,19 +256,32 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 	}
 	for i := range w.Setup.Instances {
 		skew := w.Setup.SkewOf(i)
-		at := snapshot.Now.Add(skew)
-		switch kind {
-		case TickWindow:
-			earlier(w.past(w.Setup.WindowEnd(at)).Add(-skew))
-		case TickHalf:
-			if half, ok := w.Setup.WindowHalf(at); ok {
-				earlier(w.past(half).Add(-skew))
-			}
-		case TickBefore:
-			earlier(w.Setup.WindowBefore(at).Add(-skew))
-		}
+		earlier(w.moment(kind, snapshot.Now.Add(skew)).Add(-skew))
 	}
 	return next, found
+}
+
+// moment is the next one of a kind by a clock that tells at, or at itself if there is none.
+func (w *World) moment(kind int, at time.Time) time.Time {
+	setup := w.Setup
+	switch kind {
+	case TickWindow:
+		return w.past(setup.WindowEnd(at))
+	case TickHalf:
+		half, ok := setup.WindowHalf(at)
+		switch {
+		case !ok:
+			return at
+		case setup.Policy.Window.Kind == quota.FirstRequest: // whose halves are past a millisecond already
+			return half
+		}
+		return w.past(half)
+	case TickBefore:
+		return setup.WindowBefore(at)
+	case TickRest:
+		return setup.Rested(at)
+	}
+	return at
 }
 
 // past is t, and for foreign code and services the first whole millisecond after it: a clock tells
@@ -259,7 +290,7 @@ func (w *World) Deadline(kind int) (next time.Time, found bool) {
 // store.
 func (w *World) past(t time.Time) time.Time {
 	if w.Traits.Foreign || w.Traits.Wall {
-		return t.Truncate(time.Millisecond).Add(time.Millisecond)
+		return nextMillisecond(t)
 	}
 	return t
 }
@@ -290,7 +321,7 @@ func (w *World) Inject(choice Choice) {
 // TickTexts say what a deadline of each kind is.
 var TickTexts = [...]string{
 	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes",
-	"the window is about to end",
+	"the window is about to end", "the last millisecond of a key", "nobody has asked for many windows",
 }
 
 func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }

@@ -81,6 +81,7 @@ type inRun struct {
 	helpers []*parked
 	turns   []*parked
 	frozen  []*parked     // of the dead
+	lingers time.Time     // keys whose deadline is this moment are still there
 	active  *client       // that the present step has let go on
 	went    *parked       // what the last step of an actor was taken with; nil if it began
 	history engine.Digest // of the order in which something came to an instance

@@ -326,6 +326,9 @@ func (e *Engine) tick(kind int) error {
 		if !ok {
 			return engine.ErrMisfit
 		}
+		if kind == engine.TickLast {
+			e.lingers = t
+		}
 		time.Sleep(t.Sub(e.now))
 		synctest.Wait()
 	}

@@ -70,7 +70,9 @@ func (e *Engine) lacking() {
 // sync brings the store's clock up to the present moment.
 func (e *Engine) sync() {
 	e.redis.SetNow(e.now.UnixNano())
-	e.redis.ExpireDue()
+	if !e.now.Equal(e.lingers) {
+		e.redis.ExpireDue()
+	}
 }
 
 // keys are what is stored now.

@@ -132,6 +132,9 @@ func (w *Engine) tick(kind int) error {
 	}
 	ticked := w.Ticking()
 	duration := t.Sub(w.scheduler.Now())
+	if lingerer, ok := w.store.(lingerer); ok && kind == engine.TickLast {
+		lingerer.linger(t)
+	}
 	if a, ok := w.store.(ager); ok {
 		if err := a.age(duration); err != nil {
 			return err
@@ -151,6 +154,9 @@ func (w *Engine) Pass(duration time.Duration) error {
 	w.Run.Truth.At(w.scheduler.Now())
 	return nil
 }
+
+// lingerer is a store whose keys can be met in the millisecond of their deadline: at that moment, none is removed.
+type lingerer interface{ linger(at time.Time) }
 
 // ager is a store whose deadlines do not follow virtual time by themselves.
 type ager interface {

@@ -46,6 +46,7 @@ type memoryStore struct {
 	connect func() *redis.Client
 	start   time.Time
 	synced  time.Time
+	lingers time.Time // keys whose deadline is this moment are still there
 	onSync  func(now time.Time)
 	buf     []fakeredis.Key
 	names   []string
@@ -91,6 +92,7 @@ func (t *memoryStore) reset(scheduler *sched.Scheduler) error {
 		t.rdb = t.connect()
 	}
 	t.synced = t.start
+	t.lingers = time.Time{}
 	t.redis.Reset(t.start.UnixNano())
 	scheduler.OnSync(t.onSync)
 	return nil
@@ -105,8 +107,13 @@ func (t *memoryStore) sync(now time.Time) {
 	}
 	t.synced = now
 	t.redis.SetNow(now.UnixNano())
-	t.redis.ExpireDue()
+	if !now.Equal(t.lingers) {
+		t.redis.ExpireDue()
+	}
 }
+
+// linger implements [lingerer].
+func (t *memoryStore) linger(at time.Time) { t.lingers = at }
 
 func (t *memoryStore) keys() ([]fakeredis.Key, error) {
 	t.buf = t.redis.Keys(t.buf[:0])

@@ -2,11 +2,18 @@ package service
 
 import (
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 )
+
+// errGoesOn says that the clock of an instance cannot be stopped.
+var errGoesOn = errors.New("the clock of the service cannot be stopped")
+
+// Stopped reports whether the clocks of instances do not go by themselves.
+func (w *Engine) Stopped() bool { return !w.cmd.Clock.IsZero() }
 
 // ClockLayout is how a clock's moment is written, as libfaketime reads it.
 const ClockLayout = time.DateTime
@@ -36,11 +43,11 @@ func (w *Engine) checkClock(in *instance) error {
 		return nil
 	}
 	if _, err := buildinfo.ReadFile(process + "/exe"); err == nil {
-		return unfit("the clock of the service cannot be stopped: it is a Go program, which libfaketime does not reach")
+		return unfit("%w: it is a Go program, which libfaketime does not reach", errGoesOn)
 	}
 	if !strings.Contains(string(maps), "libfaketime") {
-		return unfit("the clock of the service cannot be stopped: libfaketime is not loaded into its process, which is " +
-			"linked statically, or has another LD_PRELOAD")
+		return unfit("%w: libfaketime is not loaded into its process, which is linked statically, or has another "+
+			"LD_PRELOAD", errGoesOn)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -172,6 +173,68 @@ func TestStoppedClock(t *testing.T) {
 		if want != "" {
 			replayed(t, "clock", &found.Findings[0],
 				explore.Target{Redis: redisOf(t), Process: explore.Process{Service: cfg.Service, ServiceClock: cfg.ServiceClock}})
+		}
+	}
+}
+
+// The searches of a service that is told nothing have time pass: what comes after a deadline that each request renews,
+// or that is renewed with its old count in the last millisecond, is rejected falsely. What is right is not accused, nor
+// is what cannot be judged.
+func TestTimePassesByDefault(t *testing.T) {
+	testenv.Sequential(t)
+	const rejected = "false-reject: A "
+	for kind, want := range map[string]string{
+		"renews": rejected, "last-millisecond": rejected, "lua": "", "pipeline": rejected, "redis-time": "", "hours": "",
+		"blocks": "unfit", "no-ttl": "unfit", "remembers": "",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			cfg := waiting(t)
+			if kind == "hours" { // also from the middle of one
+				cfg.ServiceClock = ""
+			}
+			found, err := searched(t, kind, cfg)
+			var unfit *explore.UnfitError
+			switch {
+			case want == "unfit":
+				if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "name the window by --policy") {
+					t.Errorf("found %+v, %v", found, err)
+				}
+				return
+			case err != nil:
+				t.Fatal(err)
+			}
+			if got := told(found); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+				t.Errorf("found %q, want %q", got, want)
+			}
+			if len(found.Findings) > 0 {
+				replayed(t, kind, &found.Findings[0], explore.Target{})
+			} else if !strings.Contains(found.Claim, "the longest time to live of the subject's keys") {
+				t.Errorf("claims %q", found.Claim)
+			}
+		})
+	}
+}
+
+// waiting is the search of a service in which time passes between calls, by default.
+func waiting(t *testing.T) explore.Config {
+	t.Helper()
+	told := explore.Config{Process: explore.Process{Service: "true"}}
+	for _, cfg := range explore.Searches(testkit.Strategy(t, "http"), told) {
+		if cfg.LearnWindow {
+			cfg.Service = ""
+			return cfg
+		}
+	}
+	t.Fatal("no search learns the window")
+	return explore.Config{}
+}
+
+// Commands that come after an answer, or that the answer does not wait for, are named, and nothing is claimed.
+func TestCommandsAfterTheAnswer(t *testing.T) {
+	for kind, command := range map[string]string{"gives-back-later": "decr s", "does-not-wait": "set s 1 ex 60"} {
+		_, err := searched(t, kind, explore.Config{})
+		if !errors.Is(err, explore.ErrAfterAnswer) || !strings.Contains(err.Error(), ": "+command+": ") {
+			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }

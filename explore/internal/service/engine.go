@@ -55,6 +55,8 @@ type Engine struct {
 	// memory is a Redis started here, or nil, and now its time and that of the history.
 	memory *miniredis.Miniredis
 	now    time.Time
+	// lingers has keys whose deadline is the next moment stay, as a server does for a millisecond.
+	lingers bool
 
 	held []engine.Holding // of all other keys, with their real names, and
 	seen bool             // set if no step has come since they were listed
@@ -73,6 +75,11 @@ type Engine struct {
 	commands int
 	// outwaited is set once a late reply has come before its instance had given it up.
 	outwaited bool
+	// lives are what the first control has seen of the subject's keys, if the window is learned from them.
+	lives lives
+	// watches is set while commands after an answer are looked for, and afterAnswer is what was seen.
+	watches     bool
+	afterAnswer string
 	// told is set once an error says how the service misbehaves: what follows from that is not told.
 	told bool
 }
@@ -80,10 +87,19 @@ type Engine struct {
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
 // still run again what was found.
 func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {
+	w, err := open(ctx, sel, setup, cmd)
+	if cmd.ClockIfAny && errors.Is(err, errGoesOn) {
+		cmd.Clock = time.Time{}
+		w, err = open(ctx, sel, setup, cmd)
+	}
+	return w, err
+}
+
+func open(ctx context.Context, sel strategies.Selection, setup engine.Setup, cmd Command) (*Engine, error) {
 	if !cmd.Clock.IsZero() {
 		faketime, err := programs.Named("faketime").Path()
 		if err != nil {
-			return nil, unfit("the clock of the service cannot be stopped: %w", err)
+			return nil, unfit("%w: %w", errGoesOn, err)
 		}
 		cmd.faketime = faketime
 	}
@@ -133,7 +149,7 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 
 // check runs the control for the first time.
 func (w *Engine) check() (err error) {
-	w.control, err = w.inTurn()
+	w.control, err = w.watchedControl()
 	if err != nil {
 		return err
 	}
@@ -145,6 +161,9 @@ func (w *Engine) check() (err error) {
 	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
 		return unfit("the service's answers to requests that come one after the other are no decisions: %s",
 			strings.Join(w.control, ", "))
+	}
+	if err := w.learn(); err != nil {
+		return err
 	}
 	if w.Setup.Has(engine.FaultTimeout) {
 		return w.checkTimeout()
@@ -195,6 +214,9 @@ func (w *Engine) begin() error {
 		return err
 	}
 	w.seen = false
+	if w.Setup.Learns {
+		w.Setup.Policy.Window.Length = w.lives.window()
+	}
 	w.callers = w.callers[:0]
 	for i := range w.Setup.Clients {
 		instance := w.instances[i%len(w.instances)]

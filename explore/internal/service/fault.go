@@ -34,6 +34,7 @@ func (w *Engine) befallsStore(pick engine.Choice) error {
 	if pick.Kind == engine.TickClock {
 		next, _ := w.Deadline(pick.ID)
 		ticked := w.Ticking()
+		w.lingers = pick.ID == engine.TickLast
 		err := w.moves(next)
 		ticked(engine.TickTexts[pick.ID])
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 )
 
@@ -28,6 +29,9 @@ func (w *Engine) emptyRedis() (version string, err error) {
 	n, err := w.cmd.Redis.DBSize(w.base).Result()
 	if err != nil {
 		return "", fmt.Errorf("reach Redis: %w", err)
+	}
+	if n > 0 && w.cmd.Known { // an earlier search has removed its own
+		return "", fmt.Errorf("the database of --redis holds %d keys that came after the searches before this one", n)
 	}
 	if n > 0 {
 		return "", unfit("the database of --redis holds %d keys, and a search removes the keys of its schedules: give an "+
@@ -52,6 +56,10 @@ func (w *Engine) moves(now time.Time) error {
 	if duration < 0 {
 		w.memory.FlushAll()
 		w.lost = w.lost || len(w.kept) > 0
+	}
+	if w.lingers {
+		duration -= fakeredis.Lingering
+		w.lingers = false
 	}
 	w.memory.SetTime(now)
 	w.memory.FastForward(max(0, duration))

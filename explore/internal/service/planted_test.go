@@ -67,6 +67,14 @@ var giveBack = redis.NewScript("local key = KEYS[1] .. ':' .. math.floor(redis.c
 var script = redis.NewScript("local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], " +
 	"60) end return n")
 
+var renew = redis.NewScript("local n = redis.call('INCR', KEYS[1]) redis.call('PEXPIRE', KEYS[1], 60000) return n")
+
+var renewLast = redis.NewScript("local n = redis.call('INCR', KEYS[1]) " +
+	"if redis.call('PTTL', KEYS[1]) <= 0 then redis.call('PEXPIRE', KEYS[1], 60000) end return n")
+
+var hour = redis.NewScript("local now = tonumber(redis.call('TIME')[1]) local key = KEYS[1] .. ':' .. " +
+	"math.floor(now / 3600) local n = redis.call('INCR', key) redis.call('EXPIRE', key, 3600 - now % 3600) return n")
+
 // limiters decide about a key. Each is right or wrong in its own way.
 var limiters map[string]func(ctx context.Context, p *planted, key string) (bool, error)
 
@@ -264,6 +272,63 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 			p.left.Store(key)
 		}
 		return n <= p.limit, err
+	},
+	// Each request renews the deadline.
+	"renews": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := renew.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// A count whose deadline is this millisecond gets a new one.
+	"last-millisecond": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := renewLast.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// The key of an hour lives to its end, which most hours that a search begins in are far from.
+	"hours": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := hour.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// Who is rejected is kept out for an hour.
+	"blocks": func(ctx context.Context, p *planted, key string) (bool, error) {
+		blocked, err := p.Exists(ctx, key+":blocked").Result()
+		if blocked > 0 || err != nil {
+			return false, err
+		}
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		if n <= p.limit || err != nil {
+			return err == nil, err
+		}
+		return false, p.Set(ctx, key+":blocked", 1, time.Hour).Err()
+	},
+	// Whom it has rejected it rejects again without asking Redis, for a minute of its own clock.
+	"remembers": func(ctx context.Context, p *planted, key string) (bool, error) {
+		p.mu.Lock()
+		known := p.cache[key]
+		p.mu.Unlock()
+		if known > 0 {
+			return false, nil
+		}
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		if n > p.limit {
+			p.mu.Lock()
+			p.cache[key] = 1
+			p.mu.Unlock()
+		}
+		return n <= p.limit, err
+	},
+	// What it has admitted it gives back once it has answered.
+	"gives-back-later": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		time.AfterFunc(time.Millisecond, func() { p.Decr(context.Background(), key) })
+		return n <= p.limit, err
+	},
+	// What it has admitted is counted nobody knows when.
+	"does-not-wait": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Get(ctx, key).Int64()
+		if ignoreNil(err) == nil && n < p.limit {
+			go p.Set(context.Background(), key, n+1, window)
+		}
+		return n < p.limit, ignoreNil(err)
 	},
 	// Functions are for servers, and what it cannot count it admits.
 	"function": func(ctx context.Context, p *planted, key string) (bool, error) {

@@ -39,8 +39,12 @@ type Command struct {
 	// Counter is the key of the count of admitted units, likewise; empty if there is none.
 	Counter string
 	// Clock is the moment at which the clocks of instances stand, each by its skew later; zero for the wall clock.
-	Clock    time.Time
-	faketime string
+	Clock time.Time
+	// ClockIfAny has the clocks go on by themselves if they cannot be stopped.
+	ClockIfAny bool
+	faketime   string
+	// Known says that an earlier search has seen that no command comes after an answer.
+	Known bool
 	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
 	// stand for what the instance is given.
 	Env []string

@@ -30,6 +30,7 @@ type sets struct {
 func (w *Engine) Fork(*sched.Beat) (engine.Engine, error) {
 	f := &Engine{sel: w.sel, cmd: w.cmd, sets: w.sets}
 	f.cmd.Redis = nil
+	f.cmd.Known = true
 	f.Witness = w.Witness
 	setup := *w.Setup
 	f.Connect(f, &setup)
@@ -134,6 +135,7 @@ func (w *Engine) inTurn() (answers []string, err error) {
 		if err := w.Step(choice); err != nil {
 			return nil, errors.Join(err, w.End())
 		}
+		w.lives.note(w.longest(), w.Run.Truth.Rejections > 0)
 	}
 	for _, client := range w.callers {
 		if client.stuck != "" {

@@ -59,6 +59,7 @@ type client struct {
 	late     *proxy.Command // its reply comes when the instance has given it up
 	// commands counts those of the run, and inRow those since another client's step.
 	commands, inRow int
+	asked           int    // commands of the run before the request under way
 	stuck           string // why it does not get on
 }
 
@@ -224,6 +225,9 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 	w.Run.Truth.At(w.now)
 	timeline.Start()
 	defer func() {
+		if err == nil && w.Setup.Learns {
+			w.lengthens(w.longest())
+		}
 		if err == nil { // otherwise the client may still be writing the line
 			timeline.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
 		}

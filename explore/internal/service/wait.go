@@ -79,7 +79,7 @@ func (w *Engine) await(c *client, own bool) error {
 			}
 		}
 		if next := c.next(); c.asks && next != nil {
-			if c.faces(next) {
+			if !c.answersFirst() && c.faces(next) {
 				return nil
 			}
 			continue
@@ -145,8 +145,11 @@ func (c *client) stopped(why stop, own bool) bool {
 	c.asks = why == asking
 	switch why {
 	case asking:
+		c.asked = c.commands
 		return false
 	case answered:
+		c.engine.Run.Silent = c.engine.Run.Silent || c.commands == c.asked
+		c.noteAfterAnswer()
 		// what its instance sends from now on is of no client
 		if !slices.ContainsFunc(c.among(), func(o *client) bool { return o.asks }) {
 			c.instance.proxy.Hold(false)

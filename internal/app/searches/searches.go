@@ -258,6 +258,9 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 		sel := plan[i].sel
 		n := numbers[sel.String()]
 		f := firsts[sel.String()]()
+		if n != i && errors.Is(f.err, explore.ErrAfterAnswer) {
+			return found{again: true}
+		}
 		if n != i {
 			// The clock may be why the first did not repeat.
 			if errors.Is(f.err, explore.ErrNotDeterministic) && plan[i].cfg.ServiceClock == plan[n].cfg.ServiceClock {
