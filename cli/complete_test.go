@@ -60,7 +60,7 @@ func TestCompletion(t *testing.T) {
 		directive string
 	}{
 		{[]string{""}, all, noFilesOnly},
-		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
+		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats", "presets", "claims"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
 		{[]string{"help", ""}, slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 			return name == "help"

@@ -113,7 +113,7 @@ func searchFacts(search *results.Search) []string {
 			format.Number(bounded.States, "state"),
 			format.Number(bounded.Runs, "run"), format.Number(bounded.Depth, "step")))
 	}
-	return append(out, waits(&search.ServerFacts)...)
+	return out
 }
 
 // Found lists the properties that broke, each with the length of its schedule.
@@ -214,6 +214,7 @@ func SearchSection(search *results.Search, again string) document.Section {
 		note := "found with a limit of " + limited(search) + ": this says nothing of the limiter with another policy"
 		out = append(out, &document.Paragraph{Text: note})
 	}
+	out = append(out, document.Text(waits(&search.ServerFacts)...)...)
 	allowed := search.Allowed()
 	out = append(out, full("declared: ", allowed)...)
 	out = append(out, full("not complete: ", search.Capped)...)
