@@ -75,9 +75,11 @@ var (
 )
 
 // judges are the files that ask the oracle for a verdict: the judgement of runs,
-// and what explorations and the conformance suite check against it.
+// what explorations and the conformance suite check against it, and the search for
+// the first moment of what a judgement has found.
 var judges = []string{
-	"explore/guarantee.go", "explore/internal/engine/truth.go", "harness/judge.go", "strategies/strategytest/book.go",
+	"explore/guarantee.go", "explore/internal/engine/truth.go", "harness/judge.go", "prove/moment.go",
+	"strategies/strategytest/book.go",
 }
 
 // light are packages that tests of strategies import, and lightModules is how many

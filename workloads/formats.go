@@ -100,7 +100,7 @@ func inWords(elements string) func() rowShape {
 	return func() rowShape { return newWords(elements) }
 }
 
-// syslogHeader is what syslog writes before a line: priority, date, host, program and process. The number of the process
+// syslogHeader is what syslog writes before a line: priority, date, host, program and process. The process' number
 // may be left out, or else all that is before the program.
 var syslogHeader = regexp.MustCompile(`^(?:<\d+>)?` +
 	`(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) \S+ [\w./-]+(?:\[\d+\])?|[\w./-]+\[\d+\]): `)

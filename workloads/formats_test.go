@@ -182,7 +182,7 @@ func TestTraceFields(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got.dialect.String() != c.format || got.names[0] != c.subject || len(got.names) != 1 || got.rows[0].units != c.units ||
+		if got.String() != c.format || got.names[0] != c.subject || len(got.names) != 1 || got.rows[0].units != c.units ||
 			len(got.damaged) > 0 {
 			t.Errorf("%s: %s, %q, %+v, damaged %v; want %s, %q, %d", c.name, got.dialect, got.names, got.rows, got.damaged,
 				c.format, c.subject, c.units)

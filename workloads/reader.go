@@ -177,7 +177,7 @@ type unpacker struct{ *gzip.Reader }
 
 func (u *unpacker) Read(to []byte) (int, error) {
 	n, err := u.Reader.Read(to)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = damagedPack(err)
 	}
 	return n, err

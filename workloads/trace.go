@@ -69,7 +69,7 @@ func newTrace(params Params) (Stream, Info, error) {
 	// Rows of the same moment stay as they stand in the file.
 	slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
 	info := Info{Loop: Closed, Trace: &TraceInfo{
-		File: filepath.Base(params.Options["trace"]), Format: t.dialect.String(),
+		File: filepath.Base(params.Options["trace"]), Format: t.String(),
 		Rows: len(t.rows) + t.dropped, Used: len(t.rows), Dropped: t.dropped,
 		Damaged: t.damaged,
 		First:   time.Unix(0, t.rows[0].at).UTC(),

@@ -37,10 +37,10 @@ func newWords(format string) *words {
 			continue
 		}
 		next := element{}
-		switch {
-		case text[0] == '[' || text[0] == '"':
+		switch text[0] {
+		case '[', '"':
 			next.mark = text[0]
-		case text[0] == '#':
+		case '#':
 			next.number = true
 		}
 		text, next.address = strings.CutSuffix(text, ":port")

@@ -8,8 +8,8 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis"
 )
 
-// contents returns the moment, in milliseconds, and of every key its name, the moment at which it expires (0 for never),
-// the value of a string, and how many members or fields it has otherwise.
+// contents returns the moment, in milliseconds, and of every key its name, the moment at which it expires (0 for
+// never), the value of a string, and how many members or fields it has otherwise.
 const contents = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local count = {set = 'SCARD', zset = 'ZCARD', hash = 'HLEN', list = 'LLEN'}

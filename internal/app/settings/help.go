@@ -188,7 +188,8 @@ func (h *helper) flags(cmd *cobra.Command) {
 		}
 	})
 	add := func(flag *pflag.Flag) {
-		if _, common := flag.Annotations[commonAnnotation]; h.short && !common && flag.Name != "help" && flag.Name != helpAll {
+		_, common := flag.Annotations[commonAnnotation]
+		if h.short && !common && flag.Name != "help" && flag.Name != helpAll {
 			return
 		}
 		title := TitleOf(flag)

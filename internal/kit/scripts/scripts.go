@@ -20,8 +20,8 @@ var names sync.Map
 // Learn gives the script with that source the name of its file.
 func Learn(source, file string) { names.Store(digest(source), file) }
 
-// Name is that of a script by its source, or by its digest as EVALSHA has it. One that is not known is named by its first
-// line, or by the beginning of its digest.
+// Name is that of a script by its source, or by its digest as EVALSHA has it. One that is not known is named by its
+// first line, or by the beginning of its digest.
 func Name(script string) string {
 	if isDigest(script) {
 		if name, ok := names.Load(strings.ToLower(script)); ok {

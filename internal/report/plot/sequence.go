@@ -182,10 +182,7 @@ func (c *chart) addRows(finding *results.Finding) {
 	pending := map[int]string{}
 	stored := layout.StoredTexts(finding)
 	for i, step := range finding.Steps {
-		r := row{step: step, store: -1, fault: step.Event.Injected()}
-		if stored[i] != "" {
-			r.stored = layout.Wrap(stored[i], labelChars)
-		}
+		r := row{step: step, store: -1, fault: step.Event.Injected(), stored: wrapped(stored[i])}
 		r.lane = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == "" && l.column == step.Column })
 		if step.Store != "" {
 			r.store = slices.IndexFunc(c.lanes, func(l lane) bool { return l.store == step.Store })
@@ -232,6 +229,14 @@ func (c *chart) addRows(finding *results.Finding) {
 		r.answer = short(r.answer)
 		c.rows = append(c.rows, r)
 	}
+}
+
+// wrapped are the lines of a text, none of one that is empty.
+func wrapped(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return layout.Wrap(text, labelChars)
 }
 
 // replyFollows reports whether the actor's next step is about the reply to s, or

@@ -207,8 +207,8 @@ func truthText(step *results.Step) string {
 	return fmt.Sprintf("%d of %d%s", step.InUse, step.Limit, mark)
 }
 
-// StoredTexts say what is stored after each step, of the keys that it has to do with. Keys are named if there are several,
-// without what their names have in common.
+// StoredTexts say what is stored after each step, of the keys that it has to do with. Keys are named if there are
+// several, without what their names have in common.
 func StoredTexts(finding *results.Finding) []string {
 	keys := map[string]bool{}
 	shared := ""
