@@ -209,7 +209,7 @@ func (w *Engine) commandText(words []string) string {
 	}
 	for i, word := range words {
 		if i == script {
-			word = scripts.Name(word)
+			word = scripts.Argument(words[0], word)
 		}
 		out[i] = format.Shorten(format.OneLine(w.plain(word)), mostText)
 	}

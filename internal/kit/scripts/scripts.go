@@ -20,27 +20,31 @@ var names sync.Map
 // Learn gives the script with that source the name of its file.
 func Learn(source, file string) { names.Store(digest(source), file) }
 
-// Name is that of a script by its source, or by its digest as EVALSHA has it. One that is not known is named by its
-// first line, or by the beginning of its digest.
-func Name(script string) string {
-	if isDigest(script) {
-		if name, ok := names.Load(strings.ToLower(script)); ok {
-			return name.(string)
-		}
-		return script[:8]
-	}
-	name, _ := names.LoadOrStore(digest(script), firstLine(script))
+// Name is that of a script with that source. One whose file is not known is named by its first line.
+func Name(source string) string {
+	name, _ := names.LoadOrStore(digest(source), firstLine(source))
 	return name.(string)
+}
+
+// NameOf is that of a script by its digest, as EVALSHA has it, or the beginning of the digest if it is not known.
+func NameOf(digest string) string {
+	if name, ok := names.Load(strings.ToLower(digest)); ok {
+		return name.(string)
+	}
+	return digest[:min(len(digest), 8)]
+}
+
+// Argument names the script in the first argument of an EVAL or an EVALSHA, or of its form for reading.
+func Argument(command, script string) string {
+	if strings.HasPrefix(strings.ToLower(command), "evalsha") {
+		return NameOf(script)
+	}
+	return Name(script)
 }
 
 func digest(source string) string {
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names scripts so
 	return hex.EncodeToString(sum[:])
-}
-
-func isDigest(text string) bool {
-	_, err := hex.DecodeString(text)
-	return err == nil && len(text) == 2*sha1.Size
 }
 
 // firstLine is the first line that is not empty, without the marks of a comment.

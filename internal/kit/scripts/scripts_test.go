@@ -13,19 +13,18 @@ func TestName(t *testing.T) {
 	const unknown = "0123456789abcdef0123456789abcdef01234567"
 	const long = "\n-- Reserves units of a subject, and gives them back\nreturn 1"
 	const file = "return redis.call('INCR', KEYS[1])"
-	if got := scripts.Name(redis.NewScript(file).Hash()); len(got) != 8 {
+	hash := func(source string) string { return redis.NewScript(source).Hash() }
+	if got := scripts.NameOf(hash(file)); got != hash(file)[:8] {
 		t.Errorf("before it is known, the script is %q", got)
 	}
 	scripts.Learn(file, "take.lua")
-	for script, want := range map[string]string{
-		file: "take.lua", redis.NewScript(file).Hash(): "take.lua",
-		long: `"Reserves units of  … back"`, unknown: "01234567", "": `""`,
+	for _, c := range []struct{ command, script, want string }{
+		{"EVAL", file, "take.lua"}, {"evalsha", hash(file), "take.lua"}, {"EVALSHA_RO", unknown, "01234567"},
+		{"eval_ro", long, `"Reserves units of  … back"`}, {"evalsha", hash(long), `"Reserves units of  … back"`},
+		{"eval", "", `""`}, {"evalsha", "short", "short"},
 	} {
-		if got := scripts.Name(script); got != want {
-			t.Errorf("%.20q is %s, want %s", script, got, want)
+		if got := scripts.Argument(c.command, c.script); got != c.want {
+			t.Errorf("%s %.20q is %s, want %s", c.command, c.script, got, c.want)
 		}
-	}
-	if got := scripts.Name(redis.NewScript(long).Hash()); got != scripts.Name(long) {
-		t.Errorf("by its digest it is %s", got)
 	}
 }

@@ -114,7 +114,7 @@ func commandText(cmd redis.Cmder) string {
 		case i == 0:
 			text = strings.ToUpper(text)
 		case i == 1 && strings.HasPrefix(name, "eval"):
-			text = scripts.Name(text)
+			text = scripts.Argument(name, text)
 		}
 		if len(text) > longestArg {
 			text = text[:longestArg] + "..."
