@@ -85,7 +85,7 @@ func (w *words) split(text string) (values, string) {
 	return cells{columns: w.columns, texts: texts}, damage
 }
 
-// cut returns the fields up to the first that is not as expected, and what is wrong. A bare word that no element expects
+// cut returns the fields up to the first that is not as expected, and what is wrong. A bare word that no field is for
 // belongs to a spacious one before it.
 func (w *words) cut(text string) (texts []string, damage string) {
 	rest := strings.Trim(text, " ")
