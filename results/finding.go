@@ -192,6 +192,7 @@ type Step struct {
 
 // StoredKey is a key of a Redis after a step.
 type StoredKey struct {
+	// Key is its name.
 	Key string `json:"key"`
 	// Value of a string.
 	Value string `json:"value,omitempty"`
