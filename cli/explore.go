@@ -65,14 +65,14 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions},
 		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults),
 			Complete: settings.Words(append(faults, "all")...),
-			Doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; with --service also timeout, " +
-				"script-flush, restart; may be repeated"},
+			Doc: "`faults` that may happen, e.g. crash or all; " + strings.Join(faults, ", ") + "; with --service also " +
+				"timeout, script-flush, restart; may be repeated"},
 		{Name: "times", Title: settings.Search, Value: settings.Whole(&config.Times, 1, explore.MaxTimes)},
 		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&config.JobRounds, 0, explore.MaxTimes)},
 		{Name: "asks", Title: settings.Search, Value: settings.Whole(&config.Asks, 0, explore.MostAsks)},
 		{Name: "property", Common: true, Title: settings.Search, Value: settings.List(&s.properties),
 			Complete: settings.Words(append(properties, "all")...),
-			Doc:      "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
+			Doc:      "`properties` to look for (default: all); " + strings.Join(properties, ", ") + "; may be repeated"},
 		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&config.MaxStates, 0, explore.MostStates),
 			Computed: true},
 		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},

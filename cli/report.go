@@ -44,11 +44,9 @@ func reportCommand() *cobra.Command {
 		names = append(names, reportFormat.name)
 		cmd.Long += fmt.Sprintf("\n  %-12s %s", reportFormat.name, reportFormat.doc)
 	}
-	cmd.Long += "\n\nPlots:"
 	var plots []string
-	for _, k := range render.Plots() {
-		plots = append(plots, k.Name)
-		cmd.Long += fmt.Sprintf("\n  %-12s %s", k.Name, k.Doc)
+	for _, plot := range render.Plots() {
+		plots = append(plots, plot.Name)
 	}
 	r.set = settings.New(cmd, []settings.Setting{
 		{Name: "out", Short: "o", Value: settings.Named(&r.out, "a directory"), Computed: true},

@@ -70,7 +70,7 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "preset", Common: true, Title: settings.What, Value: settings.Text(&s.preset, presets...),
 			Complete:  settings.Words(presets...),
 			Shorthand: true,
-			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
+			Doc:       "`name` of a simulation that a record describes; " + strings.Join(presets, ", ")},
 		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true},
 		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&config.Topology.Regions)},
 		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&config.Topology.SharedRedis)},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stacks"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -101,17 +102,19 @@ func (d *Driver) Words() []string {
 	return out
 }
 
-// Forms lists all that Open takes, for help texts and errors, e.g. "auto, process,
-// embedded or a URL".
-func (d *Driver) Forms() string {
-	words := d.Words()
+// Forms lists all that Open takes, for errors, e.g. "auto, process, process:durable, embedded or a URL".
+func (d *Driver) Forms() string { return d.listed(d.Words()) }
+
+// Main lists what Open takes without options, for help texts, e.g. "auto, process, embedded or a URL".
+func (d *Driver) Main() string {
+	return d.listed(slices.DeleteFunc(d.Words(), func(word string) bool { return strings.Contains(word, ":") }))
+}
+
+func (d *Driver) listed(words []string) string {
 	if d.URLs != "" {
 		words = append(words, "a URL")
 	}
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return format.Or(words)
 }
 
 // Refuse is the error of a spec that the registered driver does not know.

@@ -45,6 +45,7 @@ func init() {
 			{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards"},
 			{Word: "container:image=postgres:18", Doc: "another image, made as the official ones are"},
 			{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
+			{Word: "none", Doc: "no server, and no model in its place: strategies that need one are skipped"},
 			{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
 		},
 		URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "PGPASSWORD",

@@ -208,66 +208,68 @@ func (h *helper) flags(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
+	if h.short {
+		h.lines("")
+		h.head(Other)
+	}
+	var short []*pflag.Flag
 	for _, title := range []string{What, Stores, Load, Workload, Time, Search, Trouble, Gates, Output, Other} {
-		if set := sections[title]; set != nil && set.HasAvailableFlags() {
+		set := sections[title]
+		switch {
+		case set == nil || !set.HasAvailableFlags():
+		case h.short:
+			set.VisitAll(func(flag *pflag.Flag) { short = append(short, flag) })
+		default:
 			h.lines("")
 			h.head(title)
-			if h.short {
-				h.lines(shortUsages(set, h.page)...)
-				continue
-			}
 			h.WriteString(set.FlagUsagesWrapped(h.page.Cells()))
 		}
 	}
+	h.lines(shortUsages(short, h.page)...)
 }
 
 // shortExamples is how many lines of examples the short help text has.
 const shortExamples = 4
 
-// shortUsages are flags with the beginning of what is said of each, as much as a line has room for.
-func shortUsages(set *pflag.FlagSet, page layout.Page) (out []string) {
-	type line struct{ flag, usage string }
-	var all []line
+// shortUsages are flags, each in one line: its first phrase, and its default if there is room.
+func shortUsages(flags []*pflag.Flag, page layout.Page) (out []string) {
+	var names []string
 	wide := 0
-	set.VisitAll(func(flag *pflag.Flag) {
-		value, usage := pflag.UnquoteUsage(flag)
+	for _, flag := range flags {
+		value, _ := pflag.UnquoteUsage(flag)
 		name := "      --" + flag.Name
 		if flag.Shorthand != "" {
 			name = "  -" + flag.Shorthand + ", --" + flag.Name
 		}
 		name = strings.TrimRight(name+" "+value, " ")
 		wide = max(wide, layout.TextWidth(name))
-		all = append(all, line{name, usage})
-	})
-	for _, line := range all {
-		usage := beginning(line.usage, page.Cells()-wide-3)
-		out = append(out, layout.Pad(line.flag, wide)+"   "+usage)
+		names = append(names, name)
+	}
+	for i, flag := range flags {
+		usage := firstPhrase(flag, page.Cells()-wide-3)
+		out = append(out, layout.Pad(names[i], wide)+"   "+usage)
 	}
 	return out
 }
 
-// beginning is as much of a text as fits: its first clause, or the first words of it.
-func beginning(text string, room int) string {
-	text, _, _ = strings.Cut(text, "; ")
-	if layout.TextWidth(text) <= room {
-		return text
+// firstPhrase is what is said of a flag up to the first semicolon, with its default if there is room. Brackets are left
+// out for which there is none, or which the semicolon cuts.
+func firstPhrase(flag *pflag.Flag, room int) string {
+	_, usage := pflag.UnquoteUsage(flag)
+	phrase, _, _ := strings.Cut(usage, "; ")
+	opened := strings.Count(phrase, "(") > strings.Count(phrase, ")")
+	if opened || layout.TextWidth(phrase) > room {
+		phrase, _, _ = strings.Cut(phrase, " (")
 	}
-	if clause, _, more := strings.Cut(text, " ("); more && layout.TextWidth(clause) <= room {
-		return clause
+	switch flag.DefValue {
+	case "", "0", "false", "[]":
+		return phrase
 	}
-	if clause, _, more := strings.Cut(text, ": "); more && layout.TextWidth(clause) <= room {
-		return clause
+	withDefault := phrase + " (default " + flag.DefValue + ")"
+	if layout.TextWidth(withDefault) > room {
+		return phrase
 	}
-	words := strings.Fields(text)
-	short := ""
-	for _, word := range words {
-		longer := strings.TrimLeft(short+" "+word, " ")
-		if layout.TextWidth(longer)+3 > room {
-			break
-		}
-		short = longer
-	}
-	return short + "..."
+	return withDefault
 }
 
 // item is a line of a list: a word, and what is said of it in the next column.

@@ -149,6 +149,15 @@ func List[T any](all []T, sep string, text func(T) string) string {
 	return strings.Join(parts, sep)
 }
 
+// Or lists alternatives, e.g. "a, b or c".
+func Or(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Strings are words of a kind, such as faults, as plain texts.
 func Strings[T ~string](words []T) []string {
 	out := make([]string, len(words))

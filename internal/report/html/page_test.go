@@ -279,7 +279,7 @@ func TestConditionsOfTheAnswer(t *testing.T) {
 	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008", Says: "one crosses",
 		Bound: 1, Certain: 4, Verdict: results.Broken}}
 	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
-	for _, want := range []string{"; known: under crash a key", "; ADR-008 promises at most L, broken by 3 ",
+	for _, want := range []string{"; with crash, a search found a key", "; ADR-008 promises at most the limit, and 3 ",
 		"leak: L (ADR-008: one crosses)</th>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

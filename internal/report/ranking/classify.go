@@ -80,13 +80,18 @@ func classify(summary *results.Summary) Strategy {
 		}
 	}
 	out.Known = knownOf(summary)
-	out.Conditions = append(conditions(summary, j.leak), knownText(out.Known)...)
 	parts := j.bounded()
-	if parts != nil {
+	found := out.WithoutFault()
+	switch {
+	case parts != nil:
 		out.setGroup(Bounded, strings.Join(parts, "; "))
-	} else {
+	case found != "":
+		out.setGroup(Fails, "held the limit here, but a search found "+found+" without any fault")
+		return out
+	default:
 		out.setGroup(Enforces, clean(summary, j.leak))
 	}
+	out.Conditions = append(conditions(summary, j.leak), knownText(out.Known)...)
 	return out
 }
 
@@ -220,9 +225,9 @@ func conditions(summary *results.Summary, leak bound) (out []string) {
 		}
 		switch {
 		case len(breaks) == len(quota.Faults()):
-			out = append(out, "no guarantee under faults")
+			out = append(out, "it promises nothing under faults")
 		case breaks != nil:
-			out = append(out, "no guarantee under "+strings.Join(breaks, ", "))
+			out = append(out, "it promises nothing under "+format.Or(breaks))
 		}
 	}
 	if drift, ok := summary.AtRest(); ok && drift.Units != 0 {
@@ -239,15 +244,25 @@ func ofDesignRecord(summary *results.Summary) string {
 		}
 		for _, clause := range x.Record {
 			if clause.Verdict == results.Broken {
-				what := "at most "
-				if clause.Property != results.LeakProperty {
-					what = property(clause.Property) + " of at most "
-				}
-				return clause.Source + " promises " + what + clause.Formula + ", " + clause.Said(summary.Params.Unit)
+				return contradicted(&clause, summary.Params.Unit)
 			}
 		}
 	}
 	return ""
+}
+
+// contradicted says what a design record allows, and by how much that was passed.
+func contradicted(clause *results.Clause, unit string) string {
+	allowed := clause.Formula
+	if allowed == "L" {
+		allowed = "the limit"
+	}
+	beyond := format.Units(clause.Certain-clause.Bound, unit)
+	if clause.Property == results.LeakProperty {
+		return clause.Source + " promises at most " + allowed + ", and " + beyond + " more were admitted"
+	}
+	what := property(clause.Property) + " of at most " + allowed
+	return clause.Source + " promises " + what + ", and there are " + beyond + " more"
 }
 
 // bounds reports whether it limits anything.
@@ -328,13 +343,13 @@ func notGivenPct(summary *results.Summary) float64 {
 
 // clean says how much evidence there is that nothing leaks.
 func clean(summary *results.Summary, leak bound) string {
-	text := "no leak in "
+	text := "never over the limit in "
 	if summary.Leak.Trials < fewTrials {
 		text += "only "
 	}
-	text += format.Number(summary.Leak.Trials, "trial")
+	text += format.Number(summary.Leak.Trials, "window")
 	if summary.Leak.Possible > 0 {
-		text += " for certain, " + format.Units(summary.Leak.Possible, summary.Params.Unit) + " at most"
+		text += " for certain, and by at most " + format.Units(summary.Leak.Possible, summary.Params.Unit)
 	}
 	if !leak.declared {
 		text += ", but " + leak.text(summary.Params.Unit)

@@ -54,29 +54,29 @@ var known = sync.OnceValue(func() map[string][]Known {
 // adapted is the form of limiters that others wrote. One of them may have a name of ours.
 const adapted = "library"
 
+// searchedInstances is how many instances the committed searches have. What counts per process is right on one.
+const searchedInstances = 2
+
 // knownOf are the findings of a strategy with its default options. Only these were searched, and their label is the
 // name.
 func knownOf(summary *results.Summary) []Known {
-	if summary.Form == adapted {
+	if summary.Form == adapted || summary.Params.Instances < searchedInstances {
 		return nil
 	}
 	return known()[summary.Label]
 }
 
-// knownText says what searches found, e.g. "known: without a fault a leak (12 steps)".
-func knownText(findings []Known) []string {
-	var parts []string
+// knownText says what searches found, a finding a text, e.g. "with crash, a search found a key that never expires (3
+// steps)".
+func knownText(findings []Known) (texts []string) {
 	for _, finding := range findings {
-		under := "without a fault "
+		with := "without any fault"
 		if finding.Faults != nil {
-			under = "under " + strings.Join(finding.Faults, " and ") + " "
+			with = "with " + strings.Join(finding.Faults, " and ")
 		}
-		parts = append(parts, under+finding.String())
+		texts = append(texts, with+", a search found "+finding.String())
 	}
-	if parts == nil {
-		return nil
-	}
-	return []string{"known: " + strings.Join(parts, "; ")}
+	return texts
 }
 
 // WithoutFault is what searches found of the strategy with its default options and without any fault, e.g.

@@ -141,9 +141,9 @@ func always(summary *results.Summary) int {
 	return 0
 }
 
-// Cheapest is the first strategy in order that enforces the policy, or nil if none does. Those that a search broke
-// without any fault, those that count per process or send no command, and those that declare no bound, are taken only
-// if there is no other. Those that do not meet a condition are never taken.
+// Cheapest is the first strategy in order that enforces the policy, or nil if none does. Those that count per process
+// or send no command, and those that declare no bound, are taken only if there is no other. Those that do not meet a
+// condition are never taken.
 func (s *Setting) Cheapest() *Strategy {
 	var first *Strategy
 	best := math.MaxInt
@@ -153,9 +153,6 @@ func (s *Setting) Cheapest() *Strategy {
 			continue
 		}
 		second := 0
-		if strategy.WithoutFault() != "" {
-			second += 4
-		}
 		if strategy.PerProcess || strategy.Summary.Cost.PerDecision() == 0 {
 			second += 2
 		}

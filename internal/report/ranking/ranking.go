@@ -27,7 +27,7 @@ const (
 	// Loose: no leak was found, and the declared one is larger.
 	Loose Group = "bound too large"
 	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing, or
-	// leaks within a declared bound that is too large.
+	// leaks within a declared bound that is too large, or a search broke it without any fault.
 	Fails Group = "does not enforce"
 	// Unusable: it rejects nearly all that it must admit, many requests end in errors,
 	// or its figures do not count.
@@ -62,9 +62,9 @@ type Strategy struct {
 	// Survives counts the faults that the strictest bound on its leak tolerates.
 	Survives int
 	// Conditions are what its promise depends on, and what drift was measured, e.g. "while no
-	// sync round has run", "no guarantee under crash, eviction". They are given for strategies that
-	// enforce the policy, with a bound or without, with what searches found of their default
-	// options: "known: without a fault a leak (12 steps)".
+	// sync round has run", "it promises nothing under crash or eviction". They are given for
+	// strategies that enforce the policy, with a bound or without, with what searches found of
+	// their default options: "with eviction, a search found a leak (7 steps)".
 	Conditions []string
 	// Known are findings of searches, of strategies that have conditions.
 	Known []Known

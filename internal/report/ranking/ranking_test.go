@@ -101,16 +101,16 @@ func TestGroups(t *testing.T) {
 		want   ranking.Group
 		reason string
 	}{
-		"nothing wrong": {nil, ranking.Enforces, "no leak in only 10 trials"},
+		"nothing wrong": {nil, ranking.Enforces, "never over the limit in only 10 windows"},
 		"evidence": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Trials = 30
-		}}, ranking.Enforces, "no leak in 30 trials"},
+		}}, ranking.Enforces, "never over the limit in 30 windows"},
 		"one store declared": {[]func(*results.Run){declare(), func(r *results.Run) {
 			r.NotPromised = []string{results.SeveralRegions}
 		}},
-			ranking.Enforces, "no leak in only 10 trials, but promises nothing under several regions"},
+			ranking.Enforces, "never over the limit in only 10 windows, but promises nothing under several regions"},
 		"nothing declared": {[]func(*results.Run){declare()}, ranking.Enforces,
-			"no leak in only 10 trials, but declares no bound"},
+			"never over the limit in only 10 windows, but declares no bound"},
 		"one unit, exact clause": {[]func(*results.Run){leak(1),
 			declare(clause(results.LeakProperty, 0, 1, results.Broken))}, ranking.Fails,
 			"over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
@@ -140,7 +140,7 @@ func TestGroups(t *testing.T) {
 		"a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 5, 0, results.Kept))},
 			ranking.Bounded, "no leak found, bounded by 5 requests per window"},
 		"the strictest clause": {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept),
-			clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "no leak in only 10 trials"},
+			clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "never over the limit in only 10 windows"},
 		"one wrong rejection": {[]func(*results.Run){reject(1)}, ranking.Fails,
 			"rejects 0.20 % of valid requests, and declares no bound"},
 		"declared rejections": {[]func(*results.Run){reject(125),
@@ -193,11 +193,11 @@ func TestGroups(t *testing.T) {
 		}, busy}, ranking.Unusable, "50.0 % of requests end in an error"},
 		"a tenth of errors": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors = 100
-		}}, ranking.Enforces, "no leak in only 10 trials"},
+		}}, ranking.Enforces, "never over the limit in only 10 windows"},
 		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100},
 				trouble.MustParse("redis:away@0.3-0.6")
-		}}, ranking.Enforces, "no leak in only 10 trials"},
+		}}, ranking.Enforces, "never over the limit in only 10 windows"},
 		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) {
 			r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6")
 		}},
@@ -224,10 +224,10 @@ func TestGroups(t *testing.T) {
 				"window; counts per process"},
 		"outside": {[]func(*results.Run){func(r *results.Run) {
 			r.Outside = true
-		}}, ranking.Enforces, "no leak in only 10 trials; measured from outside"},
+		}}, ranking.Enforces, "never over the limit in only 10 windows; measured from outside"},
 		"possible": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Possible = 7
-		}}, ranking.Enforces, "no leak in only 10 trials for certain, 7 requests at most"},
+		}}, ranking.Enforces, "never over the limit in only 10 windows for certain, and by at most 7 requests"},
 		"baseline": {[]func(*results.Run){leak(500), func(r *results.Run) {
 			r.Form = results.FormBaseline
 		}}, ranking.Baseline, "marks the floor or the ceiling"},
@@ -420,7 +420,9 @@ func TestConditions(t *testing.T) {
 		r.Guarantee = []results.Clause{clause(results.LeakProperty, 5, 0, results.Kept), c}
 		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
 	})}})
-	want := []string{"while no sync round has run", "no guarantee under crash, eviction", "drift -3 requests at rest"}
+	want := []string{
+		"while no sync round has run", "it promises nothing under crash or eviction", "drift -3 requests at rest",
+	}
 	if got := a[0].Strategies[0].Conditions; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -440,7 +442,7 @@ func TestBrokenPromiseOfTheRecord(t *testing.T) {
 		record("leaks", results.Broken, leak(12)),
 		record("keeps", results.Kept, func(*results.Run) {}),
 	}})
-	want := "ADR-005 promises at most L, broken by 12 requests"
+	want := "ADR-005 promises at most the limit, and 12 requests more were admitted"
 	for _, x := range a[0].Strategies {
 		group := map[string]ranking.Group{"bounded": ranking.Bounded, "leaks": ranking.Fails,
 			"keeps": ranking.Enforces}[x.Label]

@@ -24,13 +24,7 @@ func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 		}
 		return append(sentences, broken(setting)...)
 	}
-	use := "Use " + best.Label
-	if found := best.WithoutFault(); found != "" {
-		use = fmt.Sprintf("No strategy without a known defect held the limit. %s held it here, although a search found %s "+
-			"without any fault",
-			best.Label, found)
-	}
-	sentences = append(sentences, fmt.Sprintf("%s: %s, %s.", use, best.Reason, cost(simulated, best.Summary)))
+	sentences = append(sentences, fmt.Sprintf("Use %s: %s, %s.", best.Label, best.Reason, cost(simulated, best.Summary)))
 	if rest := rivals(setting, best); rest != "" {
 		sentence := "It was chosen over " + rest + "."
 		if !setting.ByTime && !simulated {
@@ -47,7 +41,7 @@ func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 	return append(sentences, broken(setting)...)
 }
 
-// broken says which promises of design records the run broke.
+// broken says which design records promise what did not hold in the run.
 func broken(setting *ranking.Setting) []string {
 	var parts []string
 	for i := range setting.Strategies {
@@ -58,7 +52,7 @@ func broken(setting *ranking.Setting) []string {
 	if parts == nil {
 		return nil
 	}
-	return []string{"Broken promises of design records: " + strings.Join(parts, "; ") + "."}
+	return []string{"Design records that did not hold: " + strings.Join(parts, "; ") + "."}
 }
 
 // rivals names the strategies that are not the best one, a few of each kind, with what speaks
@@ -105,6 +99,8 @@ func against(setting *ranking.Setting, x, best *ranking.Strategy) string {
 		return x.Reason
 	case x.Leaks():
 		return "over the limit"
+	case x.Group == ranking.Fails && x.WithoutFault() != "":
+		return "a search found " + x.WithoutFault() + " without any fault"
 	case x.Rejects():
 		return "rejects valid requests"
 	case x.Group == ranking.Bounded && best == nil:
@@ -115,8 +111,6 @@ func against(setting *ranking.Setting, x, best *ranking.Strategy) string {
 		return "breaks its guarantee"
 	case x.Group == ranking.Loose, x.Group == ranking.Fails:
 		return "its guarantee allows more than the limit"
-	case x.WithoutFault() != "" && best.WithoutFault() == "":
-		return "a search found " + x.WithoutFault() + " without any fault"
 	case x.PerProcess && !best.PerProcess:
 		return "counts per process"
 	case x.Summary.Cost.PerDecision() == 0 && best.Summary.Cost.PerDecision() > 0:
@@ -126,7 +120,7 @@ func against(setting *ranking.Setting, x, best *ranking.Strategy) string {
 	case setting.ByTime && x.Place > best.Place:
 		return "slower"
 	case x.Survives < best.Survives:
-		return tie(setting) + "fewer faults survived"
+		return tie(setting) + "its promise holds under fewer faults"
 	case x.Summary.Cost.PerDecision() > best.Summary.Cost.PerDecision():
 		return tie(setting) + "more commands"
 	default:

@@ -117,7 +117,7 @@ func TestUnmetConditions(t *testing.T) {
 	for _, label := range []string{"a", "b"} {
 		summary := &results.Summary{Label: label, Identity: results.Identity{Strategy: label}}
 		all = append(all, ranking.Strategy{Label: label, Group: ranking.Enforces, Summary: summary, Judged: summary,
-			Reason: "no leak in 9 trials"})
+			Reason: "never over the limit in 9 windows"})
 	}
 	s := ranking.Among(&f, all)
 	got := strings.Join(Advice(false, &s), " ")

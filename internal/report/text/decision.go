@@ -19,7 +19,7 @@ import (
 type verdicts struct {
 	figures   []document.FigureColumn
 	names     map[string]string // short, by label
-	known     []string          // what searches found of those that passed
+	known     []string          // of those that held the limit, and that a search broke
 	rows      []results.Summary // of the brief table
 	all       []results.Summary
 	marks     figures.Notes // of the brief table
@@ -269,8 +269,8 @@ func (v *verdicts) row(strategy *ranking.Strategy, extent document.Extent) docum
 	if extent != document.Full {
 		v.marks.Merge(&marks)
 		v.rows = append(v.rows, *summary)
-		if known := strategy.WithoutFault(); known != "" {
-			v.known = collect.Union(v.known, summary.Label+": "+known)
+		if strategy.Group == ranking.Fails && strategy.WithoutFault() != "" {
+			v.known = collect.Union(v.known, summary.Label+" "+strategy.Reason)
 		}
 	}
 	reasons := slices.Concat([]string{strategy.Reason}, strategy.Conditions, []string{strategy.Broken})
@@ -334,7 +334,7 @@ func (v *verdicts) notes() []string {
 	}
 	out := []string{timings}
 	if v.known != nil {
-		out = append(out, "searches found, without any fault: "+strings.Join(v.known, "; "))
+		out = append(out, strings.Join(v.known, "; "))
 	}
 	if options := v.shortened(); options != nil {
 		out = append(out, "with options: "+strings.Join(options, "; "))

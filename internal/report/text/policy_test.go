@@ -13,7 +13,7 @@ func TestPolicy(t *testing.T) {
 		t.Error(got)
 	}
 	s.Params.PolicyLimit = 1000
-	if got := Policy(&s); got != "agent-api: 1,000 requests, rolling 1h, tried with 50" {
+	if got := Policy(&s); got != "agent-api: 1,000 requests, rolling 1h, here with a limit of 50" {
 		t.Error(got)
 	}
 }

@@ -101,7 +101,7 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 		want  string
 		lacks string
 	}{
-		"apart": {apart, "Use incr-expire: no leak in 8,000 trials, 1.05 commands per decision, p99 719 µs with 50 " +
+		"apart": {apart, "Use incr-expire: never over the limit in 8,000 windows, 1.05 commands per decision, p99 719 µs with 50 " +
 			"callers that never pause. It was chosen over incr-expire-atomic (slower).", "(not shown to be slower"},
 		"equal":     {equal, "over incr-expire-atomic (as good).", "(slower)"},
 		"stand-ins": {standIn, "Timings on stand-ins were not compared.", "slower"},

@@ -63,7 +63,7 @@ func Policy(summary *results.Summary) string {
 	tried := ""
 	if params.PolicyLimit > 0 {
 		limit = format.Units(params.PolicyLimit, params.Unit)
-		tried = fixed(params, "limit", "tried with "+format.Count(params.Limit))
+		tried = fixed(params, "limit", "here with a limit of "+format.Count(params.Limit))
 	}
 	if unicode.IsDigit(rune((summary.Policy + " ")[0])) { // its name is a text
 		return format.Join(", ", summary.Policy, tried)

@@ -55,7 +55,7 @@ func TestSweepSaysTheKnee(t *testing.T) {
 	for _, width := range []int{100, 120} {
 		text := sweepText(t, swept(""), width)
 		for _, want := range []string{
-			"Use " + name + " at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; no",
+			"Use " + name + " at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; never over",
 			"4 ◀ knee  PASS              ≤ 20  306 [301–312]  719 [699–742]  4.00 [4.00–4.01]          1.05",
 			"6 of each point, the points in random order within a round", "rounds kept: 6 of 6",
 		} {
@@ -236,9 +236,9 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 	}
 	never := swept("throughput>9000")
 	for want, f := range map[string]results.File{
-		"Use incr-expire at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; no leak": both,
+		"Use incr-expire at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; never over the limit": both,
 		"It was chosen over racy at workers 4 (over the limit).":                                                      both,
-		"Use incr-expire at x.lag 2s: no leak":                                                                        option,
+		"Use incr-expire at x.lag 2s: never over the limit":                                                                        option,
 		"It was chosen over incr-expire at x.lag 1s (over the limit).":                                                option,
 		"Use incr-expire at rate 16: throughput>1 holds at every value":                                               rates,
 		"It was chosen over a-slow-one at rate 8 (slower).":                                                           rates,

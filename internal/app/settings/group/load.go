@@ -259,21 +259,21 @@ func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
 		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds),
 			Computed: true,
-			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
+			Doc: fmt.Sprintf("number of rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, --param or --until)",
 				ranking.FirstLook, ranking.LastLook)},
 		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
-			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
+			Doc: fmt.Sprintf("a first look in seconds; %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}
 }
 
 // Budgeted says by when there is to be an answer.
 func (s *Settings) Budgeted() []settings.Setting {
-	return []settings.Setting{{Name: "budget", Title: settings.Load, Computed: true,
+	return []settings.Setting{{Name: "budget", Common: true, Title: settings.Load, Computed: true,
 		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
-		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began, or than twice the time for the "+
-			"first %d "+
-			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or "+
+		Doc: fmt.Sprintf("`time` to an answer (default %[2]gs); begin no round that would end later than this after the first "+
+			"began, or than twice the time for the first %[1]d "+
+			"(or %[3]gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or "+
 			"--until)",
 			results.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
 }

@@ -51,10 +51,11 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 			PasswordFrom: driver.PasswordEnv,
 			Complete: cobra.FixedCompletions(by(s, choices(driver, ""), map[Command][]cobra.Completion{Own: nil}),
 				settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
-			Doc: by(s, driver.Title+": "+driver.Forms()+", or as "+StoreVariable(driver.Name)+" says", texts{
+			Doc: by(s, driver.Main()+"; quotabench list stores has their options; or as "+
+				StoreVariable(driver.Name)+" says", texts{
 				Own: "`URL` of a " + driver.Title + " of yours (" + driver.URLs + "), or as " + StoreVariable(driver.Name) + " says",
-				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a " +
-					"table in this process)",
+				Sim: "process, container or a URL (default: none); a real Redis that carries the commands out, at virtual " +
+					"moments, in place of a table in this process",
 			})})
 	}
 	if kinds == nil {
