@@ -60,8 +60,8 @@ type Engine struct {
 
 	held []engine.Holding // of all other keys, with their real names, and
 	seen bool             // set if no step has come since they were listed
-	// looked is when Redis was first looked at in a recorded run, in its milliseconds; 0 before that.
-	looked int64
+	// deadlines are those of the keys that Redis stored at the last look in a recorded run.
+	deadlines map[string]deadline
 	// control is what the clients were answered one after the other, and runs counts those since.
 	control []string
 	runs    int
@@ -209,7 +209,7 @@ func (w *Engine) begin() error {
 	}
 	w.subject = string(w.newSubject())
 	w.Fresh(w.now)
-	w.looked = 0
+	w.deadlines = nil
 	if err := w.use(); err != nil {
 		return err
 	}

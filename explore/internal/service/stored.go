@@ -24,8 +24,14 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return out`
 
+// deadline is when a key expires.
+type deadline struct {
+	at   int64         // in milliseconds of the clock of Redis
+	left time.Duration // from the beginning of the schedule
+}
+
 // look returns what the Redis of the service stores, for people. Times to live are those of the schedule, whose clock
-// stands while a real Redis' goes on.
+// stands while a real Redis' goes on: each is what it was at the first look after its deadline was set.
 func (w *Engine) look() []fakeredis.Key {
 	rows, err := w.cmd.Redis.Eval(w.base, contents, nil).Slice()
 	if err != nil {
@@ -34,10 +40,9 @@ func (w *Engine) look() []fakeredis.Key {
 		}
 		return nil
 	}
-	if w.looked == 0 {
-		w.looked = rows[0].(int64)
-	}
+	now := rows[0].(int64)
 	passed := w.now.Sub(w.Setup.Begins())
+	deadlines := map[string]deadline{}
 	var out []fakeredis.Key
 	for _, row := range rows[1:] {
 		cells := row.([]any)
@@ -47,14 +52,37 @@ func (w *Engine) look() []fakeredis.Key {
 		}
 		key := fakeredis.Key{Name: name, Members: int(cells[3].(int64))}
 		if expires := cells[1].(int64); expires > 0 {
-			key.Left = time.Duration(expires-w.looked)*time.Millisecond - passed
+			known := w.deadlines[name]
+			if moved := expires - known.at; moved < -sameDeadline || moved > sameDeadline {
+				known = deadline{at: expires, left: passed + w.timeToLive(expires-now)}
+			}
+			deadlines[name] = known
+			key.Left = known.left - passed
 		}
 		if key.Members == 0 {
 			key.Content = []string{cells[2].(string)}
 		}
 		out = append(out, key)
 	}
+	w.deadlines = deadlines
 	return out
+}
+
+// sameDeadline is by how many milliseconds two readings of one deadline differ at most: the time and what is left to it
+// are not read at the same moment.
+const sameDeadline = 2
+
+// timeToLive is what was left to a key when its deadline was set. On a real Redis some of it has passed since.
+func (w *Engine) timeToLive(milliseconds int64) time.Duration {
+	left := time.Duration(milliseconds) * time.Millisecond
+	if w.memory != nil {
+		return left
+	}
+	unit := time.Second
+	if left < unit {
+		unit = 100 * time.Millisecond
+	}
+	return (left + unit - 1).Truncate(unit)
 }
 
 // sees has the steps of recorded schedules say what is stored after them.
