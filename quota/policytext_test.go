@@ -127,7 +127,7 @@ func TestNearestPolicy(t *testing.T) {
 		"1000 per rolling quarter":           "1000 requests per rolling 90d",
 		"10 per rolling 1h burst 20":         "20 requests refilling 10 per 1h",
 		"5 per rolling day in Europe/Berlin": "5 requests per calendar day in Europe/Berlin",
-		"5 per 2 weeks in Europe/Berlin":     "5 requests per calendar day in Europe/Berlin",
+		"5 per 2 weeks in Europe/Berlin":     "5 requests per fixed 14d",
 		"5 per calendar week":                "5 requests per fixed 7d",
 		"1000 calls per calendar 15 minutes": "1000 calls per fixed 15m",
 	} {

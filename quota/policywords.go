@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -179,6 +178,10 @@ func (p *writtenPolicy) ofCalendar(unit string) (string, error) {
 	word := map[string]string{"h": "hour", "d": "day", "month": "month"}[unit]
 	one := p.times == "" || p.times == "1"
 	own := p.kind == "" || p.kind == "calendar"
+	why := "windows of the calendar are one hour, day or month"
+	if p.zone != "" {
+		why = "only one hour, day or month of the calendar has a time zone"
+	}
 	switch {
 	case word != "" && one && own && p.burst == "":
 		text := p.limit + " " + p.unit + " per calendar " + word
@@ -186,22 +189,20 @@ func (p *writtenPolicy) ofCalendar(unit string) (string, error) {
 			text += " in " + p.zone
 		}
 		return text, nil
-	case p.zone != "":
-		return "", p.instead("only hours, days and months of the calendar have a time zone",
-			"calendar "+cmp.Or(word, "day")+" in "+p.zone)
+	case p.zone != "" && word != "" && one:
+		return "", p.instead(why, "calendar "+word+" in "+p.zone)
 	case unit == "month":
 		months, err := strconv.ParseInt("0"+p.times, 10, 32)
 		if err != nil {
 			return "", fmt.Errorf("the length %s months is too large", p.times)
 		}
-		return "", p.instead("months are those of the calendar, one at a time",
-			fmt.Sprintf("%s %dd", p.kindOr("fixed"), 30*max(1, months)))
+		return "", p.instead(why, fmt.Sprintf("%s %dd", p.kindOr("fixed"), 30*max(1, months)))
 	}
 	length, err := p.length(unit)
 	if err != nil {
 		return "", err
 	}
-	return "", p.instead("windows of the calendar are one hour, day or month", "fixed "+length)
+	return "", p.instead(why, "fixed "+length)
 }
 
 // instead is the error of a policy that is not possible, with the nearest that is.
