@@ -62,18 +62,9 @@ func readTrace(r io.Reader, given traceFields, maxRows, maxSubjects int) (*trace
 		return nil, err
 	}
 	reader := &lineReader{reader: source}
-	if reader.binary() {
-		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
-	}
-	var head []line
-	for len(head) < sniffed && reader.next() {
-		head = append(head, reader.line)
-	}
-	if reader.err != nil {
-		return nil, reader.err
-	}
-	if len(head) == 0 {
-		return nil, errors.New("the file is empty")
+	head, err := reader.head()
+	if err != nil {
+		return nil, err
 	}
 	dialect, err := recognise(head, given)
 	if err != nil {
@@ -98,15 +89,39 @@ func readTrace(r io.Reader, given traceFields, maxRows, maxSubjects int) (*trace
 	if reader.err != nil {
 		return nil, reader.err
 	}
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// head reads the first lines, by which the format is known.
+func (r *lineReader) head() (head []line, err error) {
+	if r.binary() {
+		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
+	}
+	for len(head) < sniffed && r.next() {
+		head = append(head, r.line)
+	}
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case len(head) == 0:
+		return nil, errors.New("the file is empty")
+	}
+	return head, nil
+}
+
+// usable is an error if the trace has no row.
+func (t *trace) usable() error {
 	switch {
 	case len(t.rows) > 0:
-		return t, nil
+		return nil
 	case len(t.damaged) == 0:
-		return nil, errors.New("there are no rows after the header")
-	default:
-		return nil, fmt.Errorf("none of its %d rows can be used as %s; line %d: %s", t.dropped, t.dialect, t.damaged[0].Line,
-			t.damaged[0].Reason)
+		return errors.New("there are no rows after the header")
 	}
+	first := t.damaged[0]
+	return fmt.Errorf("none of its %d rows can be used as %s; line %d: %s", t.dropped, t.dialect, first.Line, first.Reason)
 }
 
 // add decodes a line and keeps what can be used of it.

@@ -177,19 +177,7 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	drive.rest = func() { p.rest(ctx) }
 	w.watching = true
 	drive.begin()
-	if drive.series.every > 0 {
-		scheduler.Go("sampler", drive.series.run)
-	}
-	if changes := config.Trouble.Of(trouble.Change); len(changes) > 0 {
-		scheduler.Go("operator", func(ctx context.Context) {
-			onTime(ctx, drive, changes, func(event *trouble.Event) error {
-				return drive.change(ctx, event.What.Units, p.site.through())
-			})
-		})
-	}
-	if tampered := config.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
-		scheduler.Go("somebody else", func(ctx context.Context) { onTime(ctx, drive, tampered, p.overwrite) })
-	}
+	p.others(scheduler)
 	horizon := time.Unix(0, math.MaxInt64/2)
 	if config.Duration > 0 {
 		horizon = config.Start.Add(config.Duration)
@@ -220,6 +208,25 @@ func (p *pass) issue(ctx context.Context, w *network) error {
 	drive.judged = true
 	w.watching = false
 	return nil
+}
+
+// others begins what goes on next to the callers: samples, changes of the limit, and changes of counters by somebody
+// else.
+func (p *pass) others(scheduler *sched.Scheduler) {
+	drive := p.drive
+	if drive.series.every > 0 {
+		scheduler.Go("sampler", drive.series.run)
+	}
+	if changes := p.cfg.Trouble.Of(trouble.Change); len(changes) > 0 {
+		scheduler.Go("operator", func(ctx context.Context) {
+			onTime(ctx, drive, changes, func(event *trouble.Event) error {
+				return drive.change(ctx, event.What.Units, p.site.through())
+			})
+		})
+	}
+	if tampered := p.cfg.Trouble.Of(trouble.Tamper); len(tampered) > 0 {
+		scheduler.Go("somebody else", func(ctx context.Context) { onTime(ctx, drive, tampered, p.overwrite) })
+	}
 }
 
 // abortGrace is how long, of real time, what is in flight may take to end after Ctrl-C.

@@ -91,23 +91,11 @@ const resamples = 200
 // smallest draws rounds without a difference from those that there are, and looks for
 // the worsening of one side that the rule shows in 95 % of the draws.
 func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float64) float64) float64 {
-	var pool []float64
-	// Rounds lie closer to their own middle than to that of all rounds there could be.
-	n := float64(len(base) + len(head))
-	wider := math.Sqrt(n / max(1, n-2))
-	for _, side := range [][]float64{base, head} {
-		at := middle(side)
-		for _, value := range side {
-			if at > 0 {
-				pool = append(pool, max(0, 1+(value/at-1)*wider))
-			}
-		}
-	}
+	pool := spread(base, head, middle)
 	critical := criticalU(len(base), len(head), alpha)
 	if len(pool) == 0 || critical < 0 {
 		return 0
 	}
-	const most = 10                                                    // times
 	rng := rand.New(rand.NewPCG(uint64(len(base)), uint64(len(head)))) // the same rounds have the same answer
 	needed := make([]float64, resamples)
 	values := make([]float64, len(base))
@@ -127,26 +115,50 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 			}
 			return u(values, worse) <= critical
 		}
-		if !shows(most) {
-			needed[i] = math.Inf(1)
-			continue
-		}
-		lo := 1.0
-		hi := float64(most)
-		for hi/lo > 1.001 {
-			if mid := math.Sqrt(lo * hi); shows(mid) {
-				hi = mid
-			} else {
-				lo = mid
-			}
-		}
-		needed[i] = hi - 1
+		needed[i] = leastFactor(shows) - 1
 	}
 	slices.Sort(needed)
 	if s := needed[resamples*95/100-1]; !math.IsInf(s, 1) {
 		return s
 	}
 	return 0
+}
+
+// spread is how the rounds of both sides differ from the middle of their side, as factors. Rounds lie closer to their
+// own middle than to that of all rounds there could be.
+func spread(base, head []float64, middle func([]float64) float64) (factors []float64) {
+	rounds := float64(len(base) + len(head))
+	wider := math.Sqrt(rounds / max(1, rounds-2))
+	for _, side := range [][]float64{base, head} {
+		at := middle(side)
+		for _, value := range side {
+			if at > 0 {
+				factors = append(factors, max(0, 1+(value/at-1)*wider))
+			}
+		}
+	}
+	return factors
+}
+
+// mostFactor is by how much something becomes worse at most, as a factor.
+const mostFactor = 10
+
+// leastFactor is the least factor that shows, by bisection; infinite if none does.
+func leastFactor(shows func(float64) bool) float64 {
+	if !shows(mostFactor) {
+		return math.Inf(1)
+	}
+	low := 1.0
+	high := float64(mostFactor)
+	for high/low > 1.001 {
+		middle := math.Sqrt(low * high)
+		if shows(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
 }
 
 func draw(rng *rand.Rand, pool, to []float64) {

@@ -23,31 +23,15 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 		at = append(at, point.At)
 	}
 	place := settingsAxis(&p.X, curve.Parameter, at)
-	l := line{name: "here", style: styleOf(0)}
-	limit := line{name: "the condition's limit", style: styleOf(1)}
-	var extent []float64
-	var told []string
+	extent := curveLines(p, curve, place)
 	note := ""
-	for i, point := range curve.Points {
-		l.marks = append(l.marks, i)
-		l.add(place[point.At], point.Value)
-		l.values = append(l.values, point.Lo)
-		l.hi = append(l.hi, point.Hi)
-		extent = append(extent, point.Value, point.Lo, point.Hi)
+	var told []string
+	for _, point := range curve.Points {
 		if point.Lo < point.Hi {
 			note = "Whiskers: what is known of the figure."
 		}
-		told = append(told, condition.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}.Text()+
-			" at "+point.At)
-		if curve.Limit != nil {
-			limit.add(place[point.At], *curve.Limit)
-			extent = append(extent, *curve.Limit)
-		}
-	}
-	p.lines = append(p.lines, l)
-	if curve.Limit != nil {
-		limit.style.line.Dashes = boundaryStyle.Dashes
-		p.lines = append(p.lines, limit)
+		value := condition.Number{Value: point.Value, Lo: point.Value, Hi: point.Value, Unit: curve.Unit}
+		told = append(told, value.Text()+" at "+point.At)
 	}
 	switch curve.Unit {
 	case figures.Nanoseconds:
@@ -64,4 +48,28 @@ func Claim(j *claims.Judgement) (*Plot, error) {
 		title: title, caption: curve.Shown + " against " + curve.Parameter, simulated: curve.Simulated,
 		note: note, desc: drawable(curve.Shown + ": " + strings.Join(told, ", ") + "."),
 	}}).plot(), nil
+}
+
+// curveLines adds the figure and, if there is one, the limit of the condition to a panel. It returns what the axis of
+// figures has to hold.
+func curveLines(p *panel, curve *claims.Curve, place map[string]float64) (extent []float64) {
+	here := line{name: "here", style: styleOf(0)}
+	limit := line{name: "the condition's limit", style: styleOf(1)}
+	for i, point := range curve.Points {
+		here.marks = append(here.marks, i)
+		here.add(place[point.At], point.Value)
+		here.values = append(here.values, point.Lo)
+		here.hi = append(here.hi, point.Hi)
+		extent = append(extent, point.Value, point.Lo, point.Hi)
+		if curve.Limit != nil {
+			limit.add(place[point.At], *curve.Limit)
+			extent = append(extent, *curve.Limit)
+		}
+	}
+	p.lines = append(p.lines, here)
+	if curve.Limit != nil {
+		limit.style.line.Dashes = boundaryStyle.Dashes
+		p.lines = append(p.lines, limit)
+	}
+	return extent
 }

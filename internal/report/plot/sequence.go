@@ -210,24 +210,30 @@ func (c *chart) addRows(finding *results.Finding) {
 			r.kind = markReply
 			r.label = layout.Wrap(pending[step.Column], labelChars)
 		default:
-			r.kind = markCall
-			r.label = layout.Wrap(step.Command, labelChars)
-			switch step.Event {
-			case results.EventOutage:
-				r.broken = true
-				r.label = append([]string{"cannot be reached:"}, r.label...)
-			case results.EventRetry:
-				r.label = append([]string{"sent once more:"}, r.label...)
-			}
 			reply := cmp.Or(step.Reply, "done")
 			pending[step.Column] = reply
-			if split := step.Outcome == "" && replyFollows(finding.Steps, step); !split && !r.broken {
-				r.kind = markBoth
-				r.answer = reply
-			}
+			split := step.Outcome == "" && replyFollows(finding.Steps, step)
+			r.calls(&step, reply, split)
 		}
 		r.answer = short(r.answer)
 		c.rows = append(c.rows, r)
+	}
+}
+
+// calls makes the row that of a command, and of its reply unless a later row has that.
+func (r *row) calls(step *results.Step, reply string, split bool) {
+	r.kind = markCall
+	r.label = layout.Wrap(step.Command, labelChars)
+	switch step.Event {
+	case results.EventOutage:
+		r.broken = true
+		r.label = append([]string{"cannot be reached:"}, r.label...)
+	case results.EventRetry:
+		r.label = append([]string{"sent once more:"}, r.label...)
+	}
+	if !split && !r.broken {
+		r.kind = markBoth
+		r.answer = reply
 	}
 }
 

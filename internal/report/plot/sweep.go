@@ -155,8 +155,7 @@ func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 	}
 	quantity.axis(&p.Y, s.extent)
 	first := all[0].Points[0].Summary
-	simulated := file.Kind == results.Simulated
-	if simulated && quantity.Name == quantityP99 {
+	if file.Kind == results.Simulated && quantity.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
 	for _, line := range ordered(p.lines) {
@@ -164,14 +163,20 @@ func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 			p.upright(at, draw.LineStyle{Color: line.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
 		}
 	}
+	return s.sheet(&file, &quantity, param, points, first).plot(), nil
+}
+
+// sheet is the finished figure of a sweep: its panel with title, caption and notes.
+func (s *sweepPlot) sheet(file *results.File, quantity *Quantity, param string, points []series,
+	first *results.Summary) *figure {
 	title := drawable(quantity.heading + " against " + param)
 	shown := func(summary *results.Summary) results.Figure { return quantity.of(summary).Figure }
-	g := figure{panels: []*panel{p}, sheet: sheet{
-		title: title, caption: captionOf(file, first, keptText(points, latencyLoop)+" each"), simulated: simulated,
-		note: format.Join(" ", s.note(&quantity), disturbance(points, shown), s.notes.text()),
-		desc: drawable(title + ". " + strings.Join(s.told, "; ") + "."),
+	return &figure{panels: []*panel{s.panel}, sheet: sheet{
+		title: title, caption: captionOf(*file, first, keptText(points, latencyLoop)+" each"),
+		simulated: file.Kind == results.Simulated,
+		note:      format.Join(" ", s.note(quantity), disturbance(points, shown), s.notes.text()),
+		desc:      drawable(title + ". " + strings.Join(s.told, "; ") + "."),
 	}}
-	return g.plot(), nil
 }
 
 // line joins the readings of one series, and says where it begins, ends and bends.

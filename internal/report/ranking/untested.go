@@ -64,22 +64,27 @@ func (s *Setting) untested() []Untested {
 		}
 		out = append(out, with(what, add))
 	}
+	return append(out, unexplored(first))
+}
+
+// unexplored are the faults that only a search of the strategy meets, with its command.
+func unexplored(first *Strategy) Untested {
 	if why := first.Summary.NotExplored; why != "" {
-		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be explored: " + why})
+		return Untested{What: "crashes, retries and other orders of its steps, which cannot be explored: " + why}
 	}
 	if first.Summary.Outside { // in a record without the reason
-		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
+		return Untested{What: "crashes, retries and other orders of its steps, which a service does not show"}
 	}
 	label := format.Quoted(withoutClient(first))
 	what := "crashes, retries and other faults"
-	if params.Trouble.Has(trouble.Killed) {
+	if first.Summary.Params.Trouble.Has(trouble.Killed) {
 		what = "crashes at other steps, retries and other faults"
 	}
 	explore := "quotabench explore " + label
 	if policy := first.Summary.Policy; policy != defaultPolicy && knownPolicy(policy) {
 		explore += " --policy " + format.Quoted(policy)
 	}
-	return append(out, Untested{What: what, Command: explore + " --faults all"})
+	return Untested{What: what, Command: explore + " --faults all"}
 }
 
 // knownPolicy reports whether the command line takes the policy of a record: one from a file has a name that means

@@ -100,21 +100,25 @@ func (v *sweepView) advice(file *results.File, series []results.SweepSeries,
 		strategy := &setting.Strategies[i]
 		strategy.Label = names[strategy.Summary]
 	}
+	return append(adviceOnPoints(&setting, why), fails...), setting.Untested
+}
+
+// adviceOnPoints is the answer among points of a sweep; why has what was concluded of the series of each.
+func adviceOnPoints(setting *ranking.Setting, why map[*results.Summary]string) (out []string) {
 	best := setting.Cheapest()
 	if best != nil {
 		best.Reason = format.Join("; ", why[best.Summary], best.Reason)
-		return append(Advice(false, &setting), fails...), setting.Untested
+		return Advice(false, setting)
 	}
-	var out []string
 	if setting.HasCandidates() {
-		out = Advice(false, &setting)
+		out = Advice(false, setting)
 	}
 	for i := range setting.Strategies {
 		if strategy := &setting.Strategies[i]; why[strategy.Summary] != "" {
 			out = append(out, strategy.Label+": "+why[strategy.Summary]+".")
 		}
 	}
-	return append(out, fails...), setting.Untested
+	return out
 }
 
 // chosen is the value to use: the knee, or the highest at which the condition holds, or the lowest if

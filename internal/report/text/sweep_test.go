@@ -237,12 +237,12 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 	never := swept("throughput>9000")
 	for want, f := range map[string]results.File{
 		"Use incr-expire at workers 4: the knee is at workers 4, with 4,004 decisions/s; 16 brings 0 % more; never over the limit": both,
-		"It was chosen over racy at workers 4 (over the limit).":                                                      both,
+		"It was chosen over racy at workers 4 (over the limit).":                                                                   both,
 		"Use incr-expire at x.lag 2s: never over the limit":                                                                        option,
-		"It was chosen over incr-expire at x.lag 1s (over the limit).":                                                option,
-		"Use incr-expire at rate 16: throughput>1 holds at every value":                                               rates,
-		"It was chosen over a-slow-one at rate 8 (slower).":                                                           rates,
-		"No strategy that ran is known to hold throughput>9000. incr-expire: throughput>9000 holds at no value of":    never,
+		"It was chosen over incr-expire at x.lag 1s (over the limit).":                                                             option,
+		"Use incr-expire at rate 16: throughput>1 holds at every value":                                                            rates,
+		"It was chosen over a-slow-one at rate 8 (slower).":                                                                        rates,
+		"No strategy that ran is known to hold throughput>9000. incr-expire: throughput>9000 holds at no value of":                 never,
 	} {
 		d, err := DecideSweep(&f)
 		if err != nil {
