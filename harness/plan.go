@@ -280,12 +280,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.DecisionTimeout != DefaultDecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}
-	if p.Second != nil {
-		params.Second = p.Second.String()
-		if p.Routes > 0 {
-			params.Second = format.Number(p.Routes, "route") + ": " + params.Second
-		}
-	}
+	params.Second = p.secondText()
 	params.Trouble = p.Trouble
 	if p.Open(info) {
 		params.Loop = results.OpenLoop
@@ -303,6 +298,17 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Promises: results.Promises{Guarantee: []results.Clause{}},
 		Audit:    results.Audit{Valid: true, Reasons: []results.Reason{}},
 	}
+}
+
+// secondText is what a record says of the second quota; empty if there is none.
+func (p *Plan) secondText() string {
+	switch {
+	case p.Second == nil:
+		return ""
+	case p.Routes > 0:
+		return format.Number(p.Routes, "route") + ": " + p.Second.String()
+	}
+	return p.Second.String()
 }
 
 // windowText describes a policy's window in a result, e.g. "fixed 1m0s" or "bucket

@@ -41,20 +41,12 @@ var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
 // "100 rpm", "5 logins per rolling 15 minutes", "500k tokens per month in Europe/Berlin" and
 // "2GB". A window of which no kind is said is a fixed one, and a month is that of the calendar.
 func ParsePolicy(text string) (Policy, error) {
-	words := strings.Join(strings.Fields(text), " ")
-	texts := policyText.FindStringSubmatch(words)
-	if texts == nil {
-		formal, err := formalPolicy(words)
-		if err != nil {
-			return Policy{}, fmt.Errorf("policy %q: %w", text, err)
-		}
-		texts = policyText.FindStringSubmatch(formal)
-		if texts == nil {
-			return Policy{}, fmt.Errorf("policy %q: give one such as %s", text, policyForms)
-		}
+	texts, err := policyParts(text)
+	if err != nil {
+		return Policy{}, fmt.Errorf("policy %q: %w", text, err)
 	}
 	policy := Policy{Unit: texts[2]}
-	var errs [6]error
+	var errs [4]error
 	policy.Limit, errs[0] = strconv.ParseInt(texts[1], 10, 64)
 	if errs[0] != nil {
 		errs[0] = fmt.Errorf("the limit is above %d", int64(MaxLimit))
@@ -62,34 +54,12 @@ func ParsePolicy(text string) (Policy, error) {
 	if policy.Limit == 1 {
 		policy.Unit = plural(policy.Unit)
 	}
-	switch {
-	case texts[3] != "":
-		policy.Window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[texts[3]]
-		policy.Window.Location, errs[1] = ParseZone(texts[4])
-	case texts[5] != "":
-		policy.Window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling, "first-request": FirstRequest}[texts[5]]
-		policy.Window.Length, errs[2] = ParseLength(texts[6])
-	case texts[7] != "":
-		policy.Window.Kind = Bucket
-		policy.Window.Refill, errs[1] = strconv.ParseInt(texts[7], 10, 64)
-		if errs[1] != nil {
-			errs[1] = fmt.Errorf("the refill is above %d", int64(MaxLimit))
-		}
-		policy.Window.Length, errs[2] = ParseLength(texts[8])
-	}
-	if texts[10] != "" {
-		for name := range strings.SplitSeq(strings.ReplaceAll(texts[10], " ", "-"), "-or-") {
-			n, err := strconv.ParseInt(name, 10, 64)
-			if err != nil {
-				errs[3] = fmt.Errorf("the cost %s is too large", name)
-			}
-			policy.Costs = append(policy.Costs, n)
-		}
-	}
+	policy.Window, errs[1] = parseWindow(texts)
+	policy.Costs, errs[2] = parseCosts(texts[10])
 	if texts[11] != "" {
-		policy.Hold, errs[4] = ParseLength(texts[11])
+		policy.Hold, errs[3] = ParseLength(texts[11])
 	}
-	err := errors.Join(errs[:]...)
+	err = errors.Join(errs[:]...)
 	if err == nil {
 		policy.Name = strings.ReplaceAll(policy.Text(), " ", "-")
 		err = policy.Validate()
@@ -98,6 +68,61 @@ func ParsePolicy(text string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %q: %s", text, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return policy, nil
+}
+
+// policyParts are the groups of policyText in a policy, which may be written as people write it.
+func policyParts(text string) ([]string, error) {
+	words := strings.Join(strings.Fields(text), " ")
+	parts := policyText.FindStringSubmatch(words)
+	if parts != nil {
+		return parts, nil
+	}
+	formal, err := formalPolicy(words)
+	if err != nil {
+		return nil, err
+	}
+	parts = policyText.FindStringSubmatch(formal)
+	if parts == nil {
+		return nil, fmt.Errorf("give one such as %s", policyForms)
+	}
+	return parts, nil
+}
+
+// parseWindow reads the window from the parts of a policy.
+func parseWindow(parts []string) (window Window, err error) {
+	switch {
+	case parts[3] != "":
+		window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[parts[3]]
+		window.Location, err = ParseZone(parts[4])
+	case parts[5] != "":
+		window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling, "first-request": FirstRequest}[parts[5]]
+		window.Length, err = ParseLength(parts[6])
+	case parts[7] != "":
+		window.Kind = Bucket
+		window.Refill, err = strconv.ParseInt(parts[7], 10, 64)
+		if err != nil {
+			err = fmt.Errorf("the refill is above %d", int64(MaxLimit))
+		}
+		length, lengthErr := ParseLength(parts[8])
+		window.Length = length
+		err = errors.Join(err, lengthErr)
+	}
+	return window, err
+}
+
+// parseCosts reads e.g. "1 or 5"; nothing stands for no costs.
+func parseCosts(text string) (costs []int64, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for cost := range strings.SplitSeq(strings.ReplaceAll(text, " ", "-"), "-or-") {
+		units, parseErr := strconv.ParseInt(cost, 10, 64)
+		if parseErr != nil {
+			err = fmt.Errorf("the cost %s is too large", cost)
+		}
+		costs = append(costs, units)
+	}
+	return costs, err
 }
 
 // ParseLength reads a Go duration, or a number of days such as 7d.

@@ -152,12 +152,12 @@ func (x *Expression) check(node ast.Expr, scope *Scope) error {
 	case *ast.Ident:
 		return x.name(n.Name, scope)
 	case *ast.ParenExpr:
-		parts = append(parts, n.X)
+		return x.check(n.X, scope)
 	case *ast.UnaryExpr:
 		if n.Op != token.NOT && n.Op != token.SUB {
 			return fmt.Errorf("%s is not known", n.Op)
 		}
-		parts = append(parts, n.X)
+		return x.check(n.X, scope)
 	case *ast.BinaryExpr:
 		if !slices.Contains(arithmetic, n.Op) && !slices.Contains(comparisons, n.Op) {
 			return fmt.Errorf("%s is not known", n.Op)
@@ -189,6 +189,10 @@ func (x *Expression) check(node ast.Expr, scope *Scope) error {
 	default:
 		return errors.New("it takes figures, numbers, texts, + - * /, comparisons, && || ! and functions")
 	}
+	return x.checkAll(parts, scope)
+}
+
+func (x *Expression) checkAll(parts []ast.Expr, scope *Scope) error {
 	for _, expr := range parts {
 		if err := x.check(expr, scope); err != nil {
 			return err

@@ -21,18 +21,7 @@ func sel(value any, name string) (any, error) {
 	case *Record:
 		return sel(x.row(""), name)
 	case []any:
-		out := make([]any, len(x))
-		for i := range x {
-			var err error
-			out[i], err = sel(x[i], name)
-			if err != nil {
-				return nil, err
-			}
-		}
-		if len(x) > 0 && isSearch(x[0]) {
-			return overSearches(out, name), nil
-		}
-		return planned(out), nil
+		return selAll(x, name)
 	case object:
 		return x.sel(name), nil
 	case Number:
@@ -41,6 +30,22 @@ func sel(value any, name string) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("a number has no %s", name)
+}
+
+// selAll selects from each value of a list.
+func selAll(values []any, name string) (any, error) {
+	out := make([]any, len(values))
+	for i := range values {
+		var err error
+		out[i], err = sel(values[i], name)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(values) > 0 && isSearch(values[0]) {
+		return overSearches(out, name), nil
+	}
+	return planned(out), nil
 }
 
 const errDiscarded = "a round did not happen as planned"
@@ -61,14 +66,7 @@ func (o object) sel(name string) any {
 	switch x := o.Interface().(type) {
 	case *results.Summary:
 		if figure := figureOf(name); figure != nil {
-			value := o.figure(x, figure)
-			if n, ok := value.(Number); ok {
-				if at, ok := figures.At(o.Value, name); ok {
-					n.part = object{at, o.record}
-				}
-				return n
-			}
-			return value
+			return o.figureWithParts(x, figure, name)
 		}
 		switch name {
 		case "runs":
@@ -107,6 +105,20 @@ func (o object) sel(name string) any {
 		return whole
 	}
 	return o.record.wrap(at, name)
+}
+
+// figureWithParts is a figure from which fields of the record can be selected that have its name.
+func (o object) figureWithParts(summary *results.Summary, figure *figures.Figure, name string) any {
+	value := o.figure(summary, figure)
+	number, ok := value.(Number)
+	if !ok {
+		return value
+	}
+	at, ok := figures.At(o.Value, name)
+	if ok {
+		number.part = object{at, o.record}
+	}
+	return number
 }
 
 // figure is one of the registry. What has an upper end of its own has it here, too.
