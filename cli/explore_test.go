@@ -240,7 +240,8 @@ func TestExploreOnOneInstance(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, c := range []struct{ args, want string }{
-		{"", "2 on 2, 3 on 1"}, {"--faults crash", "2 on 2, 3 on 1"}, {"--clients 4 --asks 0", "4 on 4, 4 on 1"},
+		{"", "2 on 2, 3 on 1"}, {"--faults crash", "2 on 2, 3 on 1"},
+		{"--clients 4 --asks 0", "4 on 4, 4 on 1, 2 on 2, 2 on 1"}, // the least searches, since the larger ones do not end
 		{"--instances 2", "2 on 2"},
 	} {
 		args := append([]string{"explore", "monthly", "--json", "--exit-zero", "--max-states", "50"},
@@ -278,23 +279,42 @@ func TestExploreFirst(t *testing.T) {
 	}
 }
 
-// What the time is not enough for is claimed of nothing.
+// What the time is not enough for is claimed of nothing. The least searches of the same question are made all the same.
 func TestExploreTimeout(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults",
 		"all", "--max-states", "20000000", "--timeout", "2s", "--json")
 	rec := requireExploration(t, []byte(o.stdout))
-	if o.code != ExitOK || len(rec.Searches) != 2 || rec.Interrupted {
+	least := 2 * len(explore.Faults())
+	if o.code != ExitOK || len(rec.Searches) != 2+least || rec.Interrupted {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	for _, s := range rec.Searches {
+	for i, s := range rec.Searches {
+		if i >= 2 {
+			if !s.Least() || s.Capped != "" || len(s.Held) == 0 {
+				t.Errorf("least search of %q: ended by %q, claims %q", s.Faults, s.Capped, s.Claim)
+			}
+			continue
+		}
 		if !strings.Contains(s.Capped, "s was up") || !strings.Contains(s.Claim, "was not complete ("+s.Capped) {
 			t.Errorf("ended by %q, claims %q", s.Capped, s.Claim)
 		}
 	}
 }
 
-// Ctrl-C in the second search keeps the first and what the second has.
+// A least search that does not end has exit code 3, and a violation in it has 1.
+func TestExploreLeastSearch(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), "explore", "honest", "--max-states", "3")
+	const want = "honest: not every order of 2 callers was tried (3 states): give a longer --timeout, or more --max-states"
+	if o.code != ExitFailed || !strings.Contains(o.stderr, want) || strings.Contains(o.stdout, "PASS") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if o := call(t.Context(), "explore", "liar", "--max-states", "4"); o.code != ExitGate {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
 // A search that ends before its first schedule finds nothing and passes nothing, whatever gates there are.
 func TestExploreUntried(t *testing.T) {
 	newPlace(t, nil)
@@ -314,6 +334,7 @@ func TestExploreUntried(t *testing.T) {
 	}
 }
 
+// Ctrl-C in the second search keeps the first and what the second has.
 func TestExploreInterrupted(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		newPlace(t, nil)

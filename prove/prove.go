@@ -69,6 +69,8 @@ type Options struct {
 
 	// served is Policy or, if it is the zero value, one that the limiter serves; the zero value if none is known.
 	served quota.Policy
+	// limited is set if no search may take longer than the budget, not even one that a claim needs.
+	limited bool
 }
 
 // budget is that of an exploration if none is given.
@@ -103,6 +105,7 @@ func Limiter(t *testing.T, meta *strategies.Meta, options Options) {
 	proof := proof{options: &options, name: m.Name}
 	proof.stage(t, Conformance, func(t *testing.T) { options.conforms(t, m) })
 	proof.stage(t, Exploration, func(t *testing.T) {
+		options.limited = options.Budget != 0
 		options.Budget = cmp.Or(options.Budget, budget)
 		options.explored(t, sel, pattern)
 	})

@@ -124,7 +124,7 @@ func TestPlanted(t *testing.T) {
 			m := limiter(what)
 			if way, ok := strings.CutPrefix(what, connectionsPrefix); ok {
 				// Its server serves all ways.
-				o = prove.Options{Policy: hourly(t), Days: 1, Budget: time.Second, Skip: []prove.Stage{prove.Conformance}}
+				o = prove.Options{Policy: hourly(t), Days: 1, Skip: []prove.Stage{prove.Conformance}}
 				m = connectingLimiter(way)
 			}
 			if only, ok := strings.CutPrefix(what, onlyPrefix); ok {

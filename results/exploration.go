@@ -75,25 +75,6 @@ func (x *Exploration) With(more *Exploration) *Exploration {
 	return &out
 }
 
-// Untried lists the strategies of which no search or enumeration has run a schedule, in order.
-func (x *Exploration) Untried() []string {
-	var labels []string
-	tried := map[string]bool{}
-	note := func(label string, ran bool) {
-		if _, known := tried[label]; !known {
-			labels = append(labels, label)
-		}
-		tried[label] = tried[label] || ran
-	}
-	for _, search := range x.Searches {
-		note(search.Strategy, search.Tried())
-	}
-	for _, census := range x.Censuses {
-		note(census.Strategy, census.Tried())
-	}
-	return slices.DeleteFunc(labels, func(label string) bool { return tried[label] })
-}
-
 // FailedExplore is a strategy whose search ended in an error.
 type FailedExplore struct {
 	// Strategy is its label.
@@ -202,6 +183,15 @@ func (s *Search) Allowed() string {
 	}
 	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)",
 		format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
+}
+
+// LeastClients is how many callers the least search has that a claim needs.
+const LeastClients = 2
+
+// Least reports whether the search is no larger than the least one that a claim needs: all schedules of [LeastClients]
+// callers with one fault.
+func (s *Search) Least() bool {
+	return s.Clients <= LeastClients && len(s.Faults) <= 1 && s.Times <= 1
 }
 
 // Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says

@@ -157,6 +157,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, cfg.Workers/mostSets)))
 	}
 	plan := s.plan(chosen, cfg)
+	s.withoutLimits(plan)
 	at := cmp.Or(exploration.Parallel, runtime.GOMAXPROCS(0))
 	if cfg.Service != "" { // whose searches have one Redis
 		at = 1
@@ -168,10 +169,14 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		return exploration.end(exit.With(exit.Usage, err))
 	}
 	exploration.unrepeated(chosen[0])
-	for _, strategy := range exploration.record.Untried() {
-		exploration.invalidate(strategy,
-			errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout"))
+	if further := exploration.least(plan); len(further) > 0 && cmd.Context().Err() == nil {
+		all := newProgress(further, false, at, 0)
+		defer exploration.progress.Watch(all.status)()
+		if err := exploration.searchAll(further, all, false); err != nil {
+			return exploration.end(exit.With(exit.Usage, err))
+		}
 	}
+	exploration.undecided()
 	if cfg.Service == "" {
 		exploration.advise(chosen, cfg.Policy)
 	}

@@ -1,0 +1,30 @@
+package explore
+
+import (
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// IsLeast reports whether a search is no larger than the least one that a claim needs: all schedules of
+// [results.LeastClients] callers with one fault. It is for configurations that are complete; see [Config.Complete].
+func (c *Config) IsLeast() bool {
+	return c.Clients <= results.LeastClients && len(c.Faults) <= 1 && c.Times <= 1
+}
+
+// Least are the least searches of the same question: those with fewer callers, and with each fault alone.
+func (c Config) Least() []Config {
+	c.Clients = results.LeastClients
+	c.Times = 1
+	c.Timeout = 0
+	c.Scripts = c.Scripts[:min(len(c.Scripts), results.LeastClients)]
+	if len(c.Faults) == 0 {
+		return []Config{c}
+	}
+	var all []Config
+	for _, fault := range c.Faults {
+		one := c
+		one.Faults = []quota.Fault{fault}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,66 @@
+package searches
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// withoutLimits takes the limit on time from searches that no claim can do without, unless the user set it: on a slower
+// machine they take longer, and are as many.
+func (s *Options) withoutLimits(plan []asking) {
+	if s.Given("timeout") || s.Full {
+		return
+	}
+	for i := range plan {
+		config, err := plan[i].cfg.Complete(plan[i].sel)
+		if err == nil && config.IsLeast() {
+			plan[i].cfg.Timeout = 0
+		}
+	}
+}
+
+// least are the searches that are to be made in place of larger ones that did not end and found nothing.
+func (x *exploration) least(plan []asking) (further []asking) {
+	for i := range plan {
+		config, err := plan[i].cfg.Complete(plan[i].sel)
+		if err != nil || config.IsLeast() || config.Passes {
+			continue
+		}
+		if !slices.ContainsFunc(x.record.Searches, func(search *results.Search) bool {
+			return search.Strategy == plan[i].sel.String() && search.Clients == config.Clients && open(search)
+		}) {
+			continue
+		}
+		for _, least := range plan[i].cfg.Least() {
+			further = append(further, asking{plan[i].sel, least})
+		}
+	}
+	return further
+}
+
+// open reports whether a search ended early, so that it says nothing of what it has not found.
+func open(search *results.Search) bool { return search.Capped != "" && len(search.Findings) == 0 }
+
+var errUntried = errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout")
+
+// undecided has the command exit with 3 if a search that no claim can do without did not end.
+func (x *exploration) undecided() {
+	for _, search := range x.record.Searches {
+		switch {
+		case !open(search):
+		case !search.Tried():
+			x.invalidate(search.Strategy, errUntried)
+		case search.Least():
+			x.invalidate(search.Strategy, fmt.Errorf("not every order of %d callers was tried (%s): give a longer --timeout, "+
+				"or more --max-states", search.Clients, search.Capped))
+		}
+	}
+	for _, census := range x.record.Censuses {
+		if !census.Tried() {
+			x.invalidate(census.Strategy, errUntried)
+		}
+	}
+}
