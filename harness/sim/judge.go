@@ -279,14 +279,21 @@ func (p *pass) overTime() (out []results.StoredAt) {
 }
 
 // newWitness watches whether the strategy works where a simulation can see it.
-// The wall clock's time is looked for if virtual time never comes near it.
+// The wall clock's time is looked for if neither virtual time nor that of the policy's windows, which may be that of a
+// recent trace, comes near it.
 func (p *pass) newWitness() *witness.Witness {
 	real := p.real
-	virtual := p.cfg.Start
-	if end := virtual.Add(p.cfg.Duration + drain); !end.Before(real) && virtual.Before(real) {
-		virtual = real
-	} else if end.Before(real) {
-		virtual = end
+	start := p.cfg.Start
+	length := p.cfg.Duration
+	if p.info.Trace != nil {
+		length = max(length, p.info.Trace.Span)
+	}
+	end := start.Add(length + drain)
+	timeline := p.policy.Window.Timeline
+	virtual := closestTo(real, start, end)
+	ofWindows := closestTo(real, timeline.ToPolicy(start), timeline.ToPolicy(end))
+	if ofWindows.Sub(real).Abs() < virtual.Sub(real).Abs() {
+		virtual = ofWindows
 	}
 	return witness.New(witness.Config{
 		NeedsStore: needsRedis(p.sel),
@@ -294,6 +301,17 @@ func (p *pass) newWitness() *witness.Witness {
 		Real:       real, Virtual: virtual,
 		AllUntil: watchedCommands,
 	})
+}
+
+// closestTo is the moment between two that is nearest to another one.
+func closestTo(to, from, until time.Time) time.Time {
+	switch {
+	case to.Before(from):
+		return from
+	case to.After(until):
+		return until
+	}
+	return to
 }
 
 // watchedCommands are looked at one by one for the wall clock's time; of later ones
