@@ -86,9 +86,17 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 	if req.Settles {
 		req.Life = c.Setup.Life
 	}
+	if c.Setup.NamesSecond {
+		req.Second.Subject = Subject
+		req.Second.Policy = c.Setup.Second
+	}
 	truth := &c.Run.Truth
 	c.Pending = truth.call(c.Index, oracle.Take, units, -1)
-	truth.begins(c.Pending, req.Life)
+	life := req.Life
+	if !req.Settles {
+		life = truth.Policy.Hold
+	}
+	truth.begins(c.Pending, life, req.Settles)
 	decision, err := c.Strategy().Take(ctx, req)
 	c.turn()
 	if c.over() {
