@@ -163,7 +163,9 @@ func postPaid(name, defect string, passes func(used, limit int64) bool) Limiter 
 	}
 	crossing := quota.Clause{Property: quota.PropertyLeak, Formula: "in flight x largest cost - 1",
 		Bound: func(params quota.Params) int64 { return max(1, params.InFlight)*params.MaxCost - 1 }}
-	return givesBack(name, defect, quota.Fixed, limiter, crossing)
+	planted := givesBack(name, defect, quota.Fixed, limiter, crossing)
+	planted.Exceeds = true
+	return planted
 }
 
 // bursts have a window of a second besides that of the policy, and no more than a request in it.
@@ -183,6 +185,15 @@ func bursts() []Limiter {
 end
 for i = 1, 2 do
 	if redis.call('INCR', KEYS[i]) == 1 then redis.call('PEXPIRE', KEYS[i], ARGV[i + 2]) end
+end
+return 1`), mayReject),
+		limiter("burst-undone", "", quota.Fixed, both(`for i = 1, 2 do
+	local n = redis.call('INCR', KEYS[i])
+	if n == 1 then redis.call('PEXPIRE', KEYS[i], ARGV[i + 2]) end
+	if n > tonumber(ARGV[i]) then
+		for k = 1, i do redis.call('DECR', KEYS[k]) end
+		return 0
+	end
 end
 return 1`), mayReject),
 		limiter("burst-charged", "what its second window rejects stays charged to the first", quota.Fixed, both(`for i = 1, 2 do
@@ -209,11 +220,35 @@ func tablesInMemory() []Limiter {
 				s.used[key]++
 				return s.used[key] <= s.policy.Limit, nil
 			}, inMemory),
+		limiter("memory-swept", "", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
+			const many, swept = 10_000, "swept"
+			key = s.window(key)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if n := int64(len(s.used)); n > max(many, 2*s.used[swept]) { // what is of an earlier window goes
+				for other, until := range s.moment {
+					if !s.now().Before(until) {
+						delete(s.used, other)
+						delete(s.moment, other)
+					}
+				}
+				s.used[swept] = int64(len(s.used))
+			}
+			s.used[key]++
+			s.moment[key] = s.policy.Window.At(s.now()).End
+			return s.used[key] <= s.policy.Limit, nil
+		}, inMemory),
+		limiter("memory-chained", "", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
+			slot := slotOf(key)
+			key = slot + ":" + s.window(key) // the subjects of a slot have a count each
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.used[key]++
+			return s.used[key] <= s.policy.Limit, nil
+		}, inMemory),
 		limiter("memory-slots", "subjects whose hashes are equal reset each other's count", quota.Fixed,
 			func(_ context.Context, s *state, key string) (bool, error) {
-				hash := fnv.New32a()
-				_, _ = hash.Write([]byte(key))
-				slot := string(rune('0' + hash.Sum32()%1024))
+				slot := slotOf(key)
 				key = s.window(key)
 				s.mu.Lock()
 				defer s.mu.Unlock()
@@ -224,4 +259,11 @@ func tablesInMemory() []Limiter {
 				return s.used[slot] <= s.policy.Limit, nil
 			}, inMemory),
 	}
+}
+
+// slotOf is the slot of a table in which a subject is looked for.
+func slotOf(key string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(key))
+	return strconv.Itoa(int(hash.Sum32() % 1024))
 }
