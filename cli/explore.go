@@ -91,7 +91,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Complete: settings.Words(searches.Embedded, "process", "container")},
 		{Name: "service", Common: true, Title: settings.Stores, Value: settings.Text(&config.Service),
 			Complete: cobra.NoFileCompletions},
-		{Name: "request", Title: settings.Stores, Value: settings.Text(&config.Request), Computed: true,
+		{Name: "request", Common: true, Title: settings.Stores, Value: settings.Text(&config.Request), Computed: true,
 			Complete: cobra.NoFileCompletions},
 		{Name: "counter", Title: settings.Stores, Value: settings.Text(&config.Counter), Complete: cobra.NoFileCompletions},
 		{Name: "service-clock", Title: settings.Stores, Value: settings.Text(&config.ServiceClock),

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -46,12 +47,13 @@ func considered(settings *group.Settings, cfg *measure.Config) (*shortlist.Short
 	if err != nil {
 		return nil, err
 	}
-	if err := settings.OneWindow("the stages of a run without names have"); err != nil {
+	policy, further, err := settings.BothPolicies()
+	if err != nil {
 		return nil, err
 	}
-	policy, err := group.LookupPolicy(settings.Policy)
-	if err != nil {
-		return nil, settings.Wrong("policy", err)
+	var second *quota.Policy
+	if further.Name != "" {
+		second = &further
 	}
 	if settings.Given("limit") {
 		policy.Limit = settings.Config.Policy.Limit
@@ -63,6 +65,7 @@ func considered(settings *group.Settings, cfg *measure.Config) (*shortlist.Short
 	return shortlist.New(shortlist.Question{
 		Strategies: cfg.Strategies,
 		Policy:     policy,
+		Second:     second,
 		Instances:  cfg.Instances,
 		GivesBack:  cfg.Workload.GivesBack,
 		Survive:    faults,

@@ -8,9 +8,9 @@ type Considered struct {
 	Strategy string `json:"strategy"`
 	// Outcome says what became of it.
 	Outcome Outcome `json:"outcome" jsonschema:"enum=taken,enum=excluded,enum=untried"`
-	// Stage decided that; empty if it was taken.
+	// Stage decided that; of one that was taken, the stage that a reader must know of, or empty.
 	Stage Stage `json:"stage,omitempty"`
-	// Cause is why, as a code; empty if it was taken.
+	// Cause is why, as a code; of one that was taken, what a reader must know of it, or empty.
 	Cause Cause `json:"cause,omitempty"`
 	// Condition that is not met, e.g. "p99<5ms"; empty if the cause is another one.
 	Condition string `json:"condition,omitempty"`

@@ -24,6 +24,12 @@ func (s *Shortlist) declared() {
 		case err != nil:
 			why.Cause = results.OtherPolicies
 			why.Detail = unserved(err)
+		case s.question.Second != nil && !contender.TwoQuotas:
+			why.Cause = results.OtherPolicies
+			why.Detail = "it has one window, and the policy has two"
+		case s.question.Second != nil && contender.ServesPolicy(s.question.Second) != nil:
+			why.Cause = results.OtherPolicies
+			why.Detail = unserved(contender.ServesPolicy(s.question.Second))
 		case s.question.GivesBack && !contender.GivesBack:
 			why.Cause = results.NeverGivesBack
 		case contender.Reset == strategies.ResetsNever && policy.Window.Kind != quota.Standing:

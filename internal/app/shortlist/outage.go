@@ -23,8 +23,8 @@ const (
 	outageTo      = 0.6
 )
 
-// mostUnanswered is the share of requests in percent that may end in errors, or be rejected wrongly, if decisions are
-// to go on: what is on its way when the connection breaks is lost.
+// mostUnanswered is the share of requests in percent that may end in errors if decisions are to go on, or be rejected
+// although there is room without a word of it: what is on its way when the connection breaks is lost.
 const mostUnanswered = 1
 
 // outage runs the contenders that need a Redis while it is away for a third of the time.
@@ -40,6 +40,7 @@ func (s *Shortlist) outage(ctx context.Context, contenders []*contender, open *s
 		cfg := measure.Config{
 			Plan: harness.Plan{
 				Strategies: []strategies.Selection{contender.Selection}, Policy: s.crossed(),
+				Quotas:    harness.Quotas{Second: s.question.Second},
 				Traffic:   harness.Traffic{Workload: workload, Load: harness.Closed(), Duration: outageFor},
 				Instances: s.question.Instances, Workers: outageWorkers, Seed: s.question.Seed,
 				Surroundings: harness.Surroundings{Stores: open},
@@ -74,15 +75,24 @@ func (s *Shortlist) afterOutage(c *contender, summary *results.Summary, command 
 		return
 	}
 	failed := results.Percent(summary.Errors, summary.Issued)
-	if failed > mostUnanswered {
-		c.excluded(results.Considered{Stage: results.StageOutage, Cause: results.EndsInErrors, Pct: failed, Command: command})
+	rejected := summary.FalseRejects.PctOfValid
+	why := results.Considered{Stage: results.StageOutage, Command: command}
+	switch {
+	case failed > mostUnanswered:
+		why.Cause = results.EndsInErrors
+		why.Pct = failed
+		c.excluded(why)
+	case rejected > mostUnanswered:
+		why.Cause = results.RejectsValid
+		why.Pct = rejected
+		c.taken = &why
 	}
 }
 
 // outageCommand makes the run of one strategy again.
 func outageCommand(sel strategies.Selection, cfg *measure.Config) string {
 	words := []string{
-		"quotabench", "run", sel.String(), "--policy", cfg.Policy.Text(), "--instances", fmt.Sprint(cfg.Instances),
+		"quotabench", "run", sel.String(), "--policy", planText(&cfg.Plan), "--instances", fmt.Sprint(cfg.Instances),
 		"--loop", "closed", "--duration", cfg.Duration.String(), "--rounds", "1",
 	}
 	for _, event := range cfg.Trouble {

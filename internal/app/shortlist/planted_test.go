@@ -183,6 +183,42 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// TestRejectsWithoutRedis: who rejects everybody while Redis is away holds the limit, and the record says what that costs.
+func TestRejectsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	s := finished(t, shortlist.Question{
+		Policy: policyOf(quota.Fixed), Survive: []quota.Fault{quota.FaultOutage},
+		Strategies: []strategies.Selection{planted("closed", quota.Fixed, closed)},
+	})
+	said := s.Considered()[0]
+	if said.Outcome != results.Taken || said.Stage != results.StageOutage || said.Cause != results.RejectsValid ||
+		said.Pct < 5 {
+		t.Errorf("%+v", said)
+	}
+}
+
+// TestTwoWindows: a policy of two windows leaves those that have two.
+func TestTwoWindows(t *testing.T) {
+	t.Parallel()
+	second := policyOf(quota.Fixed)
+	second.Name = "hourly"
+	second.Limit = 200
+	second.Window.Length = time.Hour
+	s := finished(t, shortlist.Question{
+		Policy: policyOf(quota.Fixed), Second: &second,
+		Strategies: []strategies.Selection{
+			planted("one", quota.Fixed, failing), testkit.Strategy(t, "fixed-window:both=together"),
+		},
+	})
+	all := s.Considered()
+	if got := all[0]; got.Cause != results.OtherPolicies || got.Detail != "it has one window, and the policy has two" {
+		t.Errorf("one window: %+v", got)
+	}
+	if got := all[1]; got.Outcome != results.Taken {
+		t.Errorf("two windows: %+v", got)
+	}
+}
+
 // TestReasonsHaveFigures: who left by a schedule or by a run has a figure, and a command that shows it under the same
 // policy.
 func TestReasonsHaveFigures(t *testing.T) {

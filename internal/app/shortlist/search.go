@@ -102,12 +102,20 @@ func (s *Shortlist) searchOne(ctx context.Context, sel strategies.Selection, pos
 			return nil
 		}
 		one := Search(ctx, sel, explore.Config{
-			Policy: s.question.Policy, Instances: min(clients, s.question.Instances), Seed: s.question.Seed, Faults: faults,
+			Policy: s.question.Policy, Second: s.secondWindow(), Instances: min(clients, s.question.Instances), Seed: s.question.Seed, Faults: faults,
 			Resources: explore.Resources{Postgres: postgres},
 		})
 		all = append(all, one)
 	}
 	return all
+}
+
+// secondWindow is the further window as a search takes it.
+func (s *Shortlist) secondWindow() quota.Policy {
+	if s.question.Second == nil {
+		return quota.Policy{}
+	}
+	return *s.question.Second
 }
 
 // Search looks for the shortest schedule that speaks against a strategy. The configuration has the policy, the
@@ -213,9 +221,16 @@ func (s *Shortlist) exploreCommand(c *contender, faults []quota.Fault) string {
 	return command
 }
 
-// policyText is how the command line takes the policy: by its name if that is known, or as a text.
+// policyText is how the command line takes the policy, with both windows if there are two.
 func (s *Shortlist) policyText() string {
-	policy := &s.question.Policy
+	if s.question.Second == nil {
+		return nameOrText(&s.question.Policy)
+	}
+	return format.Quoted(s.question.Policy.Text() + " and " + s.question.Second.Text())
+}
+
+// nameOrText is how the command line takes a policy: by its name if that is known, or as a text.
+func nameOrText(policy *quota.Policy) string {
 	known, err := quota.LookupPolicy(policy.Name)
 	if err == nil && known.Window == policy.Window && known.Limit == policy.Limit && known.Unit == policy.Unit {
 		return policy.Name

@@ -24,6 +24,8 @@ type Question struct {
 	Strategies []strategies.Selection
 	// Policy with the limit that is asked for.
 	Policy quota.Policy
+	// Second is a further window of the same limiter, e.g. of 1,000 requests per hour next to 10 per second; nil for none.
+	Second *quota.Policy
 	// Instances of the application.
 	Instances int
 	// GivesBack is set if callers commit, refund or abandon what they were given, as uploads do.
@@ -56,6 +58,8 @@ type contender struct {
 	strategies.Selection
 	// left says how it left; nil as long as it has not.
 	left *results.Considered
+	// taken is what a reader must know of one that has not left; nil for nothing.
+	taken *results.Considered
 	// unsearched is set if no search could be made.
 	unsearched bool
 	// bounded is set if a search or a simulation found what the strategy declares.
@@ -67,6 +71,17 @@ func (c *contender) excluded(why results.Considered) {
 	why.Strategy = c.String()
 	why.Outcome = results.Excluded
 	c.left = &why
+}
+
+// stays is what is said of a contender that has not left.
+func (c *contender) stays() results.Considered {
+	var stays results.Considered
+	if c.taken != nil {
+		stays = *c.taken
+	}
+	stays.Strategy = c.String()
+	stays.Outcome = results.Taken
+	return stays
 }
 
 // untried is how a contender leaves of which nothing can be said.
@@ -231,7 +246,7 @@ func (s *Shortlist) Considered() []results.Considered {
 	out := []results.Considered{}
 	for _, contender := range s.all {
 		if contender.left == nil {
-			out = append(out, results.Considered{Strategy: contender.String(), Outcome: results.Taken})
+			out = append(out, contender.stays())
 			continue
 		}
 		out = append(out, *contender.left)

@@ -126,8 +126,13 @@ func (s *Shortlist) crossed() quota.Policy {
 // simulation is over the end of a window. Every subject is asked for twice its limit per window.
 func (s *Shortlist) simulation() (sim.Config, error) {
 	policy := s.crossed()
-	cfg := sim.Config{Plan: harness.Plan{Policy: policy, Seed: s.question.Seed, Instances: s.question.Instances},
-		Every: -1}
+	cfg := sim.Config{
+		Plan: harness.Plan{
+			Policy: policy, Seed: s.question.Seed, Instances: s.question.Instances,
+			Quotas: harness.Quotas{Second: s.question.Second},
+		},
+		Every: -1,
+	}
 	workload, err := workloads.Lookup(s.workload())
 	if err != nil {
 		return cfg, err
@@ -175,10 +180,18 @@ func meanCost(policy *quota.Policy) float64 {
 	return float64(sum) / float64(len(policy.Costs))
 }
 
+// planText is the policy of a plan as the command line takes it, with both windows if there are two.
+func planText(plan *harness.Plan) string {
+	if plan.Second == nil {
+		return plan.Policy.Text()
+	}
+	return plan.Policy.Text() + " and " + plan.Second.Text()
+}
+
 // simCommand makes the simulation of one strategy again.
 func simCommand(sel strategies.Selection, cfg *sim.Config) string {
 	words := []string{
-		"quotabench", "sim", sel.String(), "--policy", cfg.Policy.Text(), "--workload", cfg.Workload.Name,
+		"quotabench", "sim", sel.String(), "--policy", planText(&cfg.Plan), "--workload", cfg.Workload.Name,
 		"--instances", fmt.Sprint(cfg.Instances),
 	}
 	words = append(words, "--rate", fmt.Sprint(cfg.Load.PerSecond), "--duration", cfg.Duration.String(),

@@ -169,12 +169,22 @@ func (s *Setting) Cheapest() *Strategy {
 
 // Unmet is the condition that a strategy does not meet, if the run ruled it out for one, or nil.
 func (s *Setting) Unmet(strategy *Strategy) *results.Considered {
+	return s.considered(strategy, results.StageRequirement)
+}
+
+// WhileAway is what a strategy does while Redis is away, if the run tried that and a reader must know of it, or nil.
+func (s *Setting) WhileAway(strategy *Strategy) *results.Considered {
+	return s.considered(strategy, results.StageOutage)
+}
+
+// considered is what a stage says of a strategy, or nil.
+func (s *Setting) considered(strategy *Strategy, stage results.Stage) *results.Considered {
 	if s.file == nil { // it was not made from a record
 		return nil
 	}
 	for i := range s.file.Considered {
 		considered := &s.file.Considered[i]
-		if considered.Strategy == strategy.Label && considered.Stage == results.StageRequirement {
+		if considered.Strategy == strategy.Label && considered.Stage == stage {
 			return considered
 		}
 	}

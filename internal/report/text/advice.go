@@ -32,6 +32,9 @@ func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 		}
 		sentences = append(sentences, sentence)
 	}
+	if away := setting.WhileAway(best); away != nil {
+		sentences = append(sentences, fmt.Sprintf("%s %s: callers are answered, and not let in.", best.Label, reasonOf(away)))
+	}
 	if best.Conditions != nil {
 		sentences = append(sentences, "Conditions of "+best.Label+": "+strings.Join(best.Conditions, "; ")+".")
 	}

@@ -207,8 +207,12 @@ func timingTitle(column *document.FigureColumn, simulated bool, all []*ranking.S
 	return latencyTitle(column.Key, simulated, values)
 }
 
+// mostDigits is above what a latency of a column has in its unit: a column of microseconds and of seconds has
+// milliseconds, and the former below 1.
+const mostDigits = 100_000
+
 // latencyTitle heads a column of latencies in nanoseconds, in the unit in which the smallest that is not 0 is not below
-// 1.
+// 1, or in the next one if the largest is too long then.
 func latencyTitle(name string, modelled bool, all []float64) (title string, unit float64) {
 	title = name
 	if modelled {
@@ -219,6 +223,9 @@ func latencyTitle(name string, modelled bool, all []float64) (title string, unit
 		return title, 1
 	}
 	unit, symbol := format.TimeUnit(slices.Min(all))
+	if slices.Max(all)/unit >= mostDigits {
+		unit, symbol = format.TimeUnit(thousands * unit)
+	}
 	return title + ", " + symbol, unit
 }
 

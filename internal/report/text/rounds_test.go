@@ -119,7 +119,8 @@ func TestUnitOfP99(t *testing.T) {
 		all  []float64
 		want string
 		div  float64
-	}{{nil, "p99", 1}, {[]float64{0}, "p99", 1}, {[]float64{0, 119_167, 5e6}, "p99, µs", 1e3}} {
+	}{{nil, "p99", 1}, {[]float64{0}, "p99", 1}, {[]float64{0, 119_167, 5e6}, "p99, µs", 1e3},
+		{[]float64{41, 1.5e6}, "p99, µs", 1e3}} {
 		if title, div := latencyTitle("p99", false, c.all); title != c.want || div != c.div {
 			t.Errorf("%v: %q by %g, want %q by %g", c.all, title, div, c.want, c.div)
 		}

@@ -27,7 +27,6 @@ func Setting(file results.File, group []results.Summary) []document.Entry {
 	}
 	entry("policy", format.Join(" · ", Policy(summary), workload))
 	entry("asked for", streamText(params))
-	entry("each request also", params.Second)
 	for _, text := range troubleTexts(&params) {
 		entry("trouble", text)
 	}
@@ -56,8 +55,13 @@ func Setting(file results.File, group []results.Summary) []document.Entry {
 	return out
 }
 
-// Policy says which policy was tried, and with which limit if that is not its own.
+// Policy says which policy was tried, with which limit if that is not its own, and which second one each request is
+// charged to as well.
 func Policy(summary *results.Summary) string {
+	return format.Join("; each request also: ", firstPolicy(summary), summary.Params.Second)
+}
+
+func firstPolicy(summary *results.Summary) string {
 	params := &summary.Params
 	limit := fixed(params, "limit", format.Units(params.Limit, params.Unit))
 	tried := ""

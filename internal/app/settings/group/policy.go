@@ -70,29 +70,6 @@ func (s *Settings) BothPolicies() (first, second quota.Policy, err error) {
 	return plan.Policy, second, err
 }
 
-// OneWindow refuses a policy of two windows, and says which command takes it.
-func (s *Settings) OneWindow(what string) error {
-	var plan harness.Plan
-	err := s.policies(&plan)
-	if err != nil || plan.Second == nil {
-		return err
-	}
-	serves := func(meta *strategies.Meta) bool {
-		return meta.TwoQuotas && meta.ServesPolicy(&plan.Policy) == nil && meta.ServesPolicy(plan.Second) == nil
-	}
-	var names []string
-	for _, meta := range strategies.All() {
-		if serves(meta) {
-			names = append(names, meta.Name)
-		}
-	}
-	if len(names) == 0 {
-		return s.Wrong("policy", fmt.Errorf("%s one window, and no strategy here serves both: give one of them", what))
-	}
-	return s.Wrong("policy", fmt.Errorf("%s one window; both are tried by quotabench run %s --policy %s", what,
-		strings.Join(names, " "), format.Quoted(s.Policy)))
-}
-
 // LookupPolicy returns the policy of a registered name, of a text such as
 // "5 attempts per rolling 15m", or of a YAML file, as @file.
 func LookupPolicy(text string) (quota.Policy, error) {
