@@ -88,7 +88,7 @@ func TestCompletion(t *testing.T) {
 		}, noSpace},
 		{[]string{"run", "--postgres", ""},
 			[]string{"auto", "process", "process:connections=40", "container", "container:image=postgres:18", "embedded",
-				"postgres://"}, noSpace},
+				"none", "postgres://"}, noSpace},
 		{[]string{"run", "--trace", ""}, nil, filesToo},
 		{[]string{"run", "--out", ""}, nil, filesToo},
 		{[]string{"run", "--config", ""}, nil, filesToo},

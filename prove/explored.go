@@ -73,7 +73,8 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 	}
 	for _, search := range exploration.made.Searches {
 		if search.Capped != "" && len(search.Findings) == 0 && (search.Least() || !search.Tried()) {
-			t.Errorf("not every order of %d callers was tried (%s): give a longer Options.Budget", search.Clients, search.Capped)
+			callers := format.Number(search.Clients, "caller")
+			t.Errorf("not every order of %s was tried (%s): give a longer Options.Budget", callers, search.Capped)
 		}
 	}
 	logUntried(t, sel, searches)

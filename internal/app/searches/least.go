@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -54,8 +55,8 @@ func (x *exploration) undecided() {
 		case !search.Tried():
 			x.invalidate(search.Strategy, errUntried)
 		case search.Least():
-			x.invalidate(search.Strategy, fmt.Errorf("not every order of %d callers was tried (%s): give a longer --timeout, "+
-				"or more --max-states", search.Clients, search.Capped))
+			x.invalidate(search.Strategy, fmt.Errorf("not every order of %s was tried (%s): give a longer --timeout, "+
+				"or more --max-states", format.Number(search.Clients, "caller"), search.Capped))
 		}
 	}
 	for _, census := range x.record.Censuses {
