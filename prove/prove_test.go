@@ -130,6 +130,9 @@ func TestPlanted(t *testing.T) {
 			if only, ok := strings.CutPrefix(what, onlyPrefix); ok {
 				m, o = narrowLimiter(t, only)
 			}
+			if name, ok := strings.CutPrefix(what, scenePrefix); ok {
+				m, o = scenes[name].limiter(t)
+			}
 			prove.Limiter(t, m, o)
 		})
 	}

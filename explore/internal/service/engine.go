@@ -82,6 +82,8 @@ type Engine struct {
 	afterAnswer string
 	// told is set once an error says how the service misbehaves: what follows from that is not told.
 	told bool
+	// failing says which instances do not work once the faults of the run are over, and how.
+	failing []string
 }
 
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
@@ -214,6 +216,7 @@ func (w *Engine) begin() error {
 		return err
 	}
 	w.seen = false
+	w.failing = nil
 	if w.Setup.Learns {
 		w.Setup.Policy.Window.Length = w.lives.window()
 	}

@@ -70,6 +70,13 @@ func searched(t *testing.T, kind string, cfg explore.Config) (*results.Search, e
 
 func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Search, processes int, err error) {
 	t.Helper()
+	return countedBy(t, kind, "http", cfg)
+}
+
+// countedBy searches the strategy http with the options that its text has.
+func countedBy(t *testing.T, kind, strategy string, cfg explore.Config) (found *results.Search, processes int,
+	err error) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +86,7 @@ func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Se
 		cfg.Service = "'" + program + "'"
 	}
 	cfg.Environment = append(cfg.Environment, plantedVariable+"="+kind, pidVariable+"="+pids)
-	found, err = explore.Run(t.Context(), testkit.Strategy(t, "http"), cfg)
+	found, err = explore.Run(t.Context(), testkit.Strategy(t, strategy), cfg)
 	list, _ := os.ReadFile(pids)
 	for _, text := range strings.Fields(string(list)) {
 		processes++
@@ -121,6 +128,39 @@ func TestLongKeys(t *testing.T) {
 			"B set %[1]s 1 ex 60 = OK admitted", key)},
 		{"blocked-long-keys", nil, nil, "leak"},
 	})
+}
+
+// A service works again once a fault is over, and admits nobody meanwhile. Each is searched as by default.
+func TestAfterFaults(t *testing.T) {
+	testenv.Sequential(t)
+	for _, c := range []struct {
+		kind, strategy string
+		want           map[quota.Fault]string
+	}{
+		{"lua", "http", nil},
+		{"loaded-once", "http", map[quota.Fault]string{"script-flush": "stuck: "}},
+		{"loaded-closed", "http", map[quota.Fault]string{"script-flush": "stuck: "}},
+		{"open", "http", map[quota.Fault]string{quota.FaultOutage: "leak: "}},
+		{"open", "http:down=open", nil},
+	} {
+		t.Run(c.kind+" "+c.strategy, func(t *testing.T) {
+			sel := testkit.Strategy(t, c.strategy)
+			asked := explore.Config{Process: explore.Process{Service: os.Args[0]}, Bounds: explore.Bounds{MaxStates: 60}}
+			for _, cfg := range explore.Searches(sel, asked) {
+				if len(cfg.Faults) != 1 || cfg.Clients != 1 {
+					continue
+				}
+				found, _, err := countedBy(t, c.kind, c.strategy, cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := told(found)
+				if want := c.want[cfg.Faults[0]]; !strings.HasPrefix(got, want) || want == "" && got != "" {
+					t.Errorf("fault %s: found %q, want %q", cfg.Faults[0], got, want)
+				}
+			}
+		})
+	}
 }
 
 // A key of the subject's own must expire. A setting need not.
@@ -194,7 +234,7 @@ func TestSearchesOfAService(t *testing.T) {
 	}{
 		{false, "get-set", "", "leak in search 1"}, {false, "incr-expire", "", "ttl in search 2"},
 		{true, "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
-		{false, "refund", "1 request per fixed 1m", "leak in search 4"},
+		{false, "refund", "1 request per fixed 1m", "leak in search 6"},
 		{true, "lua", "", ""}, {false, "redis-time", "1 request per fixed 1m", ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {

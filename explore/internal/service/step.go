@@ -178,7 +178,7 @@ func (c *client) leave() {
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	snapshot := &w.snapshot
-	*snapshot = engine.Snapshot{Now: w.now, Actors: snapshot.Actors[:0]}
+	*snapshot = engine.Snapshot{Now: w.now, Actors: snapshot.Actors[:0], Signs: engine.Signs{Stuck: w.failing}}
 	asking := 0
 	for _, client := range w.callers {
 		if client.begun && client.at == running {
@@ -230,6 +230,7 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		}
 		if err == nil { // otherwise the client may still be writing the line
 			timeline.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
+			err = w.afterFault()
 		}
 	}()
 	if _, actor := pick.Actor(); !actor {
