@@ -344,17 +344,11 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 // passingFaults are those of a service's Redis after which both go on as before.
 var passingFaults = []quota.Fault{quota.FaultLostReply, quota.FaultOutage, engine.FaultScriptFlush}
 
-// outageTimes is how often in a row a command does not reach Redis: client libraries send it again a few times.
-const outageTimes = 5
-
 // befallen is the search of a service with such a fault: what one client is told meanwhile, and afterwards. Scripts are
 // taken from a Redis in memory: those of a server are of all its users.
 func (c Config) befallen(fault quota.Fault) Config {
 	take := Action{Kind: Take, Units: 1}
 	c.Faults = []quota.Fault{fault}
-	if fault == quota.FaultOutage {
-		c.Times = outageTimes
-	}
 	c.Redis = nil
 	c.Limit = 1
 	c.Clients = 1

@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
@@ -24,8 +25,25 @@ func (w *Engine) crash(c *client) error {
 			client.Lose()
 			client.leave()
 			client.at = ended
+			client.held = nil
 		}
 	}
+	return err
+}
+
+// OutageTime is how long Redis cannot be reached, at most: client libraries connect again a few times.
+var OutageTime = time.Second
+
+// away has a client's command not reach Redis, nor any other one of its instance until the request is answered or the
+// outage has lasted long enough.
+func (w *Engine) away(c *client) error {
+	between := c.instance.proxy
+	c.held.Fail()
+	between.Refuse(true)
+	back := time.AfterFunc(OutageTime, func() { between.Refuse(false) })
+	err := w.wait(c)
+	back.Stop()
+	between.Refuse(false)
 	return err
 }
 

@@ -471,7 +471,7 @@ func servePlanted(kind string) error {
 	case "visited":
 		err = visited(address)
 		kind = "lua"
-	case "loaded":
+	case "loaded", "loaded-once", "loaded-closed":
 		err = script.Load(context.Background(), p).Err()
 	case "preset":
 		err = p.Set(context.Background(), presetKey, limit, 0).Err()

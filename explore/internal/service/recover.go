@@ -11,9 +11,10 @@ import (
 )
 
 // An instance is asked so often once a fault is over, with a pause in between that doubles: it may have to connect
-// again.
+// again. If an instance did not work after all that, others are asked less often after the same fault.
 const (
 	recoverTries = 6
+	againTries   = 2
 	recoverPause = 50 * time.Millisecond
 )
 
@@ -25,18 +26,24 @@ var passing = []quota.Fault{quota.FaultLostReply, quota.FaultOutage, engine.Faul
 // that has passed. One that does not admit it is ended, so that the next run has another one.
 func (w *Engine) afterFault() error {
 	running := slices.ContainsFunc(w.callers, func(c *client) bool { return c.at != ended })
-	befallen := slices.ContainsFunc(w.Look().Faults, func(fault quota.Fault) bool { return slices.Contains(passing, fault) })
-	if running || !befallen {
+	faults := slices.DeleteFunc(w.Look().Faults, func(fault quota.Fault) bool { return !slices.Contains(passing, fault) })
+	if running || len(faults) == 0 {
 		return nil
+	}
+	after := fmt.Sprint(faults)
+	tries := recoverTries
+	if w.fatal[after] {
+		tries = againTries
 	}
 	for _, instance := range w.instances {
 		if instance.child == nil { // it has crashed, and starts anew for the next run
 			continue
 		}
-		why := w.recovers(instance)
+		why := w.recovers(instance, tries)
 		if why == "" {
 			continue
 		}
+		w.fatal[after] = true
 		w.failing = append(w.failing, fmt.Sprintf("instance %d %s", instance.index, why))
 		if err := instance.end(); err != nil {
 			return err
@@ -46,10 +53,10 @@ func (w *Engine) afterFault() error {
 	return nil
 }
 
-// recovers is why an instance does not work once a fault is over; empty if it does.
-func (w *Engine) recovers(in *instance) (why string) {
+// recovers is why an instance does not work once a fault is over, asked so often; empty if it does.
+func (w *Engine) recovers(in *instance, tries int) (why string) {
 	pause := recoverPause
-	for range recoverTries {
+	for range tries {
 		var hangs bool
 		why, hangs = w.fresh(in)
 		if why == "" || w.base.Err() != nil {

@@ -255,7 +255,7 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		client.held.Stall()
 	case engine.FailBefore:
 		client.told(client.text, "")
-		client.held.Fail()
+		return w.away(client)
 	}
 	return w.wait(client)
 }
