@@ -349,7 +349,9 @@ var passingFaults = []quota.Fault{quota.FaultLostReply, quota.FaultOutage, engin
 func (c Config) befallen(fault quota.Fault) Config {
 	take := Action{Kind: Take, Units: 1}
 	c.Faults = []quota.Fault{fault}
-	c.Redis = nil
+	if fault == engine.FaultScriptFlush {
+		c.Redis = nil
+	}
 	c.Limit = 1
 	c.Clients = 1
 	c.Instances = 1

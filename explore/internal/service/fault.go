@@ -31,8 +31,9 @@ func (w *Engine) crash(c *client) error {
 	return err
 }
 
-// OutageTime is how long Redis cannot be reached, at most: client libraries connect again a few times.
-var OutageTime = time.Second
+// outageTime is how long Redis cannot be reached, at most. Client libraries connect again a few times, go-redis for two
+// seconds, before they tell their caller.
+const outageTime = 2500 * time.Millisecond
 
 // away has a client's command not reach Redis, nor any other one of its instance until the request is answered or the
 // outage has lasted long enough.
@@ -40,7 +41,7 @@ func (w *Engine) away(c *client) error {
 	between := c.instance.proxy
 	c.held.Fail()
 	between.Refuse(true)
-	back := time.AfterFunc(OutageTime, func() { between.Refuse(false) })
+	back := time.AfterFunc(outageTime, func() { between.Refuse(false) })
 	err := w.wait(c)
 	back.Stop()
 	between.Refuse(false)

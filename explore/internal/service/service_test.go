@@ -133,16 +133,17 @@ func TestLongKeys(t *testing.T) {
 // A service works again once a fault is over, and admits nobody meanwhile. Each is searched as by default.
 func TestAfterFaults(t *testing.T) {
 	testenv.Sequential(t)
-	for _, c := range []struct {
+	type behaviour struct {
 		kind, strategy string
 		want           map[quota.Fault]string
-	}{
-		{"lua", "http", nil},
-		{"loaded-once", "http", map[quota.Fault]string{"script-flush": "stuck: "}},
-		{"loaded-closed", "http", map[quota.Fault]string{"script-flush": "stuck: "}},
+	}
+	stuck := map[quota.Fault]string{"script-flush": "stuck: "}
+	some := []behaviour{
+		{"lua", "http", nil}, {"loaded-once", "http", stuck},
 		{"open", "http", map[quota.Fault]string{quota.FaultOutage: "leak: "}},
-		{"open", "http:down=open", nil},
-	} {
+	}
+	all := append(some, behaviour{"loaded-closed", "http", stuck}, behaviour{"open", "http:down=open", nil})
+	for _, c := range testenv.Pick(some, all) {
 		t.Run(c.kind+" "+c.strategy, func(t *testing.T) {
 			sel := testkit.Strategy(t, c.strategy)
 			asked := explore.Config{Process: explore.Process{Service: os.Args[0]}, Bounds: explore.Bounds{MaxStates: 60}}
@@ -160,6 +161,24 @@ func TestAfterFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// All faults of a service are those that its Redis can have.
+func TestAllFaults(t *testing.T) {
+	cfg := explore.Config{Process: explore.Process{Service: "true"}, Redis: redisOf(t)}
+	all, left := cfg.AllFaults(testkit.Strategy(t, "http"))
+	why := map[quota.Fault]string{quota.FaultRetry: "cannot befall a service", quota.FaultClock: "clock of a Redis server",
+		"timeout": "a short timeout"}
+	for _, out := range left {
+		if want := why[out.Fault]; want == "" || !strings.Contains(out.Why.Error(), want) {
+			t.Errorf("%s is left out: %v", out.Fault, out.Why)
+		}
+	}
+	want := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultEviction, quota.FaultOutage, "script-flush",
+		"restart"}
+	if !slices.Equal(all, want) || len(left) != len(why) {
+		t.Errorf("all are %v, want %v", all, want)
 	}
 }
 
