@@ -26,12 +26,12 @@ import (
 // Proxy stands between one instance of a service and Redis. All methods may be called
 // from any goroutine.
 type Proxy struct {
-	dial     func(context.Context) (net.Conn, error)
-	addr     string
-	changed  chan struct{}
-	ctx      context.Context // of what the proxy does by itself
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	dial    func(context.Context) (net.Conn, error)
+	addr    string
+	changed chan struct{}
+	ctx     context.Context // of what the proxy does by itself
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
