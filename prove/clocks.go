@@ -69,7 +69,7 @@ func (s *simulation) clocksApart() *scene {
 		texts = append(texts, ahead.String())
 	}
 	meta := *s.sel.Meta
-	meta.Guarantee = s.apartClauses()
+	meta.Guarantee = s.heldApart()
 	selection := s.sel
 	selection.Meta = &meta
 	config.Strategies = []strategies.Selection{selection}
@@ -77,9 +77,9 @@ func (s *simulation) clocksApart() *scene {
 	return &scene{says: says + s.lowered(), subjects: simulatedSubjects, config: config, judge: s.judgeApart}
 }
 
-// apartClauses are the clauses about leaks and false rejects if clocks differ. A clause that does not name a clock is
+// heldApart are the clauses about leaks and false rejects if clocks differ. A clause that does not name a clock is
 // there twice, with one Source: by the clocks of the instances and by that of the store. The limiter may go by either.
-func (s *simulation) apartClauses() (out []quota.Clause) {
+func (s *simulation) heldApart() (out []quota.Clause) {
 	asked := len(s.options.Skew) > 0
 	for i, clause := range s.sel.Guarantee {
 		own := s.options.added && i == len(s.sel.Guarantee)-1 // prove's own clause, which nobody has declared
@@ -127,7 +127,7 @@ func (s *simulation) judgeApart(p *played) (wrong, told string, err error) {
 // stepMoment is when the clock of the instance steps back, and stepNear how long before and after it subjects ask.
 const (
 	stepMoment = 10 * time.Minute
-	stepNear   = 50 * time.Millisecond
+	stepNear   = 300 * time.Millisecond
 	stepHolder = 3 // subjects
 )
 
@@ -147,7 +147,7 @@ func (s *simulation) stepBack(step time.Duration) *scene {
 	script := &script{units: harness.LeastCost(&s.policy)}
 	for range stepHolder {
 		subject := script.subject()
-		at := stepMoment + time.Duration(subject)*time.Millisecond
+		at := stepMoment + time.Duration(subject)*stepNear/stepHolder/2
 		script.ask(subject, at-stepNear, 1, 0)
 		script.ask(subject, at+stepNear, 1, 0)
 	}

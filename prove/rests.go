@@ -67,12 +67,16 @@ func (s *simulation) tooMany(policy *quota.Policy) int64 {
 	return policy.Limit/harness.LeastCost(policy) + 2
 }
 
-// apart is the time between two requests of which all together come within a small part of a window.
+// apart is the time between two requests of which all together come within a small part of a window. If that is long
+// enough, each is answered before the next one.
 func (s *simulation) apart(policy *quota.Policy) time.Duration {
 	const part = 10
 	within := s.length / time.Duration(part*s.tooMany(policy))
-	return max(min(within, time.Millisecond), time.Microsecond)
+	return max(min(within, longestApart), time.Microsecond)
 }
+
+// longestApart is far more than a request takes in virtual time.
+const longestApart = 50 * time.Millisecond
 
 // mostCalendar is the most requests in a window of the calendar's scenes.
 const mostCalendar = 50

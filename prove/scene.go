@@ -27,7 +27,7 @@ type scene struct {
 	// judge says what is wrong in its run, and what is only told; empty texts for nothing. nil is [simulation.judge].
 	judge func(*played) (wrong, told string, err error)
 	// short is set if its run is judged although it is invalid: few requests say little of a limiter's clock, and most may
-	// fail.
+	// fail. If nothing is wrong then, the scene was not tried.
 	short bool
 }
 
@@ -63,7 +63,8 @@ func (s *simulation) play(t *testing.T, scene *scene) bool {
 	case told != "":
 		s.told = append(s.told, told)
 	case invalid != nil:
-		t.Fatal(invalid)
+		t.Logf("not tried: %s: %v", scene.says, invalid)
+		return true
 	case s.passed == nil:
 		t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", played.what(),
 			played.run.Admitted, played.run.Rejected)
