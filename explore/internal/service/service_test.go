@@ -166,7 +166,7 @@ func TestAfterFaults(t *testing.T) {
 
 // All faults of a service are those that its Redis can have.
 func TestAllFaults(t *testing.T) {
-	cfg := explore.Config{Process: explore.Process{Service: "true"}, Redis: redisOf(t)}
+	cfg := explore.Config{Process: explore.Process{Service: "true"}, Resources: explore.Resources{Redis: redisOf(t)}}
 	all, left := cfg.AllFaults(testkit.Strategy(t, "http"))
 	why := map[quota.Fault]string{quota.FaultRetry: "cannot befall a service", quota.FaultClock: "clock of a Redis server",
 		"timeout": "a short timeout"}
