@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +130,7 @@ func (p *played) first() (string, error) {
 // script is a stream of requests at moments that are chosen.
 type script struct {
 	units    int64 // of each request
+	scene    int   // its number among the scripts of a proof, whose subjects differ
 	subjects uint32
 	requests []workloads.Op
 }
@@ -157,7 +157,9 @@ func (s *script) At(i int64, op *workloads.Op) { *op = s.requests[i] }
 func (s *script) Len() int64 { return int64(len(s.requests)) }
 
 // Name implements [workloads.Stream].
-func (s *script) Name(subject uint32) string { return "subject-" + strconv.Itoa(int(subject)) }
+func (s *script) Name(subject uint32) string {
+	return fmt.Sprintf("scene-%d-subject-%d", s.scene, subject)
+}
 
 // Subjects implements [workloads.Bounded].
 func (s *script) Subjects() int { return int(s.subjects) }
@@ -167,6 +169,8 @@ const afterwards = time.Minute
 
 // scripted is the scene of a script that begins at start.
 func (s *simulation) scripted(says string, script *script, policy quota.Policy, start time.Time) *scene {
+	s.scripts++
+	script.scene = s.scripts
 	slices.SortStableFunc(script.requests, func(a, b workloads.Op) int { return cmp.Compare(a.At, b.At) })
 	last := script.requests[len(script.requests)-1].At
 	trace := &workloads.TraceInfo{Rows: len(script.requests), Used: len(script.requests), First: start, Span: last}

@@ -44,6 +44,8 @@ type simulation struct {
 	length time.Duration
 	// duration of a month: at least four windows.
 	duration time.Duration
+	// scripts and steadies count the scenes of either kind.
+	scripts, steadies int
 	// passed is what happened in the scenes so far in which nothing was wrong, and told what others have shown.
 	passed, told []string
 }
@@ -141,9 +143,12 @@ func (s *simulation) lowered() string {
 	return fmt.Sprintf(" with a limit of %s instead of %s", format.Count(s.crossed.Limit), format.Count(s.policy.Limit))
 }
 
-// steadily is a scene's configuration in which subjects ask for twice their limit for so long.
+// steadily is a scene's configuration in which subjects ask for twice their limit for so long. It begins long after
+// others of this kind, which have the same subjects.
 func (s *simulation) steadily(duration time.Duration) sim.Config {
 	config := s.config(s.crossed, s.steady)
+	config.Start = began.Add(time.Duration(s.steadies) * 2 * s.duration)
+	s.steadies++
 	config.Load = harness.OpenAt(s.perWindow() / s.length.Seconds())
 	config.Duration = duration
 	config.Stream.Set("subjects", simulatedSubjects)
