@@ -97,20 +97,10 @@ return 1`)),
 			quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
 				return counted(ctx, s, s.window(key[:min(len(key), 20)]), s.length())
 			}),
-		limiter("counter-pauses", "", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
-			s.mu.Lock()
-			failed := s.failed
-			if s.now().After(s.moment["again"]) {
-				failed = nil
-			}
-			s.mu.Unlock()
-			if failed != nil {
-				return false, failed
-			}
+		limiter("counter-notes-failures", "", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
 			ok, err := counted(ctx, s, s.window(key), s.length())
 			s.mu.Lock()
-			s.failed = err
-			s.moment["again"] = s.now().Add(time.Second)
+			s.failed = err // for whoever asks how its store is
 			s.mu.Unlock()
 			return ok, err
 		}),
