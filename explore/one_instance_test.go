@@ -54,7 +54,9 @@ func TestInstancesThatCountAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cfg := range []explore.Config{{Skew: []time.Duration{-5 * time.Second}}, {Faults: []quota.Fault{quota.FaultClock}}, {Instances: 2}} {
+	skewed := explore.Config{Skew: []time.Duration{-5 * time.Second}}
+	ticking := explore.Config{Faults: []quota.Fault{quota.FaultClock}}
+	for _, cfg := range []explore.Config{skewed, ticking, {Instances: 2}} {
 		placed := cfg.Placed(sel)
 		res, err := explore.Run(t.Context(), sel, placed[0])
 		if err != nil {

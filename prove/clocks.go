@@ -162,8 +162,8 @@ func (s *simulation) stepBack(step time.Duration) *scene {
 	return scene
 }
 
-// judgeStep looks for rejections: each subject has room, whatever has flowed in since. They are wrong if a clause bounds
-// them although clocks are wrong, or if the fault was asked for.
+// judgeStep looks for rejections: each subject has room, whatever has flowed in since. They are wrong if a clause
+// bounds them although clocks are wrong, or if the fault was asked for.
 func (s *simulation) judgeStep(p *played, step time.Duration) (wrong, told string, err error) {
 	if p.run.Rejected == 0 {
 		return "", "", nil

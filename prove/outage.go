@@ -28,8 +28,9 @@ func (s *simulation) outage() []*scene {
 	enough := time.Duration(outageRequests / s.perWindow() * s.length.Seconds() * float64(time.Second))
 	config := s.steadily(max(enough, 4*settledWindows*s.length, 4*settled))
 	config.Trouble = trouble.List{{
-		Where: trouble.Where{Name: string(strategies.NeedRedis), Instance: trouble.All}, What: trouble.What{Word: trouble.Away},
-		When: trouble.When{From: 0.3, To: 0.4},
+		Where: trouble.Where{Name: string(strategies.NeedRedis), Instance: trouble.All},
+		What:  trouble.What{Word: trouble.Away},
+		When:  trouble.When{From: 0.3, To: 0.4},
 	}}
 	says := "what follows an outage of Redis" + s.lowered()
 	return []*scene{{says: says, subjects: simulatedSubjects, config: config, judge: s.judgeRecovery, short: true}}

@@ -134,8 +134,8 @@ func oddMoments(window quota.Window) []oddMoment {
 	return out
 }
 
-// around is a scene from three windows before a moment to three after it, or one month. A subject uses up each window when it has
-// begun, and another one when it ends.
+// around is a scene from three windows before a moment to three after it, or one month. A subject uses up each window
+// when it has begun, and another one when it ends.
 func (s *simulation) around(moment oddMoment, policy quota.Policy) *scene {
 	window := policy.Window
 	windows := int64(3)

@@ -170,7 +170,8 @@ func (s *simulation) rushes(rate float64) (out []sim.Rush) {
 	return out
 }
 
-// longestRush is how long a rush may be: a limit that cannot be lowered is not used up by twice the requests of a month.
+// longestRush is how long a rush may be: a limit that cannot be lowered is not used up by twice the requests of a
+// month.
 func (s *simulation) longestRush(rate float64, number int) time.Duration {
 	seconds := 2 * mostRequests / float64(number) / rate
 	return time.Duration(seconds * float64(time.Second))

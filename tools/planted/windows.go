@@ -45,7 +45,7 @@ redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
 redis.call('LTRIM', KEYS[1], 0, ARGV[1] - 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`), undeclared),
-		limiter("log-process-time", "it takes the time from its process, and forgets what is still in the window of another one",
+		limiter("log-process-time", "it takes the time from its process, whose clock is ahead of that of another one",
 			quota.Rolling, lua(plain, logScript), undeclared),
 		limiter("log-list", "", quota.Rolling, lua(plain, `local now, oldest = tonumber(ARGV[3]), redis.call('LINDEX', KEYS[1], ARGV[1] - 1)
 if oldest and now - oldest < ARGV[2] * 1000 then return 0 end
