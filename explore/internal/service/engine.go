@@ -219,7 +219,6 @@ func (w *Engine) begin() error {
 		return err
 	}
 	w.seen = false
-	w.failing = nil
 	if w.Setup.Learns {
 		w.Setup.Policy.Window.Length = w.lives.window()
 	}
@@ -286,6 +285,7 @@ func (w *Engine) End() error {
 		}
 	}
 	w.callers = w.callers[:0]
+	w.failing = nil
 	for _, instance := range w.instances {
 		if instance.proxy.Passed() > 0 {
 			w.Witness.Note(witness.OtherClient, "it sent blocking commands to Redis, or subscribed, which are no steps here")
