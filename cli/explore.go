@@ -187,14 +187,10 @@ func (s *exploreSettings) setDefaults(cfg *explore.Config) {
 // parse reads the settings that are texts.
 func (s *exploreSettings) parse(cfg *explore.Config) (err error) {
 	if s.Given("policy") {
-		if err := s.OneWindow("a search has"); err != nil {
+		cfg.Policy, cfg.Second, err = s.BothPolicies()
+		if err != nil {
 			return err
 		}
-		cfg.Policy, err = group.LookupPolicy(s.Policy)
-		if err != nil {
-			return s.Wrong("policy", err)
-		}
-		s.Chose = group.Reading(s.Policy, &cfg.Policy)
 	}
 	cfg.Scripts, err = explore.ParseScripts(s.scripts)
 	if err != nil {

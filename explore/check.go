@@ -90,6 +90,8 @@ func leakDetail(truth *engine.Truth, leak int64) string {
 	unit := truth.Policy.Unit
 	limit := truth.Policy.Limit
 	switch {
+	case truth.Second != nil && truth.SecondLeak() == leak:
+		return fmt.Sprintf("%s over the limit of %s", format.Units(leak, unit), truth.Second)
 	case truth.Crossed:
 		return fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
 	case truth.Changed():

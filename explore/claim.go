@@ -18,7 +18,7 @@ import (
 // newResult is what was asked for.
 func newResult(sel strategies.Selection, config *Config) *Result {
 	search := &Result{
-		Strategy: sel.String(), Policy: config.Policy.Name, Limit: config.Policy.Limit, Unit: config.Policy.Unit,
+		Strategy: sel.String(), Policy: config.policyName(), Limit: config.Policy.Limit, Unit: config.Policy.Unit,
 		Clients: config.Clients, Instances: config.Instances, Faults: config.Faults, Times: config.Times,
 		Passes: config.Passes, FromNS: int64(config.From),
 		Properties: slices.Clone(config.Properties), Findings: []Finding{},

@@ -17,6 +17,10 @@ type Config struct {
 	// Policy to enforce. The zero value is one of the strategy's own record if it
 	// serves any, otherwise the first that it serves, and requests for the racy control. Its Limit is replaced.
 	Policy quota.Policy
+	// Second is a further window that the limiter has, e.g. that of 1 request per second next to one of 10 per minute: a
+	// request is admitted if there is room in both, and else charged to none. The zero value is none. If requests name it
+	// ([strategies.Meta].TwoQuotas) its limit is at most Limit; otherwise it is as the limiter has it.
+	Second quota.Policy
 	// Limit in units. 0 leaves room for all requests but one.
 	Limit int64
 	// Used units of the subject at the start.
@@ -132,7 +136,8 @@ type Process struct {
 	// Service is a command, for a shell; empty for none. Each instance has a way to Redis of its own, by REDIS_URL, or
 	// REDIS_HOST and REDIS_PORT, in its environment, listens on PORT, and may read LIMIT.
 	Service string
-	// Request is the path of a request, with {subject} for the key. Default /?key={subject}.
+	// Request is the path of a request, with {subject} for the key, and {units} for what it costs if that is not 1.
+	// Default /?key={subject}.
 	Request string
 	// Counter is the key of the count of admitted units, with {subject}, for the property [Drift]; empty for none.
 	Counter string
@@ -151,6 +156,8 @@ type Process struct {
 type conduct struct {
 	// gaveUp is closed once nobody waits for the search any more, for example because it hangs.
 	gaveUp <-chan struct{}
+	// namesSecond is set if requests name the second window.
+	namesSecond bool
 	// shares is [engine.Setup.Shares] of the search that a schedule was found by.
 	shares bool
 	// began is the moment from which Timeout counts, in nanoseconds.

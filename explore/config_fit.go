@@ -57,8 +57,34 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if err := c.fitFaults(); err != nil {
 		return c, err
 	}
-	err := c.setLimit(sel.Meta)
+	if err := c.setLimit(sel.Meta); err != nil {
+		return c, err
+	}
+	err := c.fitSecond(sel.Meta)
 	return c, err
+}
+
+// fitSecond sets the limit of the second window, and reports why there can be none.
+func (c *Config) fitSecond(meta *strategies.Meta) error {
+	switch {
+	case c.Second.Limit == 0:
+		return nil
+	case meta.TwoQuotas:
+		c.namesSecond = true
+		c.Second.Limit = min(c.Second.Limit, c.Limit)
+		if err := meta.ServesPolicy(&c.Second); err != nil {
+			return err
+		}
+	case meta.Form != strategies.Library && c.Service == "":
+		return fmt.Errorf("strategy %s charges a request to one window: give one of the two", meta.Name)
+	}
+	if c.Second.Window == c.Policy.Window {
+		return errors.New("both windows are the same: give two different ones")
+	}
+	if c.LearnWindow {
+		return errors.New("a service whose window is to be learned has one: leave the second out")
+	}
+	return nil
 }
 
 // fitPolicy sets the policy if none is given, and reports why it cannot be searched.
@@ -206,6 +232,14 @@ func (c *Config) fitLimits() error {
 
 func setDefault[T int | int64](v *T, d T) { *v = cmp.Or(*v, d) }
 
+// policyName is the name of the policy, and that of a second window.
+func (c *Config) policyName() string {
+	if c.Second.Limit == 0 {
+		return c.Policy.Name
+	}
+	return c.Policy.Name + " and " + c.Second.Name
+}
+
 // setup is what an engine runs.
 func (c *Config) setup() *engine.Setup {
 	operated := slices.ContainsFunc(c.Scripts, Script.Operates)
@@ -215,8 +249,13 @@ func (c *Config) setup() *engine.Setup {
 	if c.enumerates {
 		asks = 0
 	}
+	var second *quota.Policy
+	if c.Second.Limit > 0 {
+		second = &c.Second
+	}
 	return &engine.Setup{
 		Asks:   asks,
+		Second: second, NamesSecond: c.namesSecond,
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, Passes: c.Passes, From: c.From, JobRounds: c.JobRounds,
 		Learns: c.LearnWindow,

@@ -153,6 +153,13 @@ var passings = map[quota.Kind][]passing{
 		passing{"2 requests per first-request 500ms", 2, "take,take,take", 0, 0}),
 	quota.Fixed:   windows("fixed "),
 	quota.Rolling: windows("rolling "),
+	// What is under way does not end with time: a key that expires is one that forgets it.
+	quota.Standing: {
+		{"1 request at a time", 1, "take,take", 0, 0},
+		{"2 requests at a time", 2, "take,take;take", 0, odd},
+		{"1 request at a time", 1, "take,refund;take", 0, 0},
+		{"2 requests at a time", 2, "take,refund,take;take,take", 1, 0},
+	},
 	// The lengths of the others are none of the policy's.
 	quota.CalendarHour:  windows("calendar hour"),
 	quota.CalendarDay:   windows("calendar day"),
@@ -206,7 +213,8 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // cannot be reached, loses a reply or its scripts, for instances that do not work once that is over, and for leaks
 // while the clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with which the
 // clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a window
-// ends, too. Without one, see [Process.LearnWindow].
+// ends, too. Without one, see [Process.LearnWindow]. If a request can tell what it costs, requests for more than the
+// limit are made, too.
 //
 // Each search claims what it claims for its own policy and limit. Those that the strategy does not serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {
@@ -332,6 +340,9 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 		add(stopped, Leak)
 	}
 	add(late, Leak)
+	if strings.Contains(c.Request, "{units}") {
+		add(further.oversized(), Leak)
+	}
 	waits := further.waiting()
 	if waits.LearnWindow {
 		add(waits, FalseReject)
@@ -356,6 +367,18 @@ func (c Config) befallen(fault quota.Fault) Config {
 	c.Clients = 1
 	c.Instances = 1
 	c.Scripts = []Script{{take, take}}
+	return c
+}
+
+// oversized is the search of a service in which one client asks for more than the limit, when nothing is used and when
+// a unit is.
+func (c Config) oversized() Config {
+	c.Limit = cmp.Or(c.Limit, 2)
+	c.Used = 0
+	c.Clients = 1
+	c.Instances = 1
+	large := Action{Kind: Take, Units: c.Limit + 1}
+	c.Scripts = []Script{{large, {Kind: Take, Units: 1}, large}}
 	return c
 }
 

@@ -49,6 +49,7 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	v := truth.Judge()
 	params := verdict.Params(truth.Policy, &v)
 	params.Limit = truth.HighestLimit()
+	params.InFlight = max(params.InFlight, truth.InFlight()) // no history says what is still to be settled
 	params.Instances = int64(s.cfg.Instances)
 	params.SyncPeriod = look.SyncPeriod
 	params.Pause = s.Run.Paused
@@ -76,7 +77,14 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 		asRolling = &r
 	}
 	verdicts := verdict.Verdicts{Own: own, Stores: &v, Rolling: asRolling}
-	return verdict.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, verdicts)
+	clauses := verdict.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, verdicts)
+	if look.AtRest {
+		return clauses
+	}
+	// A call that is under way may yet be admitted, and have left no room for one that was rejected.
+	return slices.DeleteFunc(clauses, func(clause results.Clause) bool {
+		return clause.Property == string(quota.PropertyFalseReject)
+	})
 }
 
 // boundsRolling reports whether a clause speaks about rolling windows although

@@ -145,8 +145,8 @@ func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t
 	}
 	finding, err := panicFinding(ctx, sel, cfg, died)
 	return &Replayed{
-		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &finding, Broken: true, Store: embedded,
-		Same: true,
+		Strategy: sel.String(), Policy: cfg.policyName(), Property: Panicked, Finding: &finding, Broken: true,
+		Store: embedded, Same: true,
 	}, err
 }
 

@@ -210,7 +210,7 @@ func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Confi
 func (b breakage) unshown(sel strategies.Selection, cfg *Config) Finding {
 	finding := b.Finding
 	finding.Strategy = sel.String()
-	finding.Policy = cfg.Policy.Name
+	finding.Policy = cfg.policyName()
 	finding.Steps = []results.Step{}
 	finding.Columns = []results.Column{}
 	return finding

@@ -195,7 +195,7 @@ func (s *search) replay(path []engine.Choice, property Property) (*Replayed, err
 	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	replay := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: property, Finding: &b.Finding,
+	replay := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.policyName(), Property: property, Finding: &b.Finding,
 		Store: s.Traits.Store}
 	return replay, s.at(path, func() error {
 		replay.Leak = s.Run.Truth.Leak()

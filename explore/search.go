@@ -320,7 +320,7 @@ func (s *search) repeat(b *breakage) error {
 			b.Property, why)
 	}
 	b.Strategy = s.sel.String()
-	b.Policy = s.cfg.Policy.Name
+	b.Policy = s.cfg.policyName()
 	b.Steps = first
 	b.Token, b.ReplayWith = tokenOf(s.sel, &s.cfg, b.path, b.Property), s.cfg.serviceFlags()
 	return nil

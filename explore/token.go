@@ -33,6 +33,7 @@ type ticket struct {
 	Policy   string `json:"p"`
 	// Own is the policy itself if it is not a registered one.
 	Own       *ownPolicyTicket `json:"o,omitempty"`
+	Second    string           `json:"d,omitempty"` // the text of the second window
 	Limit     int64            `json:"l"`
 	Used      int64            `json:"u,omitempty"`
 	Clients   int              `json:"c"`
@@ -69,6 +70,9 @@ func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, proper
 	}
 	if cfg.Seed != 1 {
 		t.Seed = cfg.Seed
+	}
+	if cfg.Second.Limit > 0 {
+		t.Second = cfg.Second.Text()
 	}
 	if cfg.Asks != DefaultAsks {
 		t.Asks = cfg.Asks
@@ -199,6 +203,12 @@ func (t *ticket) config(sel strategies.Selection, target *Target) (cfg Config, e
 		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults,
 		Scope:     Scope{Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs, Asks: t.Asks},
 		Resources: Resources{Postgres: target.Postgres}, Process: target.Process,
+	}
+	if t.Second != "" {
+		cfg.Second, err = quota.ParsePolicy(t.Second)
+		if err != nil {
+			return cfg, fmt.Errorf("%w: its second window: %w", ErrToken, err)
+		}
 	}
 	if cfg.Service != "" {
 		cfg.Redis = target.Redis

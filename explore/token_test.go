@@ -21,7 +21,7 @@ import (
 
 // full is a ticket with everything in it.
 var full = ticket{
-	Strategy: "lua-reserve", Policy: "tenant-uploads", Limit: 3, Used: 1, Clients: 2, Instances: 2,
+	Strategy: "lua-reserve", Policy: "tenant-uploads", Second: "9 MB per fixed 1s", Limit: 3, Used: 1, Clients: 2, Instances: 2,
 	Scripts: []string{"take=2,refund", "take"},
 	Skew:    []time.Duration{0, 2 * time.Second}, Seed: 7, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock},
 	Times: 2, Passes: true, Learns: true, From: time.Millisecond, Jobs: -1, Asks: 3, Property: Leak,

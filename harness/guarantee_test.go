@@ -79,7 +79,7 @@ func TestParamsOfClauses(t *testing.T) {
 	}}}
 	judged(t, f)
 	want := quota.Params{
-		Limit: 10, MaxCost: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Unsynced: 8,
+		Limit: 10, MaxCost: 3, Deciding: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Unsynced: 8,
 		Policy: f.Policy, Options: quota.Options{"a": "b"},
 	}
 	if !reflect.DeepEqual(got, want) {

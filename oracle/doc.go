@@ -14,7 +14,8 @@
 //
 // A refund, commit or expiry belongs to the window that its take was charged to.
 // After the end of a tumbling window it changes nothing; under a rolling window it
-// frees what its take still has in the window.
+// frees what its take still has in the window. After the end of a window that began with
+// a request it is open whether it changes the window that is open then.
 //
 // Every figure is therefore an interval. What is certain holds for each way in
 // which the operations may have been ordered; what is possible holds for at

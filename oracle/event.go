@@ -99,6 +99,14 @@ func (e *Event) rejected() bool {
 	return e.Kind == Take && (e.Outcome == Rejected || e.Outcome == RejectedDegraded || e.short())
 }
 
+// lastEffect is the last moment at which the event can have had its effect.
+func (e *Event) lastEffect() int64 {
+	if e.Outcome == Failed {
+		return maxTime
+	}
+	return e.Reply
+}
+
 func (e *Event) short() bool { return e.Kind == Take && e.Outcome == Short }
 
 // least is how many units there must be room for, so that the rejection of e is

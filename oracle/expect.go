@@ -283,6 +283,7 @@ func (c *contents) give(event *Event, named bool) bool {
 	}
 	switch {
 	case lies == absent:
+		c.giveLate(event)
 		return true
 	case lies == either && c.apart():
 		return false
@@ -294,6 +295,16 @@ func (c *contents) give(event *Event, named bool) bool {
 		c.want.Held.give(event.Units, done, counted)
 	}
 	return true
+}
+
+// giveLate enters a refund or a commit of a take whose window is over. If windows begin with requests, a counter may
+// contain it: see [firstRequest].
+func (c *contents) giveLate(event *Event) {
+	if c.kind != quota.FirstRequest || event.Kind == Expire || c.where(event.Call, event.lastEffect()) == absent {
+		return
+	}
+	c.want.Units.Lo -= max(0, event.Units)
+	c.want.Units.Hi += max(0, -event.Units)
 }
 
 // giveUnnamed enters a give-back that names no take. The take may be any one before

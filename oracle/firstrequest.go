@@ -25,6 +25,10 @@ import (
 // are not. The bounds are reached if requests are short compared with the windows
 // and the pauses between these.
 //
+// What settles a request after the end of its window may be charged to the window that
+// is open then, or to none: a limiter with one counter for a subject does not tell them
+// apart.
+//
 // Stores keep a time to live in whole milliseconds, so a window may last up to one
 // millisecond longer (or a hundredth of its length if that is less). A rejection in
 // that time is not wrong for certain.
@@ -58,6 +62,7 @@ type ownWindow struct {
 	asked    int64 // units of all requests that can have met it
 	offer    offer // of the requests that met it first
 	gaveBack int64 // units given back of requests that it holds
+	late     int64 // units given back in it of requests that an earlier one holds
 	packed   int64 // certain leak by placing units into windows
 	swept    int64 // certain leak by the peak of the window
 	falsely  int64 // units of certain false rejects
@@ -334,6 +339,18 @@ func (f *firstRequest) enterGive(event *Event) {
 	for k := first; k <= last; k++ {
 		f.windows[k].gives = append(f.windows[k].gives, event)
 	}
+	if f.names.named(event) && event.Kind != Expire {
+		f.enterLate(event, last)
+	}
+}
+
+// enterLate adds what a refund or a commit gives back to the windows that it can have met after the last one that its
+// take can have met.
+func (f *firstRequest) enterLate(event *Event, last int) {
+	from, until := f.span(event.Call, event.lastEffect())
+	for k := max(from, last+1); k <= until; k++ {
+		f.windows[k].late += max(0, event.Units)
+	}
 }
 
 // judgeWindow checks one window against the limit, by what certainly and possibly
@@ -350,6 +367,7 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.used.build()
 
 	over, mayExceed, fits := f.overWindow(window)
+	over.peak = max(0, over.peak-window.late)
 	window.swept = over.peak
 	f.swept += over.peak
 	f.sweptBy.add(f.leakedIn(window, over))
@@ -394,7 +412,7 @@ func (f *firstRequest) judgeRefusals(window *ownWindow, k int) {
 	for _, request := range window.refused {
 		lowest, highest := f.limits(request.Event)
 		from := instant(max(request.Call, window.earliest))
-		surely, once := f.used.left(from, instant(request.Reply), lowest, highest)
+		surely, once := f.used.left(from, instant(request.Reply), lowest, highest+window.late)
 		request.always = request.always && request.least() <= surely
 		request.once = request.once || request.least() <= once
 		if request.once {
@@ -468,7 +486,7 @@ func (w *ownWindow) unplace(taken interval, units int64) {
 // place fills the window with the units that have no later window, then with units
 // whose last window comes first. See [tumbling.place].
 func (f *firstRequest) place(window *ownWindow, k int, initial, most int64) {
-	room := max(0, most-initial) + window.gaveBack
+	room := max(0, most-initial) + window.gaveBack + window.late
 	var due int64
 	f.due = f.due[:0]
 	slices.SortStableFunc(window.takes, func(a, b *candidate) int {

@@ -71,8 +71,9 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 				}
 			}
 			windows := begins(moments)
-			// used is what a window holds at a moment, before or after what shares it.
-			used := func(w int, m int64, sharing, expired bool) (units, admitted int64) {
+			// used is what a window holds at a moment, before or after what shares it. What settles a request of an
+			// earlier window may count in it.
+			used := func(w int, m int64, sharing, expired, late bool) (units, admitted int64) {
 				if initial > 0 && w == windowAt(windows, 0) {
 					units = initial
 				}
@@ -88,36 +89,42 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 						}
 					}
 				}
+				for k, g := range ops {
+					if late && g.of >= 0 && g.Kind != Expire && windowAt(windows, at[k]) == w && windowAt(windows, at[g.of]) < w &&
+						(at[k] < m || sharing && at[k] == m) {
+						units -= max(0, g.Units)
+					}
+				}
 				return units, admitted
 			}
 			peaks := make([]int64, len(windows))
+			least := make([]int64, len(windows))
 			for i, o := range ops {
 				switch w := windowAt(windows, at[i]); {
 				case o.admitted():
-					units, admitted := used(w, at[i], true, true)
+					units, admitted := used(w, at[i], true, true, false)
 					peaks[w] = max(peaks[w], min(units-limit, admitted))
+					units, _ = used(w, at[i], true, true, true)
+					least[w] = max(least[w], min(units-limit, admitted))
 				case o.rejected():
 					free := o.Units <= limit
 					most := int64(0)
-					least := int64(0)
+					fewest := int64(0)
 					if w >= 0 {
-						most, _ = used(w, at[i], true, false)
-						least, _ = used(w, at[i], false, true)
-						both, _ := used(w, at[i], true, true)
-						least = min(least, both)
+						most, _ = used(w, at[i], true, false, false)
+						before, _ := used(w, at[i], false, true, true)
+						both, _ := used(w, at[i], true, true, true)
+						fewest = min(before, both)
 					}
 					fits[i] += int(b2i(free && most+o.Units <= limit))
-					mayFit[i] += int(b2i(free && least+o.Units <= limit))
+					mayFit[i] += int(b2i(free && fewest+o.Units <= limit))
 				}
 			}
-			var sum, worst int64
-			for _, p := range peaks {
-				sum = sum + p
-				worst = max(worst, p)
-			}
+			sum, worst := sumOf(least)
 			out.leak = min(out.leak, sum)
-			out.possible = max(out.possible, sum)
 			out.worst = min(out.worst, worst)
+			sum, worst = sumOf(peaks)
+			out.possible = max(out.possible, sum)
 			out.mostWorst = max(out.mostWorst, worst)
 		}
 	})
@@ -128,6 +135,57 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 		}
 	}
 	return out
+}
+
+// sumOf is the sum of the peaks, and the highest of them.
+func sumOf(peaks []int64) (sum, worst int64) {
+	for _, p := range peaks {
+		sum = sum + p
+		worst = max(worst, p)
+	}
+	return sum, worst
+}
+
+// TestLateRefund plants a refund after the end of the window that its take was charged to. If another window is open,
+// it may count there, and nothing else may be had again.
+func TestLateRefund(t *testing.T) {
+	takes := []Event{
+		{Units: 1, Call: 0, Reply: 0, Outcome: Admitted},
+		{Units: 1, Call: 7, Reply: 7, Outcome: Admitted},
+		{Units: 1, Call: 9, Reply: 9, Outcome: Admitted},
+	}
+	for name, c := range map[string]struct {
+		late           Event
+		leak, possible int64
+	}{
+		"in the next window":     {Event{Kind: Refund, Units: 1, Call: 8, Reply: 8}, 0, 1},
+		"between two windows":    {Event{Kind: Refund, Units: 1, Call: 6, Reply: 6}, 1, 1},
+		"in its own window":      {Event{Kind: Refund, Units: 1, Call: 3, Reply: 3}, 1, 1},
+		"a commit of less":       {Event{Kind: Commit, Units: 1, Call: 8, Reply: 8}, 0, 1},
+		"the end of a life":      {Event{Kind: Expire, Units: 1, Call: 8, Reply: 8}, 1, 1},
+		"of nothing":             {Event{Kind: Refund, Call: 8, Reply: 8}, 1, 1},
+		"failed in its own":      {Event{Kind: Refund, Units: 1, Call: 3, Reply: 3, Outcome: Failed}, 0, 1},
+		"after the next request": {Event{Kind: Refund, Units: 1, Call: 20, Reply: 20}, 1, 1},
+	} {
+		events := append(slices.Clone(takes), c.late)
+		v := Judge(ownConfig(1, 0), events)
+		if v.LeakUnits != c.leak || v.LeakPossible != c.possible {
+			t.Errorf("%s: %d to %d units leaked, want %d to %d", name, v.LeakUnits, v.LeakPossible, c.leak, c.possible)
+		}
+	}
+}
+
+// TestLateRefundInACounter: a counter contains what was given back after the end of its window, or does not.
+func TestLateRefundInACounter(t *testing.T) {
+	events := []Event{
+		{Units: 1, Call: 0, Reply: 0, Outcome: Admitted},
+		{Units: 1, Call: 7, Reply: 7, Outcome: Admitted},
+		{Kind: Refund, Units: 1, Call: 8, Reply: 8},
+	}
+	want, ok, err := Expect(ownConfig(1, 0), 0, events, Reading{Call: 9, Reply: 9}, quota.CountsAdmitted)
+	if err != nil || !ok || want.Units != (Interval{0, 1}) || want.Held != (Interval{1, 1}) {
+		t.Errorf("%+v, %v, %v", want, ok, err)
+	}
 }
 
 // TestFirstRequest checks the figures against every placement of the operations:

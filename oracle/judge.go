@@ -194,14 +194,52 @@ func (j *judge) count(event *Event) {
 	}
 }
 
-// inFlight finds the most requests at once, by a sweep over the calls. Two requests
-// that share an instant overlap.
+// inFlight finds the most requests that were being decided at once, and the most with those whose work was under way.
 func (j *judge) inFlight() {
+	deciding := j.atOnce(nil)
+	inFlight := deciding
+	if len(j.gives) > 0 {
+		inFlight = j.atOnce(j.workEnds())
+	}
+	j.out.MaxDeciding = max(j.out.MaxDeciding, deciding)
+	j.out.MaxInFlight = max(j.out.MaxInFlight, inFlight)
+}
+
+// workEnds are when the work of admitted requests ended: with the commit, or else with what gave the units back. Of
+// requests that cannot be told apart it is the last end.
+func (j *judge) workEnds() map[interval]int64 {
+	ends := map[interval]int64{}
+	committed := map[interval]bool{}
+	for _, event := range j.gives {
+		if !j.names.named(event) {
+			continue
+		}
+		take := j.names.taken(event)
+		commits := event.Kind == Commit
+		switch {
+		case commits && !committed[take]:
+			committed[take] = true
+			ends[take] = event.Reply
+		case commits == committed[take]:
+			ends[take] = max(ends[take], event.Reply)
+		}
+	}
+	return ends
+}
+
+// atOnce is the most requests at once, by a sweep over the calls. Those that are named end later than with their
+// replies. Two requests that share an instant overlap.
+func (j *judge) atOnce(ends map[interval]int64) (most int64) {
 	j.replies = j.replies[:0]
 	for _, event := range j.takes {
-		if !event.short() {
-			j.replies = append(j.replies, event.Reply)
+		if event.short() {
+			continue
 		}
+		end := event.Reply
+		if event.admitted() {
+			end = max(end, ends[interval{event.Call, event.Reply}])
+		}
+		j.replies = append(j.replies, end)
 	}
 	slices.Sort(j.replies)
 	done := 0
@@ -214,8 +252,9 @@ func (j *judge) inFlight() {
 		for j.replies[done] < event.Call {
 			done++
 		}
-		j.out.MaxInFlight = max(j.out.MaxInFlight, int64(begun-done))
+		most = max(most, int64(begun-done))
 	}
+	return most
 }
 
 // inSpan finds the most admitted units of requests that overlap a length of time: the

@@ -115,10 +115,11 @@ type Verdict struct {
 	// Overrun is what commits used beyond their reservations, in units.
 	Overrun int64
 
-	// MaxInFlight is the most requests of one subject at once, MaxCost the units
-	// of the largest request, MaxOffered the most units asked of one subject in
-	// one window.
-	MaxInFlight, MaxCost, MaxOffered int64
+	// MaxDeciding is the most requests of one subject that were being decided at once, and
+	// MaxInFlight the most with those whose work was under way: admitted, and neither committed
+	// nor given back, if they are settled at all. MaxCost is the units of the largest request,
+	// MaxOffered the most units asked of one subject in one window.
+	MaxDeciding, MaxInFlight, MaxCost, MaxOffered int64
 	// MaxSpan is the most units that one subject's requests were admitted that overlap any
 	// length of time of [Config].Span and its longest request.
 	MaxSpan int64

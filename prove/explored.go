@@ -29,7 +29,7 @@ func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Con
 	all := slices.DeleteFunc(explore.Properties(), func(property explore.Property) bool {
 		return property == explore.Leak
 	})
-	cfg := explore.Config{Policy: o.Policy, Clients: o.Clients, Seed: o.Seed, Properties: all}
+	cfg := explore.Config{Policy: o.Policy, Second: o.Second, Clients: o.Clients, Seed: o.Seed, Properties: all}
 	if o.Instances > 0 {
 		cfg.Instances = min(o.Instances, o.Clients)
 	}

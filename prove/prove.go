@@ -11,6 +11,7 @@ package prove
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -48,6 +49,11 @@ type Options struct {
 	// If the limiter serves none of these, it is the first registered one that it serves
 	// ([quota.RegisterPolicy]). A stage that knows no policy that the limiter serves is skipped, and says so.
 	Policy quota.Policy
+	// Second is a further window that the limiter has besides that of Policy, e.g. of 1 request per second next to one of
+	// 10 per minute: it admits a request if there is room in both, and charges a rejected one to none. The zero value is
+	// none. With it, the suite has nothing against rejections, and unless requests name the window
+	// ([strategies.Meta].TwoQuotas) neither has the simulation: the exploration judges them by both windows.
+	Second quota.Policy
 	// Budget of all searches of the exploration together, by the wall clock; default 20 s, less what the suite took if it
 	// has failed, and at least 5 s. What is claimed then says whether it was enough. Negative has no bound of time.
 	Budget time.Duration
@@ -190,7 +196,7 @@ func (o *Options) stores() []strategytest.Stores {
 	if o.served.Limit == 0 {
 		return nil
 	}
-	return []strategytest.Stores{{Policy: o.served}}
+	return []strategytest.Stores{{Policy: o.served, Second: o.Second}}
 }
 
 // complete fills in what is not said.
@@ -215,6 +221,9 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 	o.Seed = cmp.Or(o.Seed, 1)
 	m.Form = strategies.Library // searched as code that somebody else wrote
 	o.served = o.Policy
+	if o.Second.Limit != 0 && o.Policy.Limit == 0 {
+		return &m, o, errors.New("Options.Second is a further window: set that of Options.Policy, too")
+	}
 	if o.Policy.Limit != 0 {
 		return &m, o, m.ServesPolicy(&o.Policy)
 	}

@@ -53,6 +53,10 @@ func (c counter) Allow(ctx context.Context, key string) (bool, error) {
 		p.Set(ctx, key+":last", 1, length)
 		_, err := p.Exec(ctx)
 		return err == nil && n.Val() <= limit, err
+	case twoWindows, twoWindowsCharged:
+		second := key + "/" + c.now().UTC().Truncate(time.Second).Format(time.RFC3339)
+		n, err := bothWindows.Run(ctx, c.rdb, []string{key, second}, limit, 1, c.planted == twoWindowsCharged).Int()
+		return n == 1, err
 	case "a count of its package":
 		if everywhere.Add(1)%3 == 0 {
 			return false, c.rdb.Ping(ctx).Err()
@@ -95,6 +99,21 @@ var plants = map[string]prove.Stage{
 // twoSlots is a plant that no property accuses.
 const twoSlots = "keys in two slots"
 
+// twoWindows has a window of a second besides that of its policy, and twoWindowsCharged has what that rejects charged to
+// the first.
+const twoWindows, twoWindowsCharged = "two windows", "two windows charged"
+
+var bothWindows = redis.NewScript(`local fits = true
+for i = 1, 2 do
+	fits = fits and tonumber(redis.call('GET', KEYS[i]) or '0') < tonumber(ARGV[i])
+	if not fits and ARGV[3] ~= '1' then return 0 end
+	if ARGV[3] == '1' then redis.call('INCR', KEYS[i]) redis.call('PEXPIRE', KEYS[i], 60000) end
+end
+if ARGV[3] ~= '1' then
+	for i = 1, 2 do redis.call('INCR', KEYS[i]) redis.call('PEXPIRE', KEYS[i], 60000) end
+end
+return fits and 1 or 0`)
+
 // plantedVariable names the defects that TestPlanted proves.
 const plantedVariable = "PROVE_PLANTED"
 
@@ -120,6 +139,10 @@ func TestPlanted(t *testing.T) {
 			if what == twoSlots {
 				o.Budget = 0
 				o.Skip = []prove.Stage{prove.Conformance, prove.Simulation}
+			}
+			if strings.HasPrefix(what, twoWindows) {
+				o = prove.Options{Policy: testkit.Policy(t, "10 requests per fixed 1m"), Days: 1,
+					Second: testkit.Policy(t, "1 requests per fixed 1s"), Skip: []prove.Stage{prove.Exploration}}
 			}
 			m := limiter(what)
 			if way, ok := strings.CutPrefix(what, connectionsPrefix); ok {
@@ -214,6 +237,17 @@ func TestAdviceIsLogged(t *testing.T) {
 	out := proved(t, plantedVariable+"="+twoSlots)
 	contains(t, out, "--- PASS: TestPlanted/keys_in_two_slots/exploration (",
 		"advice: slots, 180 times: a Redis Cluster refuses keys in several slots")
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
+// What a second window rejects is no error, if there is said to be one, unless it is charged to the first. Package explore
+// tests how both are searched.
+func TestTwoWindows(t *testing.T) {
+	out := proved(t, plantedVariable+"="+twoWindows+","+twoWindowsCharged)
+	contains(t, out, "--- PASS: TestPlanted/two_windows (", "--- FAIL: TestPlanted/two_windows_charged/conformance/rejected (",
+		"whose rejections are not judged")
 	if t.Failed() {
 		t.Log(out)
 	}

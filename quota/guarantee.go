@@ -45,9 +45,14 @@ const (
 // Params are what a clause's bound is evaluated with. They are measured in the
 // run, not assumed.
 type Params struct {
-	Limit     int64 // units
-	MaxCost   int64 // units of the largest request
-	InFlight  int64 // most requests of one subject in flight at the same time
+	Limit   int64 // units
+	MaxCost int64 // units of the largest request
+	// Deciding is the most requests of one subject that were being decided at the same time.
+	Deciding int64
+	// InFlight is the most requests of one subject in flight at the same time: those that were being decided, and
+	// those whose work was under way, which were admitted and neither committed nor given back yet. What a strategy
+	// that charges after the work has not counted is theirs.
+	InFlight  int64
 	Instances int64
 	// Offered is the largest number of units asked of one subject in one window.
 	Offered int64

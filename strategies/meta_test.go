@@ -79,7 +79,8 @@ func TestExactly(t *testing.T) {
 		!slices.Equal(c.Tolerates, []quota.Fault{quota.FaultCrash, quota.FaultOutage}) {
 		t.Errorf("clause %+v", c)
 	}
-	if over := c.Bound(quota.Params{Limit: 20, MaxCost: 5, InFlight: 50, Instances: 4, Offered: 1000}); over != 0 {
+	params := quota.Params{Limit: 20, MaxCost: 5, Deciding: 50, InFlight: 50, Instances: 4, Offered: 1000}
+	if over := c.Bound(params); over != 0 {
 		t.Errorf("allows %d units over the limit", over)
 	}
 	if quota.Exactly().Tolerates != nil {

@@ -323,6 +323,10 @@ func (t *truth) giveBack(take *holding, units, now int64) {
 	at := now
 	taken := take.reply + t.epoch
 	switch {
+	case kind == quota.FirstRequest && take.window != holder.window:
+		holder.late(units)
+		holder.mark(now)
+		return
 	case kind.Tumbling() || kind == quota.FirstRequest:
 		if take.window != holder.window {
 			return
@@ -338,6 +342,17 @@ func (t *truth) giveBack(take *holding, units, now int64) {
 	t.use(holder, -units, at, now, units < 0)
 	t.allow(holder)
 	holder.mark(now)
+}
+
+// late notes units that are given back after the end of the window that holds them. If another window is open, a
+// counter may be without them, and callers may have them again.
+func (s *subject) late(units int64) {
+	if !s.own.open {
+		return
+	}
+	part := min(max(0, units), s.used)
+	s.used -= part
+	s.loose += part
 }
 
 // settling notes the call of a settlement. Units that are given back are free from then

@@ -60,8 +60,8 @@ func decide(clause quota.Clause, params quota.Params, verdict *oracle.Verdict) r
 // Params are what clauses are evaluated with, as far as a verdict tells.
 func Params(policy *quota.Policy, verdict *oracle.Verdict) quota.Params {
 	return quota.Params{
-		Limit: policy.Limit, MaxCost: verdict.MaxCost, InFlight: verdict.MaxInFlight, Offered: verdict.MaxOffered,
-		Unsynced: verdict.MaxSpan, Policy: policy,
+		Limit: policy.Limit, MaxCost: verdict.MaxCost, Deciding: verdict.MaxDeciding, InFlight: verdict.MaxInFlight,
+		Offered: verdict.MaxOffered, Unsynced: verdict.MaxSpan, Policy: policy,
 	}
 }
 

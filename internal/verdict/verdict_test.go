@@ -91,8 +91,8 @@ func TestDecision(t *testing.T) {
 
 func TestParams(t *testing.T) {
 	policy := quota.Policy{Limit: 7}
-	got := verdict.Params(&policy, &oracle.Verdict{MaxCost: 2, MaxInFlight: 3, MaxOffered: 4, MaxSpan: 5})
-	want := quota.Params{Limit: 7, MaxCost: 2, InFlight: 3, Offered: 4, Unsynced: 5, Policy: &policy}
+	got := verdict.Params(&policy, &oracle.Verdict{MaxCost: 2, MaxDeciding: 1, MaxInFlight: 3, MaxOffered: 4, MaxSpan: 5})
+	want := quota.Params{Limit: 7, MaxCost: 2, Deciding: 1, InFlight: 3, Offered: 4, Unsynced: 5, Policy: &policy}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

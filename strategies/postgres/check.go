@@ -41,7 +41,7 @@ func init() {
 			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultLimit},
 			Formula:   "L + (in flight - 1, literal: in flight) x largest cost",
 			Bound: func(params quota.Params) int64 {
-				n := max(params.InFlight-1, 0) * params.MaxCost
+				n := max(params.Deciding-1, 0) * params.MaxCost
 				if params.Options["check"] == checkLiteral {
 					n += params.MaxCost - 1
 				}

@@ -267,7 +267,7 @@ func TestConcurrent(t *testing.T) {
 		}
 		wg.Wait()
 		meta := testkit.Strategy(t, name).Meta
-		over := meta.Guarantee[0].Bound(quota.Params{Limit: limit, MaxCost: 1, InFlight: workers})
+		over := meta.Guarantee[0].Bound(quota.Params{Limit: limit, MaxCost: 1, Deciding: workers})
 		if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
 			t.Errorf("%s: %d admitted and %d failed, want %d to %d and none", name, n, failed.Load(), limit, limit+over)
 		}

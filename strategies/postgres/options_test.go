@@ -50,7 +50,7 @@ func TestLiteralCheckIgnoresTheAmount(t *testing.T) {
 	}
 	for name, want := range map[string]int64{"pg-check": 2_000, "pg-check:check=literal": 2_999} {
 		sel := testkit.Strategy(t, name)
-		if got := sel.Guarantee[0].Bound(quota.Params{Limit: 10, MaxCost: 1_000, InFlight: 3,
+		if got := sel.Guarantee[0].Bound(quota.Params{Limit: 10, MaxCost: 1_000, Deciding: 3,
 			Options: sel.Options}); got != want {
 			t.Errorf("%s may leak %d, want %d", name, got, want)
 		}

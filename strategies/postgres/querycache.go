@@ -45,9 +45,9 @@ func init() {
 			Property: quota.PropertyLeak,
 			Formula:  "L + (in flight - 1, instance: all of each) x largest cost",
 			Bound: func(params quota.Params) int64 {
-				n := max(params.InFlight-1, 0)
+				n := max(params.Deciding-1, 0)
 				if params.Options["cache"] == cacheInstance {
-					n += params.InFlight * params.Instances
+					n += params.Deciding * params.Instances
 				}
 				return n * params.MaxCost
 			},

@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// subject stands in a URL for the subject of a request.
-const subject = "{subject}"
+// subject and asked stand in a URL for the subject of a request and its units.
+const subject, asked = "{subject}", "{units}"
 
 // asker asks one URL for decisions.
 type asker struct {
@@ -41,8 +41,9 @@ var errSentAgain = errors.New("a connection ended before its answer and the requ
 
 // ask sends one request, and makes a decision of the answer.
 func (a *asker) ask(ctx context.Context, template string, req quota.Request) (quota.Decision, error) {
-	if req.Units != 1 {
-		return quota.Decision{}, fmt.Errorf("a request of %d units: a service counts a request as 1", req.Units)
+	if req.Units != 1 && !strings.Contains(template, asked) {
+		return quota.Decision{}, fmt.Errorf("a request of %d units: a service counts a request as 1, unless its URL has "+
+			"{units}", req.Units)
 	}
 	if a.timeout > 0 {
 		var cancel context.CancelFunc
@@ -52,7 +53,7 @@ func (a *asker) ask(ctx context.Context, template string, req quota.Request) (qu
 	var sent atomic.Int32
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Add(1) }})
 	name := a.prefix + string(req.Subject)
-	r, err := http.NewRequestWithContext(ctx, a.method, fill(template, name), nil)
+	r, err := http.NewRequestWithContext(ctx, a.method, fill(template, name, req.Units), nil)
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -124,8 +125,9 @@ func (a *asker) wait(header http.Header) time.Duration {
 	return 0
 }
 
-// fill puts the subject into a URL, escaped as the place asks for.
-func fill(template, name string) string {
+// fill puts the subject, escaped as the place asks for, and the units into a URL.
+func fill(template, name string, number int64) string {
+	template = strings.ReplaceAll(template, asked, strconv.FormatInt(number, 10))
 	path, query, asks := strings.Cut(template, "?")
 	path = strings.ReplaceAll(path, subject, url.PathEscape(name))
 	if !asks {

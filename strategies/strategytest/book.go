@@ -225,7 +225,7 @@ func (b *book) hold(faults ...quota.Fault) {
 
 func (b *book) params(v oracle.Verdict) quota.Params {
 	return quota.Params{
-		Limit: b.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight,
+		Limit: b.policy.Limit, MaxCost: v.MaxCost, Deciding: v.MaxDeciding, InFlight: v.MaxInFlight,
 		Instances: int64(len(b.instances)), Offered: v.MaxOffered,
 		Policy: b.policy, Options: b.env.Options,
 	}
@@ -259,12 +259,15 @@ func (b *book) orphan() bool {
 // bound is the tightest that the strategy declares for a single caller of a
 // single instance; ok is false if it declares none.
 func (b *book) bound(property quota.Property, offered, cost int64) (bound int64, ok bool) {
+	if b.rejects && property == quota.PropertyFalseReject {
+		return quota.Unbounded, true
+	}
 	for _, clause := range b.meta.Guarantee {
 		if clause.Property != property || !clause.Applies(b.policy.Window.Kind) {
 			continue
 		}
-		n := clause.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered,
-			Policy: b.policy, Options: b.env.Options})
+		n := clause.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, Deciding: 1, InFlight: 1, Instances: 1,
+			Offered: offered, Policy: b.policy, Options: b.env.Options})
 		if !ok || n < bound {
 			bound = n
 			ok = true

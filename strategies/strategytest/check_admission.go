@@ -90,7 +90,21 @@ func checkCosts(tb testing.TB, meta *strategies.Meta, stores Stores) {
 				book.policy.Limit)
 		}
 		book.hold()
+		fixture.oversized(policy)
 	}
+}
+
+// oversized: a request for more than the limit is rejected, also if nothing is used yet, or only a unit.
+func (f *fixture) oversized(policy quota.Policy) {
+	f.Helper()
+	const limit = 10
+	book := f.book(withLimit(policy, limit))
+	fresh := book.subject(0)
+	used := book.subject(0)
+	book.take(fresh, limit+1)
+	book.take(used, 1)
+	book.take(used, limit+1)
+	book.hold()
 }
 
 // oddNames are subjects that are easily taken for one another, or for syntax.

@@ -111,8 +111,8 @@ func checkClause(tb testing.TB, meta *strategies.Meta, clause quota.Clause, poli
 		tb.Error(err)
 		return
 	}
-	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless, Policy: withLimit(policy, 10),
-		Options: sel.Options}
+	easy := quota.Params{Limit: 10, MaxCost: 1, Deciding: 1, InFlight: 1, Instances: 1, Offered: endless,
+		Policy: withLimit(policy, 10), Options: sel.Options}
 	bound := clause.Bound(easy)
 	if bound == quota.Unbounded && clause.Property == quota.PropertyFalseReject {
 		return // it says in so many words that it promises nothing
@@ -126,7 +126,7 @@ func checkClause(tb testing.TB, meta *strategies.Meta, clause quota.Clause, poli
 			var last int64
 			for _, more := range []int64{1, 2, 50} {
 				got := clause.Bound(quota.Params{
-					Limit: limit, MaxCost: cost, InFlight: more, Instances: more, Offered: limit * more,
+					Limit: limit, MaxCost: cost, Deciding: more, InFlight: more, Instances: more, Offered: limit * more,
 					Policy: withLimit(policy, limit), Options: sel.Options,
 				})
 				if got < 0 {

@@ -22,9 +22,13 @@ func TestEmbedded(t *testing.T) {
 		checks = all[slices.IndexFunc(all, func(c check) bool { return c.name == "jobs" }):]
 	}
 	set(t, &crossingsPart, testenv.Pick(10, 1)*crossingsPart)
+	set(t, &others, testenv.Pick(1_100, others))
 	server := storetest.EmbeddedRedis(t)
-	RunAll(t, func(*testing.T, *strategies.Meta) Stores {
-		return Stores{Redis: clients(server)}
+	RunAll(t, func(t *testing.T, meta *strategies.Meta) Stores {
+		if meta.NeedsStore(strategies.NeedPostgres) {
+			return Stores{Redis: clients(server)}
+		}
+		return embeddedStores(t, meta)
 	})
 }
 

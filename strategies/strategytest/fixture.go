@@ -43,6 +43,8 @@ type fixture struct {
 	// wall clock's.
 	moved bool
 	ahead *atomic.Int64
+	// rejects is set if a second window may reject what the policy admits.
+	rejects bool
 	// pass lets time pass.
 	pass func(time.Duration)
 }
@@ -125,6 +127,7 @@ func opened(f *fixture, stores Stores, instances int, c testClock) *fixture {
 	tb.Helper()
 	f.ahead = new(atomic.Int64)
 	f.pass = wait
+	f.rejects = stores.Second.Limit > 0 && !f.meta.TwoQuotas
 	f.env = strategies.Env{
 		Clock: c.Clock, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: f.sel.Options, Wake: func(string) {},

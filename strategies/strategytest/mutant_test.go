@@ -199,6 +199,48 @@ var mutants = []struct {
 			return d.full.Provision(ctx, p, grants)
 		}
 	}},
+	{name: "forgets all subjects when there are many", check: "others", meta: forgetful(10_000)},
+	{name: "gives ten subjects one quota", check: "others", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			inner := req
+			inner.Subject = req.Subject[:min(len(req.Subject), len("other-1"))]
+			dec, err := d.right(ctx, inner)
+			if dec.Admitted {
+				dec.Reservation.Request = req
+			}
+			return dec, err
+		}
+	}},
+	{name: "charges what it rejects", check: "rejected", make: func(d *double) {
+		var mu sync.Mutex
+		charged := map[quota.Subject]int64{}
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			dec, err := d.withPolicy(ctx, req, func(p *quota.Policy) { p.Limit -= charged[req.Subject] })
+			if err == nil && !dec.Admitted {
+				charged[req.Subject] += req.Units
+			}
+			return dec, err
+		}
+		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
+	}},
+	{name: "takes a request over the limit of a subject without a count", check: "costs", make: func(d *double) {
+		var mu sync.Mutex
+		seen := map[quota.Subject]bool{}
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			fresh := !seen[req.Subject]
+			seen[req.Subject] = true
+			return d.withPolicy(ctx, req, func(p *quota.Policy) {
+				if fresh {
+					p.Limit = unlimited
+				}
+			})
+		}
+		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
+	}},
 	{name: "refunds nothing", check: "refund", make: func(d *double) {
 		d.refund = func(*double, context.Context, quota.Reservation) error { return nil }
 	}},
@@ -394,6 +436,40 @@ var mutants = []struct {
 	}},
 }
 
+// forgetful is a limiter in memory that empties its table when that has many entries.
+func forgetful(many int) func(*strategies.Meta) {
+	return func(m *strategies.Meta) {
+		m.Kinds = []quota.Kind{quota.Fixed}
+		open := strategies.FromFunc(m.Name, m.Kinds,
+			func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+				var mu sync.Mutex
+				used := map[string]int64{}
+				return strategies.AllowFunc(func(_ context.Context, key string) (bool, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if len(used) > many {
+						clear(used)
+					}
+					used[key]++
+					return used[key] <= p.Limit, nil
+				}), nil
+			})
+		m.Needs, m.Open, m.Guarantee, m.Serves = nil, open.Open, []quota.Clause{quota.Exactly()}, open.Serves
+	}
+}
+
+// TestAtOnceTellsARace: if a single caller is admitted too much as well, it is no race.
+func TestAtOnceTellsARace(t *testing.T) {
+	testenv.Sequential(t)
+	m := sample(nil)
+	forgetful(100)(m)
+	set(t, &crossingsPart, 10*crossingsPart)
+	r := observe(t, func(tb testing.TB) { checkAtOnce(tb, m, Stores{}) })
+	if text := r.text(); !r.failed || !strings.Contains(text, "a single caller") || strings.Contains(text, "same moment") {
+		t.Errorf("failed %v: %s", r.failed, text)
+	}
+}
+
 // set gives a limit of the suite another value until the test ends.
 func set[T any](t *testing.T, limit *T, value T) {
 	t.Helper()
@@ -405,7 +481,7 @@ func set[T any](t *testing.T, limit *T, value T) {
 // TestRightStrategyPasses: the suite has nothing against the double as such, and
 // leaves out only what it has no part in.
 func TestRightStrategyPasses(t *testing.T) {
-	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
+	s := embeddedStores(t, sample(nil))
 	partly := func(d *double) {
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
 			return d.partly(ctx, req, req.Units)

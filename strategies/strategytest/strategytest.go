@@ -26,8 +26,10 @@
 //     record may never say where its quota comes from;
 //   - if each process counts for itself, two admit two limits;
 //   - a clause promises something: its bound can be broken;
-//   - subjects do not share their quota, nor do windows, as far as the Meta says
-//     that they are reset;
+//   - subjects do not share their quota, however many others come, nor do windows, as
+//     far as the Meta says that they are reset;
+//   - a request that is rejected is charged nothing, unless the Meta says that attempts
+//     are counted, and one that is larger than the limit is rejected;
 //   - refunds, commits, set-up and readings do what their interfaces say;
 //   - many callers at once break no declared clause, judged by
 //     [github.com/quotabench/quotabench/oracle] with the parameters that
@@ -86,6 +88,10 @@ type Stores struct {
 	// policies, nor in one that is registered. Its limit is replaced. It may have a bucket of slow
 	// refill, and windows of 20 s or more.
 	Policy quota.Policy
+	// Second is a further window of the strategy's own, by which it may reject requests that the policy admits; the zero
+	// value is none. What is rejected is no error then. It has no meaning for a strategy whose requests name their second
+	// window.
+	Second quota.Policy
 
 	// advance moves the time of all stores ahead; nil if that cannot be done.
 	advance func(time.Duration)
@@ -119,9 +125,10 @@ func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	}
 	for _, s := range stores {
 		if s.embedded() {
-			policy := s.Policy
+			given := s
 			s = embeddedStores(t, meta)
-			s.Policy = policy
+			s.Policy = given.Policy
+			s.Second = given.Second
 		}
 		if meta.Form == strategies.Library && len(meta.Kinds) > 0 && len(served(meta, s)) == 0 {
 			t.Skipf("not tested: %s serves no policy that is known with limits of %d and %d, and a window of %v or more: if "+
@@ -177,6 +184,8 @@ var checks = []check{
 	{"per-process", checkPerProcess},
 	{"costs", checkCosts},
 	{"subjects", checkSubjects},
+	{"others", checkOthers},
+	{"rejected", checkRejected},
 	{"next-window", checkNextWindow},
 	{"rolling", checkRolling},
 	{"provision", checkProvision},

@@ -30,7 +30,7 @@ func init() {
 			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage,
 				quota.FaultLimit},
 			Formula: "L + in flight - 1",
-			Bound:   func(params quota.Params) int64 { return max(params.InFlight-1, 0) },
+			Bound:   func(params quota.Params) int64 { return max(params.Deciding-1, 0) },
 		}},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			log, err := openLog(ctx, env)

@@ -15,7 +15,8 @@ import (
 func All() []Limiter {
 	var all []Limiter
 	for _, group := range [][]Limiter{counters(), transactions(), firsts(), cells(), logs(), weigheds(), buckets(),
-		clocks(), caches(), memory(), goroutines(), settling(), tables()} {
+		clocks(), caches(), memory(), goroutines(), settling(), tables(), underWay(), bursts(),
+		tablesInMemory()} {
 		all = append(all, group...)
 	}
 	return all

@@ -20,7 +20,9 @@ type Limiter struct {
 	Name string
 	// Defect says what is wrong; empty for a right one.
 	Defect string
-	Meta   strategies.Meta
+	// Exceeds is set if it exceeds its limit by what it declares.
+	Exceeds bool
+	Meta    strategies.Meta
 }
 
 // state is what one instance has. Most limiters use a part of it.

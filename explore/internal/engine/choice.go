@@ -189,6 +189,7 @@ const (
 	TickBefore        // the millisecond before the next window of any clock ends
 	TickLast          // the millisecond of the deadline of the next key that expires, in which it is still there
 	TickRest          // nobody asks for a week and many windows
+	TickSecond        // the next second window of any clock ends
 	TickKinds
 )
 

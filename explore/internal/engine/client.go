@@ -77,8 +77,8 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 	}
 }
 
-// take asks for units, and reports whether reservation is now what was reserved.
-func (c *Client) take(ctx context.Context, action int, units int64, reservation *quota.Reservation) bool {
+// request is that of an action.
+func (c *Client) request(action int, units int64) quota.Request {
 	req := quota.Request{
 		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: c.Run.Truth.Policy, Units: units,
 		Settles: c.Script.Settles(action),
@@ -86,9 +86,23 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 	if req.Settles {
 		req.Life = c.Setup.Life
 	}
+	if c.Setup.NamesSecond {
+		req.Second.Subject = Subject
+		req.Second.Policy = c.Setup.Second
+	}
+	return req
+}
+
+// take asks for units, and reports whether reservation is now what was reserved.
+func (c *Client) take(ctx context.Context, action int, units int64, reservation *quota.Reservation) bool {
+	req := c.request(action, units)
 	truth := &c.Run.Truth
 	c.Pending = truth.call(c.Index, oracle.Take, units, -1)
-	truth.begins(c.Pending, req.Life)
+	life := req.Life
+	if !req.Settles {
+		life = truth.Policy.Hold
+	}
+	truth.begins(c.Pending, life, req.Settles)
 	decision, err := c.Strategy().Take(ctx, req)
 	c.turn()
 	if c.over() {

@@ -39,7 +39,7 @@ func TestLifeEnds(t *testing.T) {
 		tr.Begin(Start)
 		tr.At(Start)
 		take := tr.call(0, oracle.Take, 5, -1)
-		tr.begins(take, life)
+		tr.begins(take, life, true)
 		tr.At(Start)
 		tr.reply(0, take, c.outcome)
 		if c.settle != nil {
@@ -70,7 +70,7 @@ func TestAnsweredTooLate(t *testing.T) {
 	tr := Truth{Policy: &quota.Policy{Name: "p", Limit: 10}, Instances: 1}
 	tr.Begin(Start)
 	take := tr.call(0, oracle.Take, 5, -1)
-	tr.begins(take, time.Minute)
+	tr.begins(take, time.Minute, true)
 	tr.At(Start.Add(time.Hour))
 	tr.reply(0, take, oracle.Admitted)
 	if tr.InUse != 0 || tr.Peak != 0 || !tr.ended(take) {
@@ -85,7 +85,7 @@ func TestCommittedWhileLifeEnds(t *testing.T) {
 		tr := Truth{Policy: &quota.Policy{Name: "p", Limit: 10}, Instances: 1}
 		tr.Begin(Start)
 		take := tr.call(0, oracle.Take, 5, -1)
-		tr.begins(take, time.Minute)
+		tr.begins(take, time.Minute, true)
 		tr.reply(0, take, oracle.Admitted)
 		commit := tr.call(0, oracle.Commit, 5-c.actual, take)
 		tr.At(Start.Add(time.Minute))

@@ -17,6 +17,10 @@ import (
 type Setup struct {
 	// Policy with the limit of the start.
 	Policy quota.Policy
+	// Second is a further window that the same limiter has; nil for none. A request needs room in both. Requests name
+	// it if NamesSecond is set, and else the limiter knows it by itself.
+	Second      *quota.Policy
+	NamesSecond bool
 	// Used units of the subject at the start.
 	Used int64
 	// Clients, each of which asks the instance of its number modulo Instances.
@@ -125,9 +129,18 @@ func ClientColumn(i int) results.Column {
 	return column
 }
 
-// WindowEnd is when the window at t ends, or t itself if none ever does.
-func (s *Setup) WindowEnd(t time.Time) time.Time {
-	win := s.Policy.Window
+// SecondEnd is when the second window at t ends, or t itself if there is none.
+func (s *Setup) SecondEnd(t time.Time) time.Time {
+	if s.Second == nil {
+		return t
+	}
+	return endOf(&s.Second.Window, t)
+}
+
+// WindowEnd is when the policy's window at t ends, or t itself if none ever does.
+func (s *Setup) WindowEnd(t time.Time) time.Time { return endOf(&s.Policy.Window, t) }
+
+func endOf(win *quota.Window, t time.Time) time.Time {
 	switch {
 	case win.Kind.Tumbling():
 		return win.At(t).End
@@ -159,8 +172,12 @@ func (s *Setup) Rounded(t time.Time) time.Time {
 // Renewed is when at the latest all that was used at t is free again, or t itself
 // if that never happens by itself.
 func (s *Setup) Renewed(t time.Time) time.Time {
+	renewed := s.WindowEnd(t)
 	if policy := &s.Policy; policy.Window.Kind == quota.Bucket {
-		return t.Add(time.Duration(policy.Window.Flow().Until(quota.Level{Units: policy.Limit})))
+		renewed = t.Add(time.Duration(policy.Window.Flow().Until(quota.Level{Units: policy.Limit})))
 	}
-	return s.WindowEnd(t)
+	if second := s.SecondEnd(t); second.After(renewed) {
+		return second
+	}
+	return renewed
 }

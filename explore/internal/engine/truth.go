@@ -14,6 +14,8 @@ import (
 type Truth struct {
 	// Policy with the limit that requests carry now.
 	Policy *quota.Policy
+	// Second is a further window of the subject; nil for none.
+	Second *quota.Policy
 	// Initial units of the subject.
 	Initial int64
 	// Instances of the application; client i asks instance i modulo this.
@@ -37,9 +39,9 @@ type Truth struct {
 	step   int64
 	events []oracle.Event
 	open   []int // events without a reply yet
-	// sessions are takes that are to be settled and whose life has not ended.
+	// sessions are takes whose life has not ended: those that are to be settled, and those of which units are held.
 	sessions []session
-	maxOpen  int // most operations in flight at once
+	inFlight int // most requests in flight at once
 	// order tells histories apart whose events came in different orders.
 	order Digest
 }
@@ -50,7 +52,8 @@ func (t *Truth) Begin(now time.Time) {
 		t.base = t.Policy
 	}
 	*t = Truth{
-		Policy: t.base, base: t.base, limits: t.limits[:0], Initial: t.Initial, Instances: t.Instances, start: now, now: now,
+		Policy: t.base, Second: t.Second, base: t.base, limits: t.limits[:0], Initial: t.Initial, Instances: t.Instances,
+		start: now, now: now,
 		span:   t.Policy.Window.At(now),
 		events: t.events[:0], open: t.open[:0], sessions: t.sessions[:0], InUse: t.Initial, Peak: t.Initial,
 	}
@@ -65,7 +68,7 @@ func (t *Truth) At(now time.Time) {
 	if stands {
 		return
 	}
-	if !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
+	if t.Second != nil || !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
 		t.Crossed = true
 	}
 }
@@ -85,7 +88,7 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	}
 	t.events = append(t.events, event)
 	t.open = append(t.open, e)
-	t.maxOpen = max(t.maxOpen, len(t.open))
+	t.fly()
 	if kind == oracle.Refund || kind == oracle.Commit {
 		t.InUse -= max(0, units) // what a commit uses beyond its reservation is no leak
 	}
@@ -128,7 +131,22 @@ func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 			t.Rejections++
 		}
 	}
+	t.fly()
 	t.note(2, client, uint64(outcome))
+}
+
+// InFlight is the most requests in flight at once so far, those with their work under way among them.
+func (t *Truth) InFlight() int64 { return int64(t.inFlight) }
+
+// fly notes how many requests are in flight.
+func (t *Truth) fly() {
+	n := len(t.open)
+	for i := range t.sessions {
+		if session := &t.sessions[i]; session.admitted && session.settles && !session.committing {
+			n++
+		}
+	}
+	t.inFlight = max(t.inFlight, n)
 }
 
 // changes notes that the limit is being changed to that many units.
@@ -196,11 +214,73 @@ func (t *Truth) Config() oracle.Config {
 }
 
 // Judge is the oracle's verdict on what has happened so far.
-func (t *Truth) Judge() oracle.Verdict { return oracle.Judge(t.Config(), t.history()) }
+func (t *Truth) Judge() oracle.Verdict {
+	first := oracle.Judge(t.Config(), t.history())
+	if t.Second == nil {
+		return first
+	}
+	return t.judgeBoth(first)
+}
+
+// SecondLeak is the certain leak of the second window so far, in units.
+func (t *Truth) SecondLeak() int64 {
+	if t.Second == nil {
+		return 0
+	}
+	verdict := oracle.Judge(t.secondConfig(), t.history())
+	return verdict.LeakWorst
+}
+
+// secondConfig is what the history is judged against for the second window.
+func (t *Truth) secondConfig() oracle.Config {
+	config := t.Config()
+	config.Window = t.Second.Window
+	config.Limit = t.Second.Limit
+	config.Changes = nil
+	return config
+}
+
+// judgeBoth is the verdict on both windows. Nobody says which one has rejected a request: it was rejected falsely if
+// there was room in each.
+func (t *Truth) judgeBoth(first oracle.Verdict) oracle.Verdict {
+	events := t.history()
+	configs := [...]oracle.Config{t.Config(), t.secondConfig()}
+	second := oracle.Judge(configs[1], events)
+	both := first.With(&second)
+	both.FalseRejects = 0
+	both.FalseRejectUnits = 0
+	for i := range events {
+		if events[i].Outcome == oracle.Rejected && events[i].Kind == oracle.Take {
+			units := falselyRejected(configs[:], events, i)
+			both.FalseRejectUnits += units
+			both.FalseRejects += min(units, 1)
+		}
+	}
+	both.FalseRejectWorst = both.FalseRejectUnits
+	both.FalseRejectPossibleWorst = max(first.FalseRejectPossibleWorst, second.FalseRejectPossibleWorst)
+	return both
+}
+
+// falselyRejected is the units of a rejection for which there was room in each of the windows for certain.
+func falselyRejected(configs []oracle.Config, events []oracle.Event, rejection int) (units int64) {
+	alone := slices.Clone(events)
+	for i := range alone {
+		event := &alone[i]
+		if i != rejection && event.Kind == oracle.Take && event.Outcome != oracle.Admitted && event.Outcome != oracle.Failed {
+			event.Outcome = oracle.Elsewhere
+		}
+	}
+	units = events[rejection].Units
+	for _, config := range configs {
+		verdict := oracle.Judge(config, alone)
+		units = min(units, verdict.FalseRejectUnits)
+	}
+	return units
+}
 
 // Leak is the certain leak so far, in units.
 func (t *Truth) Leak() int64 {
-	if t.Crossed || t.Changed() {
+	if t.Crossed || t.Changed() || t.Second != nil {
 		return t.Judge().LeakWorst
 	}
 	return max(0, t.Peak-max(t.Policy.Limit, t.Initial))
@@ -208,6 +288,9 @@ func (t *Truth) Leak() int64 {
 
 // Expect is what a counter must contain now. ok is false if nothing can be said.
 func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool, err error) {
+	if t.Second != nil { // what the second window rejects counts nowhere, and nobody says which one has rejected
+		return want, false, nil
+	}
 	m := t.moment() + 1
 	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
 }
@@ -230,7 +313,7 @@ func (t *Truth) CopyTo(truth *Truth) {
 func (t *Truth) Digest(digest *Digest, ordered bool) {
 	digest.Num(uint64(t.InUse))
 	digest.Num(uint64(t.Peak))
-	digest.Num(uint64(t.maxOpen))
+	digest.Num(uint64(t.inFlight))
 	if ordered || t.Crossed {
 		digest.Fold(t.order)
 		return
@@ -245,22 +328,25 @@ func (t *Truth) Digest(digest *Digest, ordered bool) {
 	digest.Num(uint64(len(t.open)))
 }
 
-// session is a take that its client is to settle before its life ends.
+// session is a take that its client is to settle before its life ends, or whose units are held for so long.
 type session struct {
 	take     int // number of the event
 	ends     time.Time
+	settles  bool
 	admitted bool
 	// doubtful is set if time has passed within the take: then its life began at
 	// some moment of that, and once a commit has begun: if it never ends well, it is
 	// open whether the units are used.
 	doubtful bool
-	back     int64 // units that the commit gives back, or uses beyond them if negative
+	// committing is set while an operation settles it.
+	committing bool
+	back       int64 // units that the commit gives back, or uses beyond them if negative
 }
 
 // begins notes a take that is being called; 0 is an unlimited life.
-func (t *Truth) begins(take int, life time.Duration) {
+func (t *Truth) begins(take int, life time.Duration, settles bool) {
 	if life > 0 {
-		t.sessions = append(t.sessions, session{take: take, ends: t.now.Add(life)})
+		t.sessions = append(t.sessions, session{take: take, ends: t.now.Add(life), settles: settles})
 	}
 }
 
@@ -289,6 +375,7 @@ func (t *Truth) settling(take int, kind oracle.Kind, units int64) {
 	for i := range t.sessions {
 		if t.sessions[i].take == take {
 			t.sessions[i].doubtful = true
+			t.sessions[i].committing = true
 			t.sessions[i].back = units
 			if kind == oracle.Refund {
 				t.sessions = slices.Delete(t.sessions, i, i+1)

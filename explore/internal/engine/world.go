@@ -34,7 +34,7 @@ type World struct {
 func (w *World) Connect(port Engine, setup *Setup) {
 	w.port = port
 	w.Setup = setup
-	w.Run.Truth = Truth{Policy: &setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	w.Run.Truth = Truth{Policy: &setup.Policy, Second: setup.Second, Initial: setup.Used, Instances: setup.Instances}
 }
 
 // Client is the client of that number, which has not begun.
@@ -276,6 +276,8 @@ func (w *World) moment(kind int, at time.Time) time.Time {
 			return half
 		}
 		return w.past(half)
+	case TickSecond:
+		return w.past(setup.SecondEnd(at))
 	case TickBefore:
 		return setup.WindowBefore(at)
 	case TickRest:
@@ -322,6 +324,7 @@ func (w *World) Inject(choice Choice) {
 var TickTexts = [...]string{
 	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes",
 	"the window is about to end", "the last millisecond of a key", "nobody has asked for many windows",
+	"the second window ends",
 }
 
 func (w *World) ticks() int { return *w.Budget.of(quota.FaultClock) }

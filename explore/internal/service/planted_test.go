@@ -75,12 +75,53 @@ var renewLast = redis.NewScript("local n = redis.call('INCR', KEYS[1]) " +
 var hour = redis.NewScript("local now = tonumber(redis.call('TIME')[1]) local key = KEYS[1] .. ':' .. " +
 	"math.floor(now / 3600) local n = redis.call('INCR', key) redis.call('EXPIRE', key, 3600 - now % 3600) return n")
 
+// slides is a sliding log of a minute, of all requests or of those that it admits.
+var slides = redis.NewScript(`local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 60000)
+local n = redis.call('ZCARD', KEYS[1])
+if n < tonumber(ARGV[1]) or ARGV[2] == 'all' then
+  redis.call('ZADD', KEYS[1], now, now .. ':' .. n)
+  redis.call('PEXPIRE', KEYS[1], 60001)
+end
+if n < tonumber(ARGV[1]) then return 1 end
+return 0`)
+
+// costs is the key by which a limiter's context tells what a request costs.
+type costs struct{}
+
+// countsUnits counts what requests cost; with "any" it compares none with the limit if there is no count yet.
+var countsUnits = redis.NewScript(`local n = redis.call('GET', KEYS[1])
+if (n or ARGV[3] == 'all') and (n or 0) + ARGV[1] > tonumber(ARGV[2]) then return 0 end
+redis.call('INCRBY', KEYS[1], ARGV[1])
+if not n then redis.call('EXPIRE', KEYS[1], 60) end
+return 1`)
+
+func unitsLimiter(which string) func(context.Context, *planted, string) (bool, error) {
+	return func(ctx context.Context, p *planted, key string) (bool, error) {
+		cost, _ := ctx.Value(costs{}).(string)
+		n, err := countsUnits.Run(ctx, p, []string{key}, cmp.Or(cost, "1"), p.limit, which).Int64()
+		return n == 1, err
+	}
+}
+
 // limiters decide about a key. Each is right or wrong in its own way.
 var limiters map[string]func(ctx context.Context, p *planted, key string) (bool, error)
 
 func init() { limiters = planteds }
 
 var planteds = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
+	"units":       unitsLimiter("all"),
+	"large-units": unitsLimiter("any"),
+	// What it rejects is in the log, too.
+	"log-rejected": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := slides.Run(ctx, p, []string{key}, p.limit, "all").Int64()
+		return n == 1, err
+	},
+	"log": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := slides.Run(ctx, p, []string{key}, p.limit, "admitted").Int64()
+		return n == 1, err
+	},
 	"get-set": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Get(ctx, key).Int64()
 		if ignoreNil(err) != nil || n >= p.limit {
@@ -483,7 +524,8 @@ func servePlanted(kind string) error {
 		p.mu.Lock()
 		p.asked++
 		p.mu.Unlock()
-		switch ok, err := limiters[kind](r.Context(), p, r.URL.Query().Get("key")); {
+		ctx := context.WithValue(r.Context(), costs{}, r.URL.Query().Get("cost"))
+		switch ok, err := limiters[kind](ctx, p, r.URL.Query().Get("key")); {
 		case err != nil:
 			w.WriteHeader(http.StatusInternalServerError)
 		case !ok:

@@ -291,6 +291,36 @@ func TestSearchesOfAService(t *testing.T) {
 	}
 }
 
+// Requests for more than the limit, and time within a window, are tried by default: what is wrong is found in some search,
+// and its right twin in none.
+func TestRequestsByDefault(t *testing.T) {
+	testenv.Sequential(t)
+	const costs = "/?key={subject}&cost={units}"
+	for _, c := range []struct {
+		kind, request string
+		wrong         explore.Property
+	}{
+		{"large-units", costs, explore.Leak}, {"units", costs, ""}, {"log-rejected", "", explore.FalseReject}, {"log", "", ""},
+	} {
+		cfg := explore.Config{Process: explore.Process{Service: os.Args[0], Request: c.request},
+			Bounds: explore.Bounds{MaxStates: 150, Preemptions: -1}}
+		var found explore.Property
+		for _, cfg := range explore.Searches(testkit.Strategy(t, "http"), cfg) {
+			got, _, err := countedOn(t, c.kind, cfg)
+			if err != nil && cfg.ServiceClock == "" { // the clock of a Go program cannot be stopped
+				t.Errorf("%s: %v", c.kind, err)
+			}
+			if err == nil && len(got.Findings) > 0 {
+				found = got.Findings[0].Property
+				break
+			}
+		}
+		if found != c.wrong {
+			t.Errorf("%s: found %q, want %q", c.kind, found, c.wrong)
+		}
+	}
+}
+
 // What Redis loses, and replies that come too late, are told from what each of them breaks.
 func TestPlantedFaults(t *testing.T) {
 	const slow = "REDIS_URL={redis-url}?read_timeout=500ms&max_retries=1"

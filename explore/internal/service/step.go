@@ -73,7 +73,8 @@ type answer struct {
 func (c *client) send() {
 	c.first = make(chan answer, 1)
 	c.instance.proxy.Hold(true)
-	req := quota.Request{Subject: quota.Subject(c.engine.subject), Policy: &c.engine.Setup.Policy, Units: 1}
+	req := quota.Request{Subject: quota.Subject(c.engine.subject), Policy: &c.engine.Setup.Policy}
+	req.Units = c.Script[0].Units
 	go func(first chan<- answer) {
 		decision, err := c.ask(req)
 		first <- answer{decision, err}

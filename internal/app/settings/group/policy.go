@@ -60,6 +60,16 @@ func (s *Settings) policies(plan *harness.Plan) (err error) {
 // twoWindows stands between the policies of a limiter with two windows.
 const twoWindows = " and "
 
+// BothPolicies are those of the flag, e.g. of "10/s and 1000/h". The second one is empty if there is one.
+func (s *Settings) BothPolicies() (first, second quota.Policy, err error) {
+	var plan harness.Plan
+	err = s.policies(&plan)
+	if plan.Second != nil {
+		second = *plan.Second
+	}
+	return plan.Policy, second, err
+}
+
 // OneWindow refuses a policy of two windows, and says which command takes it.
 func (s *Settings) OneWindow(what string) error {
 	var plan harness.Plan
