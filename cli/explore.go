@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,6 +200,7 @@ func (s *exploreSettings) parse(cfg *explore.Config) (err error) {
 	if err != nil {
 		return s.Wrong("faults", err)
 	}
+	s.AllFaults = slices.Equal(s.faults, []string{"all"})
 	cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ","))
 	if err != nil {
 		return s.Wrong("property", err)

@@ -35,7 +35,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	}
 	c.setDefaults()
 	if c.Service != "" {
-		c.setServiceDefaults()
+		c.setServiceDefaults(sel)
 	}
 	if err := c.fitPolicy(sel.Meta); err != nil {
 		return c, err

@@ -209,8 +209,9 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // If callers of one instance meet in its memory ([strategies.Execution.SharesMemory]), the second search is cfg with
 // all callers on one instance ([Config.Placed]).
 //
-// A service is searched for keys that never expire, too, if its processes end in the middle, and for leaks while the
-// clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with which the
+// A service is searched for keys that never expire, too, if its processes end in the middle, for leaks while Redis
+// cannot be reached, loses a reply or its scripts, for instances that do not work once that is over, and for leaks
+// while the clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with which the
 // clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a window
 // ends, too. Without one, see [Process.LearnWindow]. If a request can tell what it costs, requests for more than the
 // limit are made, too.
@@ -225,9 +226,7 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	if !library && !given || OnPostgres(sel) {
 		return cfg.Placed(sel)
 	}
-	if library && cfg.Instances == 0 && (sel.PerProcess || len(sel.Needs) == 0) {
-		cfg.Instances = 1
-	}
+	cfg.Instances = cmp.Or(cfg.Instances, countsAlone(sel))
 	kinds := sel.Kinds
 	if given {
 		kinds = []quota.Kind{cfg.Policy.Window.Kind}
@@ -248,6 +247,14 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 		}
 	}
 	return out
+}
+
+// countsAlone is 1 for a library whose instances count for themselves: that several admit several limits is no news.
+func countsAlone(sel strategies.Selection) int {
+	if sel.Form == strategies.Library && (sel.PerProcess || len(sel.Needs) == 0) {
+		return 1
+	}
+	return 0
 }
 
 // whileTimePasses are the searches of a kind of window in which time passes between calls.
@@ -321,6 +328,14 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 		}
 	}
 	add(killed, TTL)
+	for _, fault := range passingFaults {
+		befallen := further.befallen(fault)
+		if befallen.declaredOpen(sel) {
+			add(befallen, Stuck)
+		} else {
+			add(befallen, Leak, Stuck)
+		}
+	}
 	if c.ServiceClock == "" {
 		add(stopped, Leak)
 	}
@@ -335,6 +350,24 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 		add(waits, Leak, FalseReject, TTL)
 	}
 	return out
+}
+
+// passingFaults are those of a service's Redis after which both go on as before.
+var passingFaults = []quota.Fault{quota.FaultLostReply, quota.FaultOutage, engine.FaultScriptFlush}
+
+// befallen is the search of a service with such a fault: what one client is told meanwhile, and afterwards. Scripts are
+// taken from a Redis in memory: those of a server are of all its users.
+func (c Config) befallen(fault quota.Fault) Config {
+	take := Action{Kind: Take, Units: 1}
+	c.Faults = []quota.Fault{fault}
+	if fault == engine.FaultScriptFlush {
+		c.Redis = nil
+	}
+	c.Limit = 1
+	c.Clients = 1
+	c.Instances = 1
+	c.Scripts = []Script{{take, take}}
+	return c
 }
 
 // oversized is the search of a service in which one client asks for more than the limit, when nothing is used and when
@@ -369,8 +402,10 @@ func (c Config) waiting() Config {
 // Placed is the search itself, with as many instances as were chosen, or one for each client.
 // If none were chosen and callers of one instance meet in its memory, a search with all callers
 // on one instance follows. Three of them, if no number was chosen: one is under way, one waits
-// for it, and one finds what they have left.
+// for it, and one finds what they have left. A library whose instances count for themselves has one, unless a number
+// was chosen.
 func (c Config) Placed(sel strategies.Selection) []Config {
+	c.Instances = cmp.Or(c.Instances, countsAlone(sel))
 	if !sel.SharesMemory || c.Instances > 0 || c.Clients == 1 || len(c.Skew) > 1 {
 		return []Config{c}
 	}

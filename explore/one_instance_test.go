@@ -1,7 +1,9 @@
 package explore_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
@@ -37,4 +39,45 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	found(t, r, explore.Guarantee)
+}
+
+// A library whose instances count for themselves is not accused of having several, whatever else is asked for.
+func TestInstancesThatCountAlone(t *testing.T) {
+	m := strategies.FromFunc("alone", []quota.Kind{quota.Fixed},
+		func(_ context.Context, env strategies.Env, policy *quota.Policy) (strategies.Allower, error) {
+			return &alone{clock: env.Clock, policy: policy, used: map[int64]int64{}}, nil
+		})
+	m.Needs = nil
+	m.PerProcess = true
+	m.Guarantee = quota.PerInstance()
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	skewed := explore.Config{Skew: []time.Duration{-5 * time.Second}}
+	ticking := explore.Config{Faults: []quota.Fault{quota.FaultClock}}
+	for _, cfg := range []explore.Config{skewed, ticking, {Instances: 2}} {
+		placed := cfg.Placed(sel)
+		res, err := explore.Run(t.Context(), sel, placed[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leaks := res.Found(explore.Leak) != nil; leaks != (cfg.Instances == 2) {
+			t.Errorf("skew %v, faults %v, %d instances: it leaks: %t", cfg.Skew, cfg.Faults, cfg.Instances, leaks)
+		}
+	}
+}
+
+// alone counts in memory.
+type alone struct {
+	clock  quota.Clock
+	policy *quota.Policy
+	used   map[int64]int64 // by window
+}
+
+// Allow implements [strategies.Allower].
+func (a *alone) Allow(context.Context, string) (bool, error) {
+	window := a.policy.Window.At(a.clock.Now()).Index
+	a.used[window]++
+	return a.used[window] <= a.policy.Limit, nil
 }

@@ -39,7 +39,8 @@ const (
 	// Forgotten: a tier that rejects subjects whose quota is used up no longer
 	// rejects the subject, although its quota is still used up.
 	Forgotten Property = "forgotten"
-	// Stuck: clients wait for something that cannot come.
+	// Stuck: clients wait for something that cannot come, or an instance of a service admits no new subject once a fault
+	// of its Redis is over.
 	Stuck Property = "stuck"
 	// Panicked is not looked for: a goroutine that a strategy has started has panicked, or the
 	// Go runtime has ended the program. Only a search with [Resources.Isolate] can report it.

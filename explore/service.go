@@ -111,9 +111,43 @@ func (c *Config) fitServiceFaults() error {
 	return nil
 }
 
+// unreached are faults in which a service does not reach its Redis.
+var unreached = []quota.Fault{quota.FaultLostReply, quota.FaultOutage, engine.FaultTimeout, engine.FaultRestart}
+
+// declaredOpen reports whether the service is declared to admit what it cannot ask its Redis, and that may happen: then
+// a leak is no finding.
+func (c *Config) declaredOpen(sel strategies.Selection) bool {
+	open := sel.Down != nil && sel.Down(sel.Options) == "open"
+	return open && slices.ContainsFunc(c.Faults, func(fault quota.Fault) bool { return slices.Contains(unreached, fault) })
+}
+
+// LeftOut is a fault that is not tried, and why.
+type LeftOut struct {
+	Fault quota.Fault
+	Why   error
+}
+
+// AllFaults are all faults that a search of the service can have, and those that it cannot.
+func (c Config) AllFaults(sel strategies.Selection) (all []quota.Fault, left []LeftOut) {
+	for _, fault := range engine.Faults {
+		one := c
+		one.Faults = []quota.Fault{fault}
+		_, err := one.Complete(sel)
+		switch {
+		case fault == engine.FaultTimeout:
+			left = append(left, LeftOut{fault, errors.New("it takes a client of Redis with a short timeout: name the fault")})
+		case err != nil:
+			left = append(left, LeftOut{fault, err})
+		default:
+			all = append(all, fault)
+		}
+	}
+	return all, left
+}
+
 // setServiceDefaults counts requests. If the limit is that of the service, so many units are used at the start that the
 // last request does not fit.
-func (c *Config) setServiceDefaults() {
+func (c *Config) setServiceDefaults(sel strategies.Selection) {
 	if c.Policy.Name == "" {
 		c.Policy = example.As(quota.Rolling)
 		if c.LearnWindow {
@@ -122,6 +156,9 @@ func (c *Config) setServiceDefaults() {
 	}
 	if len(c.Properties) == len(properties) {
 		c.Properties = slices.Clone(ofServices)
+		if c.declaredOpen(sel) {
+			c.Properties = slices.DeleteFunc(c.Properties, func(property Property) bool { return property == Leak })
+		}
 		if c.Counter != "" {
 			c.Properties = append(c.Properties, Drift)
 		}

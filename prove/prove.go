@@ -37,8 +37,8 @@ const (
 	// Exploration: no order of store commands of a few callers breaks a property. See
 	// package explore.
 	Exploration Stage = "exploration"
-	// Simulation: a month of virtual time shows no leak and no false reject. See package
-	// sim.
+	// Simulation: a month of virtual time shows no leak and no false reject, and neither do rests of weeks, the odd
+	// moments of calendars and clocks that are wrong. See package sim.
 	Simulation Stage = "simulation"
 )
 
@@ -64,9 +64,15 @@ type Options struct {
 	Instances int
 	// Faults of one more search, e.g. [quota.FaultEviction], in addition to those of
 	// [explore.Searches]. With faults, only what the limiter guarantees, keys that never
-	// expire and callers that are stuck count.
+	// expire and callers that are stuck count. With [quota.FaultClock], a clock that steps back may also keep nobody out
+	// who has units left.
 	Faults []quota.Fault
-	// Days of the simulation, and at least four windows; default 30.
+	// Skew is how far the clock of each instance is ahead of that of the stores, in a simulation; missing ones are 0.
+	// The limiter is then held to its clauses although clocks differ. By default the clock of the second instance is 2 s
+	// ahead, or a tenth of a window if that is less, and only clauses that tolerate [quota.FaultClock] count, and that of
+	// a limiter that declares none about leaks.
+	Skew []time.Duration
+	// Days of the simulated month, and at least four windows; default 30.
 	Days int
 	// Seed of all random numbers; default 1.
 	Seed uint64
@@ -77,6 +83,8 @@ type Options struct {
 	served quota.Policy
 	// limited is set if no search may take longer than the budget, not even one that a claim needs.
 	limited bool
+	// added is set if the last clause of the limiter is not its own.
+	added bool
 }
 
 // budget is that of an exploration if none is given.
@@ -206,6 +214,7 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 		exactly := quota.Exactly()
 		exactly.Kinds = promised
 		m.Guarantee = append(slices.Clone(m.Guarantee), exactly)
+		o.added = true
 	}
 	o.Clients = cmp.Or(o.Clients, 2)
 	o.Days = cmp.Or(o.Days, 30)

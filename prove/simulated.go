@@ -2,7 +2,6 @@ package prove
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,157 +9,180 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/format"
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
 const (
-	// simulatedSubjects ask in a simulation, each of them for twice its limit.
+	// simulatedSubjects ask in a simulated month, each of them for twice its limit.
 	simulatedSubjects = 3
 	overLimit         = 2
-	// mostRequests are about as many as a simulation has: if they are too few for the
+	// mostRequests are about as many as a month has: if they are too few for the
 	// whole time, they come in rushes.
 	mostRequests = 100_000
 	rushWindows  = 5
 	mostRushes   = 60
 	// fewestWindows are simulated, however long they are.
 	fewestWindows = 4
+	// mostLimit is the highest limit that subjects use up: with that, each of a few rushes crosses several windows.
+	mostLimit = 2_000
 )
 
-// simulated is a month of virtual time.
+// began is the first moment of a simulated month.
+var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// simulation is what a proof simulates.
+type simulation struct {
+	options *Options
+	sel     strategies.Selection
+	steady  *workloads.Meta
+	// policy is that of the options, and crossed the same with a limit that few requests use up, if that is served.
+	policy, crossed quota.Policy
+	instances       int
+	// length of a window, or the time in which a bucket fills; an hour under a standing policy.
+	length time.Duration
+	// duration of a month: at least four windows.
+	duration time.Duration
+	// scripts and steadies count the scenes of either kind.
+	scripts, steadies int
+	// passed is what happened in the scenes so far in which nothing was wrong, and told what others have shown.
+	passed, told []string
+}
+
+// simulated plays all scenes, up to the first in which something is wrong.
 func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 	t.Helper()
-	cfg, err := o.month(sel)
+	simulation, err := o.simulation(sel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Second == nil { // of two windows no history is kept
-		cfg.Archive = t.TempDir()
+	scenes := []*scene{simulation.month()}
+	if o.Second.Limit > 0 {
+		t.Log("not tried: rests, odd moments of calendars, an outage and wrong clocks, with two windows")
+	} else {
+		scenes = append(scenes, simulation.rests()...)
+		scenes = append(scenes, simulation.calendar()...)
+		scenes = append(scenes, simulation.outage()...)
+		scenes = append(scenes, simulation.clocks()...)
 	}
-	report, err := sim.Run(t.Context(), cfg)
+	for _, scene := range scenes {
+		if !simulation.play(t, scene) {
+			return
+		}
+	}
+	if len(simulation.passed) > 1 {
+		t.Logf("claimed: the same with %s", strings.Join(simulation.passed[1:], "; "))
+	}
+	if len(simulation.told) > 0 {
+		t.Logf("not claimed: %s", strings.Join(simulation.told, "; "))
+	}
+	if why := simulation.oneClock(); why != "" && o.Second.Limit == 0 {
+		t.Logf("not tried: clocks that differ between instances: %s", why)
+	}
+}
+
+func (o *Options) simulation(sel strategies.Selection) (*simulation, error) {
+	steady, err := workloads.Lookup("steady")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if len(report.Runs) == 0 {
-		t.Skip("not simulated: no run was made")
-	}
-	run := &report.Runs[0]
-	what := fmt.Sprintf("%.0f days of virtual time, %d requests of %d subjects on %s, seed %d",
-		cfg.Duration.Hours()/24, run.Issued, simulatedSubjects, format.Plural(int64(cfg.Instances), "instance", "instances"),
-		o.Seed)
-	if wrong := o.wrongOfMonth(sel, &cfg, run); wrong != "" {
-		first, err := firstOfMonth(&cfg, run)
-		if err != nil {
-			t.Log(err) // what was found stands without its first moment
+	s := &simulation{options: o, sel: sel, steady: steady, policy: o.served, crossed: o.served, instances: o.Instances}
+	if s.instances == 0 {
+		s.instances = 2
+		if len(sel.Needs) == 0 {
+			s.instances = 1
 		}
-		t.Errorf("\n%s%sIn %s: the same in every run. Again: go test -run '^%s$'\n", wrong, first, what, t.Name())
-		return
 	}
-	if o.unnamed(sel) {
-		what += ", whose rejections are not judged, since nobody says which of the two windows they are of"
+	lower := s.policy
+	lower.Limit = mostLimit
+	if s.policy.Limit > mostLimit && sel.ServesPolicy(&lower) == nil {
+		s.crossed = lower
 	}
-	t.Logf("claimed: nothing beyond what is guaranteed in %s; %d were admitted, %d rejected", what, run.Admitted,
-		run.Rejected)
-}
-
-// wrongOfMonth is what breaks a clause, and what was rejected falsely if no clause allows any; empty for nothing.
-func (o *Options) wrongOfMonth(sel strategies.Selection, cfg *sim.Config, run *results.Run) string {
-	unit := cfg.Policy.Unit
-	var builder strings.Builder
-	for _, clause := range run.Guarantee {
-		if clause.Verdict != results.Broken || o.unnamed(sel) && clause.Property == string(quota.PropertyFalseReject) {
-			continue
-		}
-		fmt.Fprintf(&builder, "%s: %s beyond the limit of %d in the worst window, %d promised; %s in %d of %d windows of "+
-			"which more was asked\n",
-			strings.ToUpper(clause.Property), format.Units(clause.Certain, unit), cfg.Policy.Limit, clause.Bound,
-			format.Units(run.Leak.Units, unit),
-			run.Leak.LeakedTrials, run.Leak.Trials)
-	}
-	declared := o.unnamed(sel) || slices.ContainsFunc(sel.Guarantee, func(clause quota.Clause) bool {
-		return clause.Property == quota.PropertyFalseReject
-	})
-	if n := run.FalseRejects.Count; n > 0 && !declared {
-		fmt.Fprintf(&builder, "FALSE-REJECT: %d of %d requests were rejected although there was room for them all the time\n",
-			n, run.Issued)
-	}
-	return builder.String()
-}
-
-// firstOfMonth tells the first moment at which something is wrong; empty if no history was kept, or none shows it.
-func firstOfMonth(cfg *sim.Config, run *results.Run) (string, error) {
-	if cfg.Archive == "" {
-		return "", nil
-	}
-	wrong := func(verdict *oracle.Verdict) bool { return verdict.LeakUnits > 0 }
-	if run.Leak.Units == 0 {
-		wrong = func(verdict *oracle.Verdict) bool { return verdict.FalseRejects > 0 }
-	}
-	first, epoch, err := firstWrong(cfg.Archive, run, wrong)
-	if err != nil || first == nil {
-		return "", err
-	}
-	return first.text(epoch, &cfg.Policy), nil
+	s.length = lengthOf(&s.crossed)
+	s.duration = max(time.Duration(o.Days)*24*time.Hour, fewestWindows*s.length)
+	return s, nil
 }
 
 // unnamed reports whether there is a second window that requests do not name.
 func (o *Options) unnamed(sel strategies.Selection) bool { return o.Second.Limit > 0 && !sel.TwoQuotas }
 
-// month is what is simulated: subjects that ask for twice their limit all the time, or in
-// rushes.
-func (o *Options) month(sel strategies.Selection) (cfg sim.Config, err error) {
-	steady, err := workloads.Lookup("steady")
-	if err != nil {
-		return cfg, err
+// lengthOf is how long a window of the policy is, or how long its bucket takes to fill; an hour if it is standing.
+func lengthOf(policy *quota.Policy) time.Duration {
+	window := policy.Window
+	switch {
+	case window.Kind.Tumbling():
+		span := window.At(began)
+		return span.End.Sub(span.Start)
+	case window.Kind == quota.Bucket:
+		return time.Duration(window.Flow().Until(quota.Level{Units: policy.Limit}))
+	case window.Kind == quota.Standing:
+		return time.Hour
 	}
-	policy := o.served
-	instances := o.Instances
-	if instances == 0 {
-		instances = 2
-		if len(sel.Needs) == 0 {
-			instances = 1
-		}
-	}
-	length := policy.Window.RealLength()
-	if policy.Window.Kind.Tumbling() {
-		span := policy.Window.At(began)
-		length = span.End.Sub(span.Start)
-	}
-	if policy.Window.Kind == quota.Bucket {
-		length = time.Duration(policy.Window.Flow().Until(quota.Level{Units: policy.Limit}))
-	}
-	if length <= 0 {
-		length = time.Hour // a standing policy has no window
-	}
-	duration := max(time.Duration(o.Days)*24*time.Hour, fewestWindows*length)
-	perWindow := float64(overLimit * simulatedSubjects * policy.Limit)
-	rate := perWindow / length.Seconds()
-	cfg = sim.Config{Start: began, Plan: harness.Plan{
-		Policy: policy, Traffic: harness.Traffic{Workload: steady, Load: harness.OpenAt(rate), Duration: duration},
-		Strategies: []strategies.Selection{sel}, Seed: o.Seed,
-		Instances: instances,
-	}}
-	if o.Second.Limit > 0 && sel.TwoQuotas {
-		cfg.Second = &o.Second
-	}
-	cfg.Stream.Set("subjects", simulatedSubjects)
-	if rate*duration.Seconds() <= mostRequests {
-		return cfg, nil
-	}
-	cfg.Load = harness.OpenAt(mostRequests / 4 / duration.Seconds())
-	// No two begin in the same hour.
-	rushes := min(max(int(mostRequests/(rushWindows*perWindow)), 2), mostRushes, int(duration.Hours())-1)
-	each := duration / time.Duration(rushes+1)
-	for i := range rushes {
-		// Windows begin at whole hours, and a rush crosses their ends.
-		from := began.Add(time.Duration(i+1) * each).Truncate(time.Hour).Add(-length / 2)
-		cfg.Rushes = append(cfg.Rushes, sim.Rush{Rate: rate, From: from, For: min(rushWindows*length, each/2)})
-	}
-	return cfg, nil
+	return window.RealLength()
 }
 
-// began is the first moment of a simulation.
-var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+// selections are the limiter alone.
+func (s *simulation) selections() []strategies.Selection { return []strategies.Selection{s.sel} }
+
+// perWindow is how many requests all subjects make in a window of a month.
+func (s *simulation) perWindow() float64 {
+	return float64(overLimit * simulatedSubjects * s.crossed.Limit)
+}
+
+// month is the scene in which subjects ask for twice their limit all the time, or in rushes.
+func (s *simulation) month() *scene {
+	rate := s.perWindow() / s.length.Seconds()
+	config := s.steadily(s.duration)
+	if rate*s.duration.Seconds() > mostRequests {
+		config.Load = harness.OpenAt(mostRequests / 4 / s.duration.Seconds())
+		config.Rushes = s.rushes(rate)
+	}
+	if s.options.Second.Limit > 0 && s.sel.TwoQuotas {
+		config.Second = &s.options.Second
+	}
+	says := fmt.Sprintf("%.0f days of virtual time", s.duration.Hours()/24)
+	return &scene{says: says + s.lowered(), subjects: simulatedSubjects, config: config}
+}
+
+// lowered says that the limit is lower than that of the policy.
+func (s *simulation) lowered() string {
+	if s.crossed.Limit == s.policy.Limit {
+		return ""
+	}
+	return fmt.Sprintf(" with a limit of %s instead of %s", format.Count(s.crossed.Limit), format.Count(s.policy.Limit))
+}
+
+// steadily is a scene's configuration in which subjects ask for twice their limit for so long. It begins long after
+// others of this kind, which have the same subjects.
+func (s *simulation) steadily(duration time.Duration) sim.Config {
+	config := s.config(s.crossed, s.steady)
+	config.Start = began.Add(time.Duration(s.steadies) * 2 * s.duration)
+	s.steadies++
+	config.Load = harness.OpenAt(s.perWindow() / s.length.Seconds())
+	config.Duration = duration
+	config.Stream.Set("subjects", simulatedSubjects)
+	return config
+}
+
+// rushes are those of a month, so many that there are about as many requests as a month has.
+func (s *simulation) rushes(rate float64) (out []sim.Rush) {
+	// No two begin in the same hour.
+	hours := int(s.duration.Hours()) - 1
+	number := min(max(int(mostRequests/(rushWindows*s.perWindow())), 2), mostRushes, hours)
+	each := s.duration / time.Duration(number+1)
+	length := min(rushWindows*s.length, each/2, s.longestRush(rate, number))
+	for i := range number {
+		// Windows begin at whole hours, and a rush crosses their ends.
+		from := began.Add(time.Duration(i+1) * each).Truncate(time.Hour).Add(-s.length / 2)
+		out = append(out, sim.Rush{Rate: rate, From: from, For: length})
+	}
+	return out
+}
+
+// longestRush is how long a rush may be: a limit that cannot be lowered is not used up by twice the requests of a
+// month.
+func (s *simulation) longestRush(rate float64, number int) time.Duration {
+	seconds := 2 * mostRequests / float64(number) / rate
+	return time.Duration(seconds * float64(time.Second))
+}

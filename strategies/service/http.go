@@ -32,6 +32,7 @@ func init() {
 		Serves:  servesSingle,
 		Counts:  quota.CountsNothing,
 		Options: httpOptions,
+		Down:    family.WhenDown,
 		Setup: strategies.Setup{
 			Check: apart,
 			Suits: namesSubject,
@@ -65,6 +66,7 @@ var httpOptions = []quota.Option{
 	{Name: "keep-alive", Default: "true", Type: "bool"},
 	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000"},
 	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s"},
+	family.Down,
 }
 
 // service is one instance of http.

@@ -98,6 +98,27 @@ return 1`)),
 			quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
 				return counted(ctx, s, s.window(key[:min(len(key), 20)]), s.length())
 			}),
+		limiter("counter-notes-failures", "", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
+			ok, err := counted(ctx, s, s.window(key), s.length())
+			s.mu.Lock()
+			s.failed = err // for whoever asks how its store is
+			s.mu.Unlock()
+			return ok, err
+		}),
+		limiter("counter-gives-up", "once its store has failed it answers with an error for ever", quota.Fixed,
+			func(ctx context.Context, s *state, key string) (bool, error) {
+				s.mu.Lock()
+				failed := s.failed
+				s.mu.Unlock()
+				if failed != nil {
+					return false, failed
+				}
+				ok, err := counted(ctx, s, s.window(key), s.length())
+				s.mu.Lock()
+				s.failed = err
+				s.mu.Unlock()
+				return ok, err
+			}),
 		limiter("counter-open", "it admits everything if the store answers with an error", quota.Fixed,
 			func(ctx context.Context, s *state, key string) (bool, error) {
 				ok, err := counted(ctx, s, s.window(key), s.length())

@@ -218,6 +218,9 @@ func memory() []Limiter {
 			}
 		}, inMemory),
 		limiter("memory-bucket", "", quota.Bucket, memoryBucket(func(parts int64) int64 { return parts }), inMemory),
+		limiter("memory-bucket-clamped", "", quota.Bucket, memoryBucket(func(parts int64) int64 { return parts }), keepsTime),
+		limiter("memory-bucket-negative", "a clock that steps back takes out what has not flowed in", quota.Bucket,
+			negativeBucket, keepsTime),
 		limiter("memory-bucket-float", "it rounds to thousandths of a unit, upwards", quota.Bucket,
 			memoryBucket(func(parts int64) int64 {
 				return parts + parts/50
@@ -262,6 +265,27 @@ func memoryBucket(flown func(parts int64) int64) do {
 		s.used[key] -= per
 		return true, nil
 	}
+}
+
+// negativeBucket takes what has flowed in from the clock alone.
+func negativeBucket(_ context.Context, s *state, key string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	window := s.policy.Window
+	per := int64(window.RealLength())
+	now := s.now()
+	if at, ok := s.moment[key]; ok {
+		longest := window.RealLength()*time.Duration(s.policy.Limit)/time.Duration(window.Refill) + 1
+		s.used[key] = min(s.policy.Limit*per, s.used[key]+int64(min(now.Sub(at), longest))*window.Refill)
+	} else {
+		s.used[key] = s.policy.Limit * per
+	}
+	s.moment[key] = now
+	if s.used[key] < per {
+		return false, nil
+	}
+	s.used[key] -= per
+	return true, nil
 }
 
 // owner has a goroutine that alone knows what was used, and is asked over a channel.

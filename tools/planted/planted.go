@@ -38,6 +38,7 @@ type state struct {
 	turn   chan struct{}
 	shared *sync.Map
 	times  map[string][]time.Time
+	failed error
 }
 
 // Allow implements [strategies.Allower].
@@ -88,6 +89,17 @@ func shared(meta *strategies.Meta) { meta.Needs = nil }
 
 // foreign is for code that waits on channels, or goes by package time.
 func foreign(meta *strategies.Meta) { meta.Foreign = true }
+
+// undeclared is for limiters of which nothing is declared.
+func undeclared(meta *strategies.Meta) { meta.Guarantee = nil }
+
+// keepsTime is for limiters in memory that reject nobody wrongly, whatever their clock does.
+func keepsTime(meta *strategies.Meta) {
+	inMemory(meta)
+	none := quota.Clause{Property: quota.PropertyFalseReject, Tolerates: []quota.Fault{quota.FaultClock}, Formula: "0",
+		Bound: func(quota.Params) int64 { return 0 }}
+	meta.Guarantee = append(quota.PerInstance(quota.FaultClock), none)
+}
 
 // mayReject is for limiters that reject although there is room, as their authors know.
 func mayReject(meta *strategies.Meta) { meta.Guarantee = append(meta.Guarantee, quota.MayReject()) }

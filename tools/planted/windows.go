@@ -37,7 +37,16 @@ local n = redis.call('ZCARD', KEYS[1])
 if n >= tonumber(ARGV[1]) then return 0 end
 redis.call('ZADD', KEYS[1], now, string.format('%.0f:%d', now, n))
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1`)),
+return 1`), undeclared),
+		limiter("log-list-server-time", "", quota.Rolling, lua(plain, `local t = redis.call('TIME')
+local now, oldest = t[1] * 1000000 + t[2], redis.call('LINDEX', KEYS[1], ARGV[1] - 1)
+if oldest and now - oldest < ARGV[2] * 1000 then return 0 end
+redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
+redis.call('LTRIM', KEYS[1], 0, ARGV[1] - 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`), undeclared),
+		limiter("log-process-time", "it takes the time from its process, whose clock is ahead of that of another one",
+			quota.Rolling, lua(plain, logScript), undeclared),
 		limiter("log-list", "", quota.Rolling, lua(plain, `local now, oldest = tonumber(ARGV[3]), redis.call('LINDEX', KEYS[1], ARGV[1] - 1)
 if oldest and now - oldest < ARGV[2] * 1000 then return 0 end
 redis.call('LPUSH', KEYS[1], ARGV[3])

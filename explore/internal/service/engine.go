@@ -82,6 +82,10 @@ type Engine struct {
 	afterAnswer string
 	// told is set once an error says how the service misbehaves: what follows from that is not told.
 	told bool
+	// failing says which instances do not work once the faults of the run are over, and how. fatal are the faults after
+	// which one did not.
+	failing []string
+	fatal   map[string]bool
 }
 
 // Open starts the instances. The engine ends what it does when ctx is done, and can then
@@ -114,6 +118,7 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	w.base = w.ctx
 	w.timer = time.NewTimer(time.Hour)
 	w.kept = map[string]bool{}
+	w.fatal = map[string]bool{}
 	w.sees()
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
 	w.split = w.Setup.Befalls(engine.Answering)
@@ -280,6 +285,7 @@ func (w *Engine) End() error {
 		}
 	}
 	w.callers = w.callers[:0]
+	w.failing = nil
 	for _, instance := range w.instances {
 		if instance.proxy.Passed() > 0 {
 			w.Witness.Note(witness.OtherClient, "it sent blocking commands to Redis, or subscribed, which are no steps here")

@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
@@ -24,8 +25,26 @@ func (w *Engine) crash(c *client) error {
 			client.Lose()
 			client.leave()
 			client.at = ended
+			client.held = nil
 		}
 	}
+	return err
+}
+
+// outageTime is how long Redis cannot be reached, at most. Client libraries connect again a few times, go-redis for two
+// seconds, before they tell their caller.
+const outageTime = 2500 * time.Millisecond
+
+// away has a client's command not reach Redis, nor any other one of its instance until the request is answered or the
+// outage has lasted long enough.
+func (w *Engine) away(c *client) error {
+	between := c.instance.proxy
+	c.held.Fail()
+	between.Refuse(true)
+	back := time.AfterFunc(outageTime, func() { between.Refuse(false) })
+	err := w.wait(c)
+	back.Stop()
+	between.Refuse(false)
 	return err
 }
 

@@ -198,6 +198,21 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		n, err := p.EvalSha(ctx, script.Hash(), []string{key}).Int64()
 		return n <= p.limit || err != nil, nil
 	},
+	// It loads its script once, and does not without it.
+	"loaded-once": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.EvalSha(ctx, script.Hash(), []string{key}).Int64()
+		return n <= p.limit, err
+	},
+	// It loads its script once, and rejects all without it.
+	"loaded-closed": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.EvalSha(ctx, script.Hash(), []string{key}).Int64()
+		return n <= p.limit && err == nil, nil
+	},
+	// It admits what it cannot count.
+	"open": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit || err != nil, nil
+	},
 	// It rejects all without a setting that it makes once.
 	"preset": func(ctx context.Context, p *planted, key string) (bool, error) {
 		if err := p.Get(ctx, presetKey).Err(); err != nil {
@@ -497,7 +512,7 @@ func servePlanted(kind string) error {
 	case "visited":
 		err = visited(address)
 		kind = "lua"
-	case "loaded":
+	case "loaded", "loaded-once", "loaded-closed":
 		err = script.Load(context.Background(), p).Err()
 	case "preset":
 		err = p.Set(context.Background(), presetKey, limit, 0).Err()

@@ -70,6 +70,13 @@ func searched(t *testing.T, kind string, cfg explore.Config) (*results.Search, e
 
 func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Search, processes int, err error) {
 	t.Helper()
+	return countedBy(t, kind, "http", cfg)
+}
+
+// countedBy searches the strategy http with the options that its text has.
+func countedBy(t *testing.T, kind, strategy string, cfg explore.Config) (found *results.Search, processes int,
+	err error) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +86,7 @@ func countedOn(t *testing.T, kind string, cfg explore.Config) (found *results.Se
 		cfg.Service = "'" + program + "'"
 	}
 	cfg.Environment = append(cfg.Environment, plantedVariable+"="+kind, pidVariable+"="+pids)
-	found, err = explore.Run(t.Context(), testkit.Strategy(t, "http"), cfg)
+	found, err = explore.Run(t.Context(), testkit.Strategy(t, strategy), cfg)
 	list, _ := os.ReadFile(pids)
 	for _, text := range strings.Fields(string(list)) {
 		processes++
@@ -121,6 +128,58 @@ func TestLongKeys(t *testing.T) {
 			"B set %[1]s 1 ex 60 = OK admitted", key)},
 		{"blocked-long-keys", nil, nil, "leak"},
 	})
+}
+
+// A service works again once a fault is over, and admits nobody meanwhile. Each is searched as by default.
+func TestAfterFaults(t *testing.T) {
+	testenv.Sequential(t)
+	type behaviour struct {
+		kind, strategy string
+		want           map[quota.Fault]string
+	}
+	stuck := map[quota.Fault]string{"script-flush": "stuck: "}
+	some := []behaviour{
+		{"lua", "http", nil}, {"loaded-once", "http", stuck},
+		{"open", "http", map[quota.Fault]string{quota.FaultOutage: "leak: "}},
+	}
+	all := append(some, behaviour{"loaded-closed", "http", stuck}, behaviour{"open", "http:down=open", nil})
+	for _, c := range testenv.Pick(some, all) {
+		t.Run(c.kind+" "+c.strategy, func(t *testing.T) {
+			sel := testkit.Strategy(t, c.strategy)
+			asked := explore.Config{Process: explore.Process{Service: os.Args[0]}, Bounds: explore.Bounds{MaxStates: 60}}
+			for _, cfg := range explore.Searches(sel, asked) {
+				if len(cfg.Faults) != 1 || cfg.Clients != 1 {
+					continue
+				}
+				found, _, err := countedBy(t, c.kind, c.strategy, cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := told(found)
+				if want := c.want[cfg.Faults[0]]; !strings.HasPrefix(got, want) || want == "" && got != "" {
+					t.Errorf("fault %s: found %q, want %q", cfg.Faults[0], got, want)
+				}
+			}
+		})
+	}
+}
+
+// All faults of a service are those that its Redis can have.
+func TestAllFaults(t *testing.T) {
+	cfg := explore.Config{Process: explore.Process{Service: "true"}, Resources: explore.Resources{Redis: redisOf(t)}}
+	all, left := cfg.AllFaults(testkit.Strategy(t, "http"))
+	why := map[quota.Fault]string{quota.FaultRetry: "cannot befall a service", quota.FaultClock: "clock of a Redis server",
+		"timeout": "a short timeout"}
+	for _, out := range left {
+		if want := why[out.Fault]; want == "" || !strings.Contains(out.Why.Error(), want) {
+			t.Errorf("%s is left out: %v", out.Fault, out.Why)
+		}
+	}
+	want := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultEviction, quota.FaultOutage, "script-flush",
+		"restart"}
+	if !slices.Equal(all, want) || len(left) != len(why) {
+		t.Errorf("all are %v, want %v", all, want)
+	}
 }
 
 // A key of the subject's own must expire. A setting need not.
@@ -194,7 +253,7 @@ func TestSearchesOfAService(t *testing.T) {
 	}{
 		{false, "get-set", "", "leak in search 1"}, {false, "incr-expire", "", "ttl in search 2"},
 		{true, "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
-		{false, "refund", "1 request per fixed 1m", "leak in search 4"},
+		{false, "refund", "1 request per fixed 1m", "leak in search 7"},
 		{true, "lua", "", ""}, {false, "redis-time", "1 request per fixed 1m", ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {

@@ -179,7 +179,7 @@ func (c *client) leave() {
 // Snapshot implements [engine.Engine].
 func (w *Engine) Snapshot() *engine.Snapshot {
 	snapshot := &w.snapshot
-	*snapshot = engine.Snapshot{Now: w.now, Actors: snapshot.Actors[:0]}
+	*snapshot = engine.Snapshot{Now: w.now, Actors: snapshot.Actors[:0], Signs: engine.Signs{Stuck: w.failing}}
 	asking := 0
 	for _, client := range w.callers {
 		if client.begun && client.at == running {
@@ -231,6 +231,7 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		}
 		if err == nil { // otherwise the client may still be writing the line
 			timeline.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
+			err = w.afterFault()
 		}
 	}()
 	if _, actor := pick.Actor(); !actor {
@@ -255,7 +256,7 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		client.held.Stall()
 	case engine.FailBefore:
 		client.told(client.text, "")
-		client.held.Fail()
+		return w.away(client)
 	}
 	return w.wait(client)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -150,8 +151,18 @@ func (l *List) row(fault Fault) (*row, error) {
 func (r *row) cell(sel strategies.Selection, store string) claims.Claim {
 	label := sel.String()
 	claim := claims.Claim{ID: label, Says: r.fault.Says}
-	served := slices.IndexFunc(r.policies, func(policy quota.Policy) bool { return sel.ServesPolicy(&policy) == nil })
+	changes := r.fault.changesLimit()
+	bucket := false // it serves one, whose size cannot change
+	served := slices.IndexFunc(r.policies, func(policy quota.Policy) bool {
+		serves := sel.ServesPolicy(&policy) == nil
+		sized := changes && policy.Window.Kind == quota.Bucket
+		bucket = bucket || serves && sized
+		return serves && !sized
+	})
 	switch {
+	case served < 0 && bucket:
+		claim.Unmeasurable = "the size of a bucket cannot change"
+		return claim
 	case served < 0:
 		claim.Unmeasurable = "it serves no policy of the list"
 		return claim
@@ -186,6 +197,14 @@ func (r *row) run(settings string) string {
 	full := settings + " " + r.list.Full
 	r.file.Runs[name] = claims.Run{Command: "run", Quick: quick, Full: full}
 	return name
+}
+
+// changesLimit reports whether the limit changes in a run.
+func (f *Fault) changesLimit() bool {
+	return slices.ContainsFunc(strings.Fields(f.Settings), func(word string) bool {
+		event, err := trouble.Parse(word)
+		return err == nil && event.Kind() == trouble.Change
+	})
 }
 
 // meets reports whether a strategy needs the store that has the fault, and which of its stores that is.

@@ -410,3 +410,58 @@ func TestOwnPolicies(t *testing.T) {
 		t.Errorf("%+v", files)
 	}
 }
+
+// TestStepsOfClocks: a part of a bucket that can be seen flows in within the time by which a clock steps back.
+func TestStepsOfClocks(t *testing.T) {
+	l, err := faults.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	for _, f := range l.Faults {
+		text, ok := strings.CutPrefix(f.Settings, "--trouble instance/0:clock=-")
+		if !ok {
+			continue
+		}
+		steps++
+		step := -trouble.MustParse("instance/0:clock=-" + text)[0].What.For
+		texts := f.Policies
+		if len(texts) == 0 {
+			texts = l.Policies
+		}
+		for _, text := range texts {
+			policy := testkit.Policy(t, text)
+			window := policy.Window
+			if flown := window.Flow().At(int64(step)).Units; window.Kind == quota.Bucket && flown < policy.Limit/5 {
+				t.Errorf("%s: %d units of %q flow in within %v", f.Name, flown, text, step)
+			}
+		}
+	}
+	if steps == 0 {
+		t.Error("no clock steps back")
+	}
+}
+
+// TestBucketsAlone: a strategy that serves buckets alone takes part in all but what a bucket cannot do.
+func TestBucketsAlone(t *testing.T) {
+	l, err := faults.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := strategies.FromFunc("bucket-alone", []quota.Kind{quota.Bucket},
+		func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) { return &limiter{}, nil })
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := l.Files([]strategies.Selection{sel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		cannot := strings.HasPrefix(f.Record, "limit-") || f.Record == "clock-ahead" // of which a calendar is the policy
+		if got := f.Claims[0].Unmeasurable != ""; got != cannot {
+			t.Errorf("%s: it is left out: %t", f.Record, got)
+		}
+	}
+}

@@ -41,6 +41,7 @@ type Options struct {
 	Asked          explore.Config
 	Full, ExitZero bool
 	Strict         bool // advice is a failure
+	AllFaults      bool // a service has all that can befall it
 	Parallel       int
 	OddsRate       float64
 	Timeout        time.Duration // of all searches
@@ -227,6 +228,9 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 	if x.server != nil {
 		cfg.Redis = x.server.Admin()
 	}
+	if x.AllFaults && len(chosen) == 1 {
+		x.allFaults(cfg, chosen[0])
+	}
 	if x.Parallel == 0 {
 		cfg.Workers = min(cfg.Workers, mostSets)
 		if x.server != nil && x.server.Info().Kind == stores.KindURL { // the further databases are others'
@@ -238,6 +242,15 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 			"takes from it: give --redis embedded, or leave --parallel out"))
 	}
 	return nil
+}
+
+// allFaults has a service befallen by all faults that its search can have, and says which are left out.
+func (x *exploration) allFaults(cfg *explore.Config, sel strategies.Selection) {
+	all, left := cfg.AllFaults(sel)
+	cfg.Faults = all
+	for _, out := range left {
+		fmt.Fprintf(x.stderr, "not tried: fault %s: %s\n", out.Fault, format.OneLine(out.Why.Error()))
+	}
 }
 
 // searcher makes one search of the plan. The first search of a strategy ends before the others of it begin: it finds

@@ -13,6 +13,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,21 +26,22 @@ import (
 // Proxy stands between one instance of a service and Redis. All methods may be called
 // from any goroutine.
 type Proxy struct {
-	dial     func(context.Context) (net.Conn, error)
-	listener net.Listener
-	changed  chan struct{}
-	ctx      context.Context // of what the proxy does by itself
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	dial    func(context.Context) (net.Conn, error)
+	addr    string
+	changed chan struct{}
+	ctx     context.Context // of what the proxy does by itself
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
-	mu     sync.Mutex
-	room   *sync.Cond // there may be, for more commands in a queue
-	on     bool
-	links  map[*link]struct{} // nil once the proxy is closed
-	opened int
-	held   []*Command
-	passed int
-	foul   error
+	mu       sync.Mutex
+	listener net.Listener // nil while connections are refused
+	room     *sync.Cond   // there may be, for more commands in a queue
+	on       bool
+	links    map[*link]struct{} // nil once the proxy is closed
+	opened   int
+	held     []*Command
+	passed   int
+	foul     error
 }
 
 // Listen opens a proxy on a free port of 127.0.0.1 that passes everything at once. dial
@@ -50,19 +52,20 @@ func Listen(dial func(context.Context) (net.Conn, error)) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for a service: %w", err)
 	}
-	proxy := &Proxy{dial: dial, listener: listener, changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
+	proxy := &Proxy{dial: dial, addr: listener.Addr().String(), listener: listener, changed: make(chan struct{}, 1),
+		links: map[*link]struct{}{}}
 	proxy.room = sync.NewCond(&proxy.mu)
 	proxy.ctx, proxy.cancel = context.WithCancel(context.Background())
-	proxy.running.Go(proxy.accept)
+	proxy.running.Go(func() { proxy.accept(listener) })
 	return proxy, nil
 }
 
 // Addr is where the service reaches Redis: 127.0.0.1 and a port.
-func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+func (p *Proxy) Addr() string { return p.addr }
 
-func (p *Proxy) accept() {
+func (p *Proxy) accept(listener net.Listener) {
 	for {
-		conn, err := p.listener.Accept()
+		conn, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -71,7 +74,7 @@ func (p *Proxy) accept() {
 		case err != nil && p.foul == nil: // too few file descriptors: the service sees an outage that no fault names
 			p.foul = fmt.Errorf("accept a connection of the service: %w", err)
 			p.signal()
-		case err == nil && p.links == nil:
+		case err == nil && (p.links == nil || p.listener == nil):
 			_ = conn.Close()
 		case err == nil:
 			p.opened++
@@ -138,6 +141,34 @@ func (p *Proxy) Cut() {
 	p.cut()
 }
 
+// Refuse says whether connections of the service are refused, as by a Redis that is away, and ends those that there are
+// if so.
+func (p *Proxy) Refuse(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.links == nil || on == (p.listener == nil):
+	case on:
+		_ = p.listener.Close() // which has accepted all that it will
+		p.listener = nil
+		p.cut()
+	default:
+		p.listenAgain()
+	}
+}
+
+// listenAgain accepts connections at the address that the service knows.
+func (p *Proxy) listenAgain() {
+	listener, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		p.foul = cmp.Or(p.foul, fmt.Errorf("listen for a service again: %w", err))
+		p.signal()
+		return
+	}
+	p.listener = listener
+	p.running.Go(func() { p.accept(listener) })
+}
+
 func (p *Proxy) cut() {
 	for link := range p.links {
 		link.shut()
@@ -182,9 +213,12 @@ func (p *Proxy) Passed() int {
 
 // Close closes the port and all connections, and waits until nothing is left of them.
 func (p *Proxy) Close() error {
-	err := p.listener.Close()
 	p.cancel()
 	p.mu.Lock()
+	var err error
+	if p.listener != nil {
+		err = p.listener.Close()
+	}
 	p.cut()
 	p.links = nil
 	p.mu.Unlock()

@@ -1,11 +1,9 @@
 // A limiter over plain sockets, with nothing to install: node limiter.js KIND
 const http = require('http'), net = require('net')
 const limit = +process.env.LIMIT
-const redis = net.connect(+process.env.REDIS_PORT, process.env.REDIS_HOST)
-redis.setNoDelay(true)
 const waiting = []
-let buffer = ''
-redis.on('data', data => {
+let redis, buffer = ''
+const read = data => {
   buffer += data
   for (let end; (end = buffer.indexOf('\r\n')) >= 0;) {
     let value = buffer.slice(1, end), used = end + 2
@@ -16,11 +14,23 @@ redis.on('data', data => {
       used += length + 2
     } else if (buffer[0] === '$') value = null
     buffer = buffer.slice(used)
-    waiting.shift()(value)
+    waiting.shift().done(value)
   }
-})
-const send = (...words) => new Promise(done => {
-  waiting.push(done)
+}
+const connect = () => {
+  redis = net.connect(+process.env.REDIS_PORT, process.env.REDIS_HOST)
+  redis.setNoDelay(true)
+  redis.on('data', read)
+  redis.on('error', () => {})
+  redis.on('close', () => {
+    buffer = ''
+    for (const one of waiting.splice(0)) one.fail(new Error('the connection is lost'))
+    setTimeout(connect, 10)
+  })
+}
+connect()
+const send = (...words) => new Promise((done, fail) => {
+  waiting.push({ done, fail })
   redis.write(`*${words.length}\r\n` + words.map(w => `$${Buffer.byteLength(String(w))}\r\n${w}\r\n`).join(''))
 })
 const kinds = {
@@ -43,12 +53,16 @@ const kinds = {
   // EXPIRE is sent, and not waited for.
   careless: async key => {
     const n = +(await send('INCR', key))
-    if (n === 1) send('EXPIRE', key, 60)
+    if (n === 1) send('EXPIRE', key, 60).catch(() => {})
     return n <= limit
   },
 }
 http.createServer(async (request, answer) => {
   const key = new URL(request.url, 'http://x').searchParams.get('key')
-  answer.statusCode = await kinds[process.argv[2]](key) ? 200 : 429
+  try {
+    answer.statusCode = await kinds[process.argv[2]](key) ? 200 : 429
+  } catch {
+    answer.statusCode = 500
+  }
   answer.end()
 }).listen(+process.env.PORT, '127.0.0.1')
