@@ -211,10 +211,10 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 //
 // A service is searched for keys that never expire, too, if its processes end in the middle, for leaks while Redis
 // cannot be reached, loses a reply or its scripts, for instances that do not work once that is over, and for leaks
-// while the clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with which the
-// clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a window
-// ends, too. Without one, see [Process.LearnWindow]. If a request can tell what it costs, requests for more than the
-// limit are made, too.
+// while the clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with
+// which the clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a
+// window ends, too. Without one, see [Process.LearnWindow]. If a request can tell what it costs, requests for more than
+// the limit are made, too.
 //
 // Each search claims what it claims for its own policy and limit. Those that the strategy does not serve are left out.
 func Searches(sel strategies.Selection, cfg Config) []Config {

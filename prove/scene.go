@@ -92,8 +92,8 @@ func (s *simulation) judge(p *played) (wrong, told string, err error) {
 	var builder strings.Builder
 	for i := range p.run.Guarantee {
 		clause := &p.run.Guarantee[i]
-		rejects := clause.Property == string(quota.PropertyFalseReject)
-		if clause.Verdict == results.Broken && !(rejects && s.options.unnamed(s.sel)) {
+		undeclared := clause.Property == string(quota.PropertyFalseReject) && s.options.unnamed(s.sel)
+		if clause.Verdict == results.Broken && !undeclared {
 			builder.WriteString(p.broken(clause))
 		}
 	}

@@ -151,7 +151,7 @@ func perHour(name func(p *player) string) func(p *player, ctx context.Context, k
 var perMinute = perHour(func(p *player) string { return p.now().UTC().Truncate(time.Minute).Format(time.RFC3339) })
 
 // givesUp never asks its store again once that has failed.
-func givesUp(p *player, ctx context.Context, key string) (bool, error) {
+var givesUp = func(p *player, ctx context.Context, key string) (bool, error) {
 	if p.broken {
 		return false, errors.New("the store has failed before")
 	}

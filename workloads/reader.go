@@ -96,16 +96,16 @@ func readTrace(r io.Reader, given traceFields, maxRows, maxSubjects int) (*trace
 }
 
 // head reads the first lines, by which the format is known.
-func (r *lineReader) head() (head []line, err error) {
-	if r.binary() {
+func (lr *lineReader) head() (head []line, err error) {
+	if lr.binary() {
 		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
 	}
-	for len(head) < sniffed && r.next() {
-		head = append(head, r.line)
+	for len(head) < sniffed && lr.next() {
+		head = append(head, lr.line)
 	}
 	switch {
-	case r.err != nil:
-		return nil, r.err
+	case lr.err != nil:
+		return nil, lr.err
 	case len(head) == 0:
 		return nil, errors.New("the file is empty")
 	}

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/kit/clock"
 )
 
 // TestRecentTrace: keys of a window of recorded time hold that time, which is close to the wall clock's in a log of
 // yesterday. That does not make the strategy one that reads the wall clock.
 func TestRecentTrace(t *testing.T) {
-	yesterday := time.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second)
+	yesterday := clock.Wall{}.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second)
 	var rows strings.Builder
 	rows.WriteString("time,subject\n")
 	for i := range 200 {

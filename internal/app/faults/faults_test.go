@@ -449,7 +449,9 @@ func TestBucketsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := strategies.FromFunc("bucket-alone", []quota.Kind{quota.Bucket},
-		func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) { return &limiter{}, nil })
+		func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+			return &limiter{}, nil
+		})
 	sel, err := m.Select(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -102,8 +102,8 @@ func (s *Shortlist) searchOne(ctx context.Context, sel strategies.Selection, pos
 			return nil
 		}
 		one := Search(ctx, sel, explore.Config{
-			Policy: s.question.Policy, Second: s.secondWindow(), Instances: min(clients, s.question.Instances), Seed: s.question.Seed, Faults: faults,
-			Resources: explore.Resources{Postgres: postgres},
+			Policy: s.question.Policy, Second: s.secondWindow(), Instances: min(clients, s.question.Instances),
+			Seed: s.question.Seed, Faults: faults, Resources: explore.Resources{Postgres: postgres},
 		})
 		all = append(all, one)
 	}

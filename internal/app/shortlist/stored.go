@@ -36,7 +36,9 @@ var readStored = sync.OnceValue(func() storedFile {
 
 // stored are the searches of a contender that are known, or nil if one of them is not.
 func (s *Shortlist) stored(c *contender) []Found {
-	if s.question.Second != nil || s.question.Instances < clients || len(s.question.Policy.Costs) > 1 || c.Form == strategies.Library {
+	question := &s.question
+	other := question.Second != nil || question.Instances < clients || len(question.Policy.Costs) > 1
+	if other || c.Form == strategies.Library {
 		return nil
 	}
 	all := readStored().Searches[c.String()][s.question.Policy.Window.Kind.String()]

@@ -124,8 +124,8 @@ func Among(file *results.File, all []Strategy) Setting {
 	return setting
 }
 
-// ByTime reports whether the timings of a file put strategies in order. A model of PostgreSQL that no strategy asked does
-// not matter.
+// ByTime reports whether the timings of a file put strategies in order. A model of PostgreSQL that no strategy asked
+// does not matter.
 func ByTime(file *results.File) bool {
 	modelled := slices.ContainsFunc(file.Runs, func(run results.Run) bool { return run.Cost.ModelSQL > 0 })
 	for _, store := range file.Stores {
