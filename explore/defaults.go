@@ -312,6 +312,8 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	stopped := further
 	late := further
 	killed.Faults = []quota.Fault{quota.FaultCrash}
+	killed.Clients = 1 // who leaves a key that never expires: another caller would only start more processes
+	killed.Instances = 1
 	stopped.ServiceClock = oneInstant
 	late.Faults = []quota.Fault{quota.FaultClock}
 	late.Redis = nil

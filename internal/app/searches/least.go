@@ -10,14 +10,15 @@ import (
 )
 
 // withoutLimits takes the limit on time from searches that no claim can do without, unless the user set it: on a slower
-// machine they take longer, and are as many.
+// machine they take longer, and are as many. Of a service, these are the searches of one caller: how long two take is
+// not known.
 func (s *Options) withoutLimits(plan []asking) {
 	if s.Given("timeout") || s.Full {
 		return
 	}
 	for i := range plan {
 		config, err := plan[i].cfg.Complete(plan[i].sel)
-		if err == nil && config.IsLeast() {
+		if err == nil && config.IsLeast() && (config.Service == "" || config.Clients == 1) {
 			plan[i].cfg.Timeout = 0
 		}
 	}
@@ -47,8 +48,12 @@ func open(search *results.Search) bool { return search.Capped != "" && len(searc
 
 var errUntried = errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout")
 
-// undecided has the command exit with 3 if a search that no claim can do without did not end.
+// undecided has the command exit with 3 if a search that no claim can do without did not end, and no other one has
+// found a violation.
 func (x *exploration) undecided() {
+	if x.violated != "" {
+		return
+	}
 	for _, search := range x.record.Searches {
 		switch {
 		case !open(search):
