@@ -85,7 +85,7 @@ func TestExploreServiceCommand(t *testing.T) {
 	if !strings.Contains(clean, "http: PASS (leak, false-reject, ttl, stuck): no violation in any order of 2 callers.") {
 		t.Errorf("claims %s", clean)
 	}
-	for _, further := range []string{"\nhttp: PASS (ttl): no violation in any order of 2 callers with 1 x crash.",
+	for _, further := range []string{"\nhttp: PASS (ttl): no violation in any order of 1 caller with 1 x crash.",
 		"\nskipped http: the clock of the service cannot be stopped: "} {
 		if !strings.Contains(clean, further) {
 			t.Errorf("no further search says %q: %s", further, clean)
