@@ -313,6 +313,11 @@ func TestExploreLeastSearch(t *testing.T) {
 	if o := call(t.Context(), "explore", "liar", "--max-states", "4"); o.code != ExitGate {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
+	both := call(t.Context(), "explore", "liar", "honest", "--instances", "1", "--max-states", "4",
+		"--exit-zero")
+	if both.code != ExitFailed || !strings.Contains(both.stderr, "honest: not every order of 2 callers was tried") {
+		t.Errorf("a violation of another strategy: exit %d: %s%s", both.code, both.stdout, both.stderr)
+	}
 }
 
 // A search that ends before its first schedule finds nothing and passes nothing, whatever gates there are.

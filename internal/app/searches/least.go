@@ -48,15 +48,16 @@ func open(search *results.Search) bool { return search.Capped != "" && len(searc
 
 var errUntried = errors.New("nothing was tried, its time was up before the first schedule: give a longer --timeout")
 
-// undecided has the command exit with 3 if a search that no claim can do without did not end, and no other one has
-// found a violation.
+// undecided has the command exit with 3 if a search that no claim can do without did not end, and no other one of the
+// same strategy has found a violation.
 func (x *exploration) undecided() {
-	if x.violated != "" {
-		return
+	violated := map[string]bool{}
+	for _, search := range x.record.Searches {
+		violated[search.Strategy] = violated[search.Strategy] || len(search.Findings) > 0
 	}
 	for _, search := range x.record.Searches {
 		switch {
-		case !open(search):
+		case !open(search), violated[search.Strategy]:
 		case !search.Tried():
 			x.invalidate(search.Strategy, errUntried)
 		case search.Least():
