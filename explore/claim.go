@@ -40,6 +40,9 @@ func (s *search) newResult() *Result {
 	config := &s.cfg
 	r := newResult(s.sel, config)
 	r.Service = redact.URLs(config.Service)
+	if !config.Passes && !s.Setup.Ticks() {
+		r.Clock = config.ServiceClock
+	}
 	r.Store, r.Split = traits.Store, traits.Splits && s.Setup.Split()
 	if !traits.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == TTL })

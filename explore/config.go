@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -164,6 +165,8 @@ type conduct struct {
 	began int64
 	// further is set for the searches of a service after the first, which has seen how it answers.
 	further bool
+	// limitNamed is set if the limit was named, and not chosen for the search.
+	limitNamed bool
 	// clockIfAny has clocks that cannot be stopped at ServiceClock go on.
 	clockIfAny bool
 	// enumerates is set if every schedule is run, whatever states it leads to.
@@ -207,6 +210,28 @@ const (
 // Faults lists the faults that can be injected. A service has others: see [Process].
 func Faults() []quota.Fault {
 	return slices.DeleteFunc(slices.Clone(engine.Faults), engine.OfServices)
+}
+
+// Untried are the faults that can befall one of the strategies, or services, that were searched, and that no search of it
+// had.
+func Untried(searches []*results.Search) (untried []quota.Fault) {
+	tried := map[string][]quota.Fault{}
+	possible := Faults()
+	for _, search := range searches {
+		tried[search.Strategy] = append(tried[search.Strategy], search.Faults...)
+		if search.Service != "" {
+			possible = ofServiceFaults
+		}
+	}
+	for _, fault := range possible {
+		for _, faults := range tried {
+			if !slices.Contains(faults, fault) {
+				untried = append(untried, fault)
+				break
+			}
+		}
+	}
+	return untried
 }
 
 // ParseFaults reads a comma-separated list of faults, or "all", which are those of [Faults].

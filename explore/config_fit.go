@@ -107,6 +107,11 @@ func (c *Config) fitPolicy(meta *strategies.Meta) error {
 	if none != nil {
 		return err
 	}
+	same := c.Policy.As(policy.Window.Kind)
+	same.Costs = nil
+	if meta.ServesPolicy(&same) == nil {
+		policy = same
+	}
 	return fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, meta.Name, policy.Text())
 }
 
@@ -125,6 +130,7 @@ func (c *Config) fitFaults() error {
 
 // setLimit sets the limit that is searched, and reports why the strategy does not serve it.
 func (c *Config) setLimit(meta *strategies.Meta) error {
+	c.limitNamed = c.Limit > 0
 	c.Limit = cmp.Or(c.Limit, c.roomForAllButOne())
 	c.Policy.Limit = c.Limit
 	if err := meta.ServesPolicy(&c.Policy); err != nil {

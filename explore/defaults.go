@@ -317,7 +317,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	stopped.ServiceClock = oneInstant
 	late.Faults = []quota.Fault{quota.FaultClock}
 	late.Redis = nil
-	late.Limit = 1
+	late.leaveOne()
 	take := Action{Kind: Take, Units: 1}
 	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
 	out := c.Placed(sel)
@@ -351,7 +351,17 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	} else {
 		add(waits, Leak, FalseReject, TTL)
 	}
+	if c.Policy.Name != "" && c.Limit != 1 && c.Limit <= mostSpread {
+		add(further.spread(), Leak, FalseReject)
+	}
 	return out
+}
+
+// leaveOne leaves room for one request: the limit is 1, or the one that was named, of which all other units are used
+// at the start.
+func (c *Config) leaveOne() {
+	c.Limit = cmp.Or(c.Limit, 1)
+	c.Used = c.Limit - 1
 }
 
 // passingFaults are those of a service's Redis after which both go on as before.
@@ -365,7 +375,7 @@ func (c Config) befallen(fault quota.Fault) Config {
 	if fault == engine.FaultScriptFlush {
 		c.Redis = nil
 	}
-	c.Limit = 1
+	c.leaveOne()
 	c.Clients = 1
 	c.Instances = 1
 	c.Scripts = []Script{{take, take}}
@@ -388,7 +398,7 @@ func (c Config) oversized() Config {
 func (c Config) waiting() Config {
 	take := Action{Kind: Take, Units: 1}
 	c.Redis = nil
-	c.Limit = 1
+	c.leaveOne()
 	c.Clients = 1
 	c.Instances = 1
 	c.Scripts = []Script{{take, take, take}}
@@ -398,6 +408,21 @@ func (c Config) waiting() Config {
 		c.ServiceClock = oneInstant
 		c.clockIfAny = true
 	}
+	return c
+}
+
+// mostSpread is the largest limit with which [Config.spread] is searched: it takes twice as many requests.
+const mostSpread = 5
+
+// spread is the search of a service in which requests come in different parts of a window: with a limit of one, a
+// window that begins at a request is like one that moves.
+func (c Config) spread() Config {
+	limit := cmp.Or(c.Limit, 2)
+	c = c.waiting()
+	c.Limit = limit
+	c.Used = 0
+	take := Action{Kind: Take, Units: 1}
+	c.Scripts = []Script{slices.Repeat(Script{take}, int(2*limit))}
 	return c
 }
 

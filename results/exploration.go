@@ -25,6 +25,8 @@ type Exploration struct {
 	Skipped []Skipped `json:"skipped"`
 	// Failed lists strategies whose search ended in an error.
 	Failed []FailedExplore `json:"failed"`
+	// Untried are the faults that no search of some strategy had.
+	Untried []quota.Fault `json:"faults_not_tried,omitempty"`
 	// Advice on commands that break no property and fail in production.
 	Advice []Advice `json:"advice,omitempty"`
 	// Interrupted is set if the last search was ended before its bounds.
@@ -117,6 +119,8 @@ type Search struct {
 	Times int `json:"times"`
 	// Passes is set if time passes between calls, at most once more than Times.
 	Passes bool `json:"time_passes,omitempty"`
+	// Clock is the local time at which the clocks of all processes of a service stand; empty if they go on.
+	Clock string `json:"clocks_stand_at,omitempty"`
 	// FromNS is by how many nanoseconds the search begins after 2015-11-20 10:30 UTC.
 	FromNS int64 `json:"from_ns,omitempty"`
 	// Properties that were looked for.

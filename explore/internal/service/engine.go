@@ -167,6 +167,9 @@ func (w *Engine) check() (err error) {
 		return unfit("the service's answers to requests that come one after the other are no decisions: %s",
 			strings.Join(w.control, ", "))
 	}
+	if err := w.checkLimit(); err != nil {
+		return err
+	}
 	if err := w.learn(); err != nil {
 		return err
 	}

@@ -170,6 +170,25 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		n, err := script.Run(ctx, p, []string{key}).Int64()
 		return n <= p.limit, err
 	},
+	// It does not read LIMIT.
+	"five": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= 5, err
+	},
+	// It admits one more than LIMIT.
+	"one-more": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		return n <= p.limit+1, err
+	},
+	// It counts the requests of all subjects together.
+	"all-alike": func(ctx context.Context, p *planted, _ string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{"everybody"}).Int64()
+		return n <= p.limit, err
+	},
+	// It does not count.
+	"counts-none": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return true, p.Set(ctx, key, 1, window).Err()
+	},
 	// The connection of its first request ends without an answer, as if another program had had the port.
 	"cut": func(ctx context.Context, p *planted, key string) (bool, error) {
 		if p.asked == 1 {

@@ -45,6 +45,8 @@ type Command struct {
 	faketime   string
 	// Known says that an earlier search has seen that no command comes after an answer.
 	Known bool
+	// LimitNamed says that the limit is the service's own. Otherwise it is to take it from LIMIT.
+	LimitNamed bool
 	// Env are further variables of its environment, NAME=VALUE, in which names such as {port}
 	// stand for what the instance is given.
 	Env []string

@@ -296,16 +296,25 @@ func TestSearchesOfAService(t *testing.T) {
 func TestRequestsByDefault(t *testing.T) {
 	testenv.Sequential(t)
 	const costs = "/?key={subject}&cost={units}"
+	const rolling = "5 requests per rolling 1m"
 	for _, c := range []struct {
-		kind, request string
-		wrong         explore.Property
+		kind, request, policy string
+		wrong                 explore.Property
 	}{
-		{"large-units", costs, explore.Leak}, {"units", costs, ""}, {"log-rejected", "", explore.FalseReject}, {"log", "", ""},
+		{"large-units", costs, "", explore.Leak}, {"units", costs, "", ""},
+		{"log-rejected", "", "", explore.FalseReject}, {"log", "", "", ""},
+		{"lua", "", rolling, explore.Leak}, {"log", "", rolling, ""},
 	} {
 		cfg := explore.Config{Process: explore.Process{Service: os.Args[0], Request: c.request},
 			Bounds: explore.Bounds{MaxStates: 150, Preemptions: -1}}
+		if c.policy != "" {
+			cfg.Policy = policy(t, c.policy)
+		}
 		var found explore.Property
 		for _, cfg := range explore.Searches(testkit.Strategy(t, "http"), cfg) {
+			if c.policy != "" && !cfg.Passes {
+				continue
+			}
 			got, _, err := countedOn(t, c.kind, cfg)
 			if err != nil && cfg.ServiceClock == "" { // the clock of a Go program cannot be stopped
 				t.Errorf("%s: %v", c.kind, err)
@@ -590,7 +599,7 @@ func TestEndOfAWindow(t *testing.T) {
 // Requests that come one after the other do so by the clocks of the processes, too.
 func TestClocksOfCallers(t *testing.T) {
 	testenv.Sequential(t)
-	cfg := explore.Config{Clients: 3, Properties: []explore.Property{explore.FalseReject},
+	cfg := explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.FalseReject},
 		Bounds: explore.Bounds{MaxStates: 8, Preemptions: -1}}
 	found, err := explored(t, "caller-clock", cfg)
 	if err != nil || len(found.Findings) > 0 || found.Claim == "" {
@@ -620,7 +629,7 @@ func TestCommandsAfterAnAnswer(t *testing.T) {
 
 // Nothing is claimed of a service whose commands could not all be held.
 func TestCommandsThatPass(t *testing.T) {
-	found, err := explored(t, "blocking", explore.Config{})
+	found, err := explored(t, "blocking", explore.Config{Limit: 1})
 	if !errors.Is(err, explore.ErrUnseen) || found == nil || found.Claim != "" {
 		t.Errorf("found %+v, %v", found, err)
 	}
@@ -638,6 +647,36 @@ func TestServicesThatDoNotRepeat(t *testing.T) {
 	defer setFor(&service.ControlEvery, 5)()
 	if _, err := explored(t, "weary", cfg); !errors.Is(err, explore.ErrNotDeterministic) {
 		t.Errorf("a service that never recovers: %v", err)
+	}
+}
+
+// A service with a limit of its own, or that does not know the subject, is told what to type. One that reads LIMIT and
+// admits more is judged, as one whose limit was named.
+func TestLimitOfAService(t *testing.T) {
+	for _, c := range []struct {
+		kind         string
+		limit        int64
+		refused, got string
+	}{
+		{"five", 0, "add --limit 5", ""},
+		{"five", 5, "", ""},
+		{"counts-none", 0, "rejects none of 1000 requests", ""},
+		{"counts-none", 2, "", "leak"},
+		{"all-alike", 0, "rejects the first request of a new subject", ""},
+		{"one-more", 0, "", "leak"},
+	} {
+		cfg := explore.Config{Limit: c.limit, Properties: []explore.Property{explore.Leak}}
+		found, err := explored(t, c.kind, cfg)
+		if c.refused != "" {
+			var unfit *explore.UnfitError
+			if !errors.As(err, &unfit) || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: error %v, want %q", c.kind, err, c.refused)
+			}
+			continue
+		}
+		if err != nil || !strings.HasPrefix(told(found), c.got) || (c.got == "") != (told(found) == "") {
+			t.Errorf("%s with a limit of %d: found %q, %v, want %q", c.kind, c.limit, told(found), err, c.got)
+		}
 	}
 }
 

@@ -4,21 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
 
+// serviceTime is what each search of several callers of a service is given: how many commands a request takes is the
+// service's own business.
+const serviceTime = 5 * time.Minute
+
 // withoutLimits takes the limit on time from searches that no claim can do without, unless the user set it: on a slower
-// machine they take longer, and are as many. Of a service, these are the searches of one caller: how long two take is
-// not known.
+// machine they take longer, and are as many.
 func (s *Options) withoutLimits(plan []asking) {
 	if s.Given("timeout") || s.Full {
 		return
 	}
 	for i := range plan {
 		config, err := plan[i].cfg.Complete(plan[i].sel)
-		if err == nil && config.IsLeast() && (config.Service == "" || config.Clients == 1) {
+		switch {
+		case err != nil || !config.IsLeast():
+		case config.Service != "" && config.Clients > 1:
+			plan[i].cfg.Timeout = serviceTime
+		default:
 			plan[i].cfg.Timeout = 0
 		}
 	}

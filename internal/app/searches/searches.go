@@ -178,6 +178,9 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 		}
 	}
 	exploration.undecided()
+	if err := exploration.untried(); err != nil {
+		return exploration.end(exit.With(exit.Failed, err))
+	}
 	if cfg.Service == "" {
 		exploration.advise(chosen, cfg.Policy)
 	}
@@ -293,6 +296,21 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 		}
 		return f
 	}
+}
+
+// untried records and shows the faults that the searches have left out.
+func (x *exploration) untried() error {
+	x.record.Untried = explore.Untried(x.record.Searches)
+	var line bytes.Buffer
+	if err := tables.Untried(&line, x.page, &x.record); err != nil {
+		return err
+	}
+	if line.Len() > 0 {
+		x.gap()
+		x.text.Write(line.Bytes())
+		x.show()
+	}
+	return nil
 }
 
 func (x *exploration) skip(strategy, why string) {

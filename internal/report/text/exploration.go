@@ -43,6 +43,7 @@ func explored(exploration *results.Exploration) (doc document.Document) {
 			doc.Section(ReplaySection(replay, false)...)
 		}
 	}
+	doc.Section(untried(exploration)...)
 	doc.Section(commandAdvice(exploration.Advice)...)
 	return doc
 }
@@ -167,6 +168,9 @@ func passed(search *results.Search, other string) string {
 	if search.Passes {
 		callers += ", time passing between calls"
 	}
+	if search.Clock != "" {
+		callers += ", all clocks standing at one instant"
+	}
 	of := ""
 	if search.Window != "" {
 		of = " under " + limited(search)
@@ -186,17 +190,24 @@ func passed(search *results.Search, other string) string {
 // fewProperties are named where nothing breaks one of them; more are all that there are.
 const fewProperties = 5
 
-// notTried lists faults that a search without any leaves out, for a terminal.
-func notTried(search *results.Search) document.Section {
-	if len(search.Faults) > 0 || search.Window != "" || search.Service != "" {
+// Untried lists what the searches have left out, for a terminal; nothing if every one found a violation.
+func Untried(w io.Writer, page layout.Page, exploration *results.Exploration) error {
+	return page.Write(w, document.Document{untried(exploration)})
+}
+
+func untried(exploration *results.Exploration) document.Section {
+	passed := slices.ContainsFunc(exploration.Searches, func(search *results.Search) bool {
+		return len(search.Findings) == 0 && search.Claim != ""
+	})
+	if !passed {
 		return nil
 	}
-	faults := slices.DeleteFunc(quota.Faults(), func(fault quota.Fault) bool {
-		return fault == quota.FaultLimit || fault == quota.FaultFailover // which a search has not
-	})
-	return document.Section{brief("Not tried: " + strings.Join(format.Strings(faults), ", ") +
-		" (--faults all), more callers (--clients)")}
-
+	const more = "more callers (--clients)"
+	if len(exploration.Untried) == 0 {
+		return document.Section{brief("Not tried: " + more)}
+	}
+	faults := strings.Join(format.Strings(exploration.Untried), ", ")
+	return document.Section{brief("Not tried: " + faults + " (--faults all), " + more)}
 }
 
 // SearchSection is what was searched, every finding, and what may be claimed of the rest. again is what the search
@@ -204,9 +215,6 @@ func notTried(search *results.Search) document.Section {
 func SearchSection(search *results.Search, again string) document.Section {
 	out := document.Section{brief(searchAnswer(search, again))}
 	clean := len(search.Findings) == 0 && search.Claim != ""
-	if clean {
-		out = append(out, notTried(search)...)
-	}
 	for i, fact := range searchFacts(search) {
 		shown := &document.Paragraph{Text: fact}
 		if clean || i > 0 {

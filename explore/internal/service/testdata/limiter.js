@@ -30,6 +30,7 @@ const connect = () => {
 }
 connect()
 const send = (...words) => new Promise((done, fail) => {
+  if (redis.destroyed) return fail(new Error('there is no connection')) // or its reply would be taken for the next one's
   waiting.push({ done, fail })
   redis.write(`*${words.length}\r\n` + words.map(w => `$${Buffer.byteLength(String(w))}\r\n${w}\r\n`).join(''))
 })
