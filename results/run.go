@@ -76,6 +76,8 @@ type Requests struct {
 	// Degraded decisions were made without their store; they are among the
 	// admitted and the rejected.
 	Degraded int64 `json:"degraded"`
+	// Limited is whom the limit met, of a trace that was simulated; absent for other workloads.
+	Limited *Limited `json:"limited,omitempty"`
 	// RecoveredNS is the longest time in nanoseconds from the end of a planned outage to the first answer that
 	// the store decided; absent if it decided none afterwards.
 	RecoveredNS int64 `json:"recovered_ns,omitempty" parts:"max"`
@@ -89,10 +91,34 @@ type Requests struct {
 func (r *Requests) Add(requests *Requests) {
 	Add(r, requests)
 	r.ErrorKinds = together(r.ErrorKinds, requests.ErrorKinds)
+	if r.Limited == nil { // rounds of a trace are alike
+		r.Limited = requests.Limited
+	}
 	if r.FirstError == "" {
 		r.FirstError = requests.FirstError
 		r.FirstErrorCode = requests.FirstErrorCode
 	}
+}
+
+// Limited is whom the limit met.
+type Limited struct {
+	// Subjects of which a request was rejected, and Of all that asked.
+	Subjects int64 `json:"subjects"`
+	Of       int64 `json:"of_subjects"`
+	// Most are those with the most rejected requests, the most first; at most [MostLimited].
+	Most []LimitedSubject `json:"most"`
+}
+
+// MostLimited is how many subjects a record names that the limit met.
+const MostLimited = 10
+
+// LimitedSubject is one of them.
+type LimitedSubject struct {
+	// Subject is its name in the trace.
+	Subject string `json:"subject"`
+	// Issued requests, and the Rejected ones among them.
+	Issued   int64 `json:"issued"`
+	Rejected int64 `json:"rejected"`
 }
 
 // Disruption is what went wrong in a round, most of it as planned.

@@ -26,6 +26,9 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	run := &p.run
 	run.ElapsedNS = max(0, drive.lastEnd-drive.epoch)
 	drive.series.finish()
+	if p.cfg.Workload != nil && p.cfg.Workload.NeedsTrace {
+		run.Limited = drive.truth.limited()
+	}
 	run.LostRequests = p.site.network.wrong.requests
 	run.LostReplies = p.site.network.wrong.replies
 	if err := p.latencies(); err != nil {
@@ -77,7 +80,7 @@ func (p *pass) rest(ctx context.Context) {
 	}
 	var touched []uint32
 	for i := range p.drive.truth.subjects {
-		if p.drive.truth.subjects[i].asked {
+		if p.drive.truth.subjects[i].issued > 0 {
 			touched = append(touched, uint32(i))
 		}
 	}
@@ -247,7 +250,7 @@ func (p *pass) keep(ctx context.Context) error {
 func (p *pass) subjects() (n int64) {
 	_, setUp := p.site.Instances[0].(strategies.Provisioner)
 	for i := range p.drive.truth.subjects {
-		if subject := &p.drive.truth.subjects[i]; setUp || subject.asked || subject.initial != 0 {
+		if subject := &p.drive.truth.subjects[i]; setUp || subject.issued > 0 || subject.initial != 0 {
 			n++
 		}
 	}

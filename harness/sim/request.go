@@ -111,6 +111,7 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 		d.witness.Taken(err)
 	}
 	if out == oracle.Rejected {
+		t.subject.rejected++
 		d.rejectedLast = t.subject.name
 	}
 	if out != oracle.Admitted {

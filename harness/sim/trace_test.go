@@ -3,8 +3,11 @@ package sim_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/results"
 )
 
 // A trace is replayed at its recorded times, in the windows of its own day.
@@ -24,6 +27,10 @@ func TestTrace(t *testing.T) {
 		if r.Issued != 7 || r.Admitted != 5 || r.Rejected != 2 || r.Leak.Units != 0 || r.FalseRejects.Count != 0 {
 			t.Errorf("%s: issued %d, admitted %d, rejected %d, leak %d, false rejects %d", r.Strategy, r.Issued, r.Admitted,
 				r.Rejected, r.Leak.Units, r.FalseRejects.Count)
+		}
+		want := &results.Limited{Subjects: 1, Of: 2, Most: []results.LimitedSubject{{Subject: "a", Issued: 6, Rejected: 2}}}
+		if !reflect.DeepEqual(r.Limited, want) {
+			t.Errorf("%s: limited %+v", r.Strategy, r.Limited)
 		}
 		if took := time.Duration(r.ElapsedNS); took < 48*time.Hour || took > 48*time.Hour+3*time.Second {
 			t.Errorf("%s: the trace took %v", r.Strategy, took)

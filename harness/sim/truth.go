@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 )
 
 // The truth is what callers were told so far, subject by subject, for the series of
@@ -22,7 +24,8 @@ type subject struct {
 	// allowed is the units that may be in use: the limit, or the units that were in use
 	// when it was lowered and still are.
 	allowed int64
-	asked   bool // it has made a request
+	// issued requests, and the rejected ones among them.
+	issued, rejected int64
 	// recent are the units in the window by their moments, under a rolling policy; of a
 	// bucket, the units taken since it was full.
 	recent []charge
@@ -66,6 +69,26 @@ type mark struct{ at, units, attempts int64 }
 
 // maxMarks bounds the past that is remembered of one subject.
 const maxMarks = 1 << 13
+
+// limited is whom the limit met.
+func (t *truth) limited() *results.Limited {
+	limited := &results.Limited{Most: []results.LimitedSubject{}}
+	for i := range t.subjects {
+		holder := &t.subjects[i]
+		if holder.issued > 0 {
+			limited.Of++
+		}
+		if holder.rejected > 0 {
+			limited.Subjects++
+			limited.Most = append(limited.Most, results.LimitedSubject{
+				Subject: string(holder.name), Issued: holder.issued, Rejected: holder.rejected,
+			})
+		}
+	}
+	slices.SortStableFunc(limited.Most, func(a, b results.LimitedSubject) int { return cmp.Compare(b.Rejected, a.Rejected) })
+	limited.Most = limited.Most[:min(len(limited.Most), results.MostLimited)]
+	return limited
+}
 
 // note adds a mark. Of several at one moment, the last one counts.
 func (t *track) note(at, units, attempts int64) {
@@ -197,7 +220,7 @@ func (t *truth) begin(number uint32, units, now int64) (s *subject, a asked) {
 		s.track.note(math.MinInt64, s.used, 0)
 		t.tracks = append(t.tracks, s.track)
 	}
-	s.asked = true
+	s.issued++
 	s.open += units
 	return s, asked{s.cell.Begin(units), t.changed}
 }

@@ -141,7 +141,7 @@ func (t *truth) inUse(now int64) (usage, fill int64) {
 	}
 	for i := range t.subjects {
 		subject := &t.subjects[i]
-		if !subject.asked && subject.initial == 0 {
+		if subject.issued == 0 && subject.initial == 0 {
 			continue
 		}
 		t.touch(subject, now)

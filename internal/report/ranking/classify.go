@@ -107,9 +107,15 @@ func (s *Strategy) setGroup(group Group, reason string) {
 	s.Reason = format.Plain(reason)
 }
 
+// Unreached reports whether nobody asked for more than the limit, so that it was not seen whether it holds.
+func (s *Strategy) Unreached() bool { return unreached(s.Judged) }
+
+func unreached(summary *results.Summary) bool {
+	return summary.Leak.Trials == 0 && summary.Leak.Units == 0 && summary.FalseRejects.Count == 0
+}
+
 // unusable is the group of a strategy whose figures do not show whether it enforces the policy.
 func (j *judgement) unusable() (Group, string) {
-	untried := j.Leak.Trials == 0 && j.Leak.Units == 0 && j.FalseRejects.Count == 0
 	switch {
 	case j.Form == results.FormBaseline:
 		return Baseline, "marks the floor or the ceiling"
@@ -119,10 +125,10 @@ func (j *judgement) unusable() (Group, string) {
 		return Unusable, failing(j.Summary)
 	case notGivenPct(j.Summary) >= mostRejected:
 		return Unusable, rejects(j.Summary)
-	case untried && timedOut(j.Summary):
+	case unreached(j.Summary) && timedOut(j.Summary):
 		return Undecided, busyText(j.Summary)
-	case untried:
-		return Unusable, "its figures do not count: nothing was asked beyond the limit, so no leak could show"
+	case unreached(j.Summary):
+		return Undecided, "nothing was asked beyond the limit, so no leak could show"
 	}
 	return "", ""
 }

@@ -18,6 +18,10 @@ import (
 func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 	best := setting.Cheapest()
 	if best == nil {
+		if unreached(setting) {
+			return append(sentences, "No request went beyond the limit, so nobody is limited, and which strategies enforce it "+
+				"was not seen.")
+		}
 		sentences = append(sentences, "No strategy that ran enforces the limit.")
 		if rest := rivals(setting, nil); rest != "" {
 			sentences = append(sentences, "These ran: "+rest+".")
@@ -25,6 +29,9 @@ func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 		return append(sentences, broken(setting)...)
 	}
 	sentences = append(sentences, fmt.Sprintf("Use %s: %s, %s.", best.Label, best.Reason, cost(simulated, best.Summary)))
+	if limited := best.Summary.Limited; limited != nil {
+		sentences = append(sentences, met(best.Summary))
+	}
 	if rest := rivals(setting, best); rest != "" {
 		sentence := "It was chosen over " + rest + "."
 		if !setting.ByTime && !simulated {
@@ -42,6 +49,40 @@ func Advice(simulated bool, setting *ranking.Setting) (sentences []string) {
 		sentences = append(sentences, fmt.Sprintf("The catch of %s: %s", best.Label, avoid))
 	}
 	return append(sentences, broken(setting)...)
+}
+
+// unreached reports whether nobody asked any strategy for more than the limit.
+func unreached(setting *ranking.Setting) bool {
+	for i := range setting.Strategies {
+		if strategy := &setting.Strategies[i]; strategy.Group != ranking.Baseline && !strategy.Unreached() {
+			return false
+		}
+	}
+	return true
+}
+
+// fewSubjects are named of those whom the limit met. The record has more.
+const fewSubjects = 5
+
+// longestSubject is how many letters of a subject's name are shown.
+const longestSubject = 40
+
+// met says whom the limit met in a trace.
+func met(summary *results.Summary) string {
+	limited := summary.Limited
+	if limited.Subjects == 0 {
+		return "It rejects no request of the trace."
+	}
+	most := limited.Most[:min(len(limited.Most), fewSubjects)]
+	names := format.List(most, ", ", func(subject results.LimitedSubject) string {
+		return fmt.Sprintf("%s %s of %s", format.Shorten(subject.Subject, longestSubject), format.Count(subject.Rejected),
+			format.Count(subject.Issued))
+	})
+	if int(limited.Subjects) > len(most) {
+		names = "most of all " + names
+	}
+	return fmt.Sprintf("It rejects %s of %s requests, those of %s of %s: %s.", format.Count(summary.Rejected),
+		format.Count(summary.Issued), format.Count(limited.Subjects), format.Plural(limited.Of, "subject", "subjects"), names)
 }
 
 // broken says which design records promise what did not hold in the run.
@@ -164,8 +205,11 @@ func waitText(simulated bool, summary *results.Summary) string {
 	r := summary.AtRate()
 	p99 := summary.Latency().P99
 	load := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
-	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
+	switch {
+	case r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0:
 		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
+	case summary.Limited != nil:
+		load = "at the times of the trace"
 	}
 	switch {
 	case summary.Overloaded():

@@ -70,6 +70,28 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 	}
 }
 
+// TestWhomTheLimitMeets: the answer of a trace names them, or says that there is nobody.
+func TestWhomTheLimitMeets(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	f.Runs[0].Issued = 40
+	f.Runs[0].Rejected = 12
+	f.Runs[0].Limited = &results.Limited{Subjects: 2, Of: 5, Most: []results.LimitedSubject{
+		{Subject: "192.0.2.10", Issued: 14, Rejected: 9}, {Subject: "198.51.100.7", Issued: 9, Rejected: 3},
+	}}
+	s := ranking.Of(f)[0]
+	got := strings.Join(Advice(true, &s), " ")
+	want := "It rejects 12 of 40 requests, those of 2 of 5 subjects: 192.0.2.10 9 of 14, 198.51.100.7 3 of 9."
+	if !strings.Contains(got, want) {
+		t.Errorf("%q", got)
+	}
+	f.Runs[0].Leak.Trials = 0
+	s = ranking.Of(f)[0]
+	got = strings.Join(Advice(true, &s), " ")
+	if !strings.HasPrefix(got, "No request went beyond the limit, so nobody is limited") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestNoAdviceForAKnownDefect: a strategy that a search broke without any fault is not one to use.
 func TestNoAdviceForAKnownDefect(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[4])
