@@ -105,7 +105,13 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 
 // compare measures and compares in stages.
 func (a *against) compare(rounds int, names []string) error {
-	comparison, err := compare.Staged(compare.Options{Paired: true, Gates: a.Gates}, rounds, a.looks, names, a.measure)
+	options, err := a.Comparison()
+	if err != nil {
+		return err
+	}
+	options.Paired = true
+	options.Gates = a.Gates
+	comparison, err := compare.Staged(options, rounds, a.looks, names, a.measure)
 	if err == nil && a.rateless != nil {
 		rate, _ := measure.CommonRate(slices.Concat(a.files[1][0].Runs, a.files[1][1].Runs), a.rateless)
 		comparison.Notes = append(comparison.Notes,
@@ -213,7 +219,7 @@ func (a *against) order(stage, round int) []int {
 // round runs one program for one round.
 func (a *against) round(side int, dir string, names []string) (*results.File, error) {
 	args := append([]string{a.cmd.Name()}, names...)
-	args = append(args, a.Flags("against", "out", "rounds", "budget", "quick", "require", "json")...)
+	args = append(args, a.Flags("against", "out", "rounds", "budget", "quick", "require", "tolerance", "undecided", "json")...)
 	if a.Quick {
 		args = append(args, "--duration="+a.Duration.String())
 	}

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	tables "github.com/quotabench/quotabench/internal/report/text"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -27,28 +24,15 @@ import (
 // compareSettings are all that a comparison can be told.
 type compareSettings struct {
 	*group.Settings
-	tolerances, timings []string
-	strict              bool
+	strict bool
 }
 
 // judged says what is worse.
 func (s *compareSettings) judged() []settings.Setting {
-	timings := compare.Timings()
 	return []settings.Setting{
-		{Name: "tolerance", Title: settings.Gates, Value: settings.List(&s.tolerances), Complete: completeTolerances},
-		{Name: "timing", Title: settings.Gates, Value: settings.List(&s.timings), Complete: settings.Words(timings...),
-			Doc: "`timings` to gate in addition to throughput: " + strings.Join(timings[1:], ", ") + "; they share the error of the comparison"},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.strict)},
 		jsonFlag(&s.JSON, "write JSON"),
 	}
-}
-
-func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var out []cobra.Completion
-	for _, text := range compare.Figures() {
-		out = append(out, text+"=")
-	}
-	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 func compareCommand() *cobra.Command {
@@ -69,29 +53,19 @@ func compareCommand() *cobra.Command {
 			return showComparison(cmd, s.Format, comparison)
 		},
 	})
-	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.judged(), s.ConfigFile())
+	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.Tolerated(), s.judged(), s.ConfigFile())
 	return cmd
 }
 
 // compare reads both records and compares them.
 func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
-	options := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings),
-		Strict: s.strict}
-	for _, text := range options.Timings {
-		if !slices.Contains(compare.Timings(), text) {
-			return nil, s.Wrong("timing", quota.Unknown("timing", text, compare.Timings(), ""))
-		}
+	options, err := s.Comparison()
+	if err != nil {
+		return nil, err
 	}
-	for _, text := range group.Items(s.tolerances) {
-		figure, tolerance, err := parseTolerance(text)
-		if err != nil {
-			return nil, s.Wrong("tolerance", err)
-		}
-		options.Tolerances[figure] = tolerance
-	}
+	options.Strict = s.strict
 	var sides [2]compare.Side
 	for i, path := range []string{base, head} {
-		var err error
 		sides[i], err = readSide(path)
 		if err != nil {
 			return nil, fail(ExitUsage, err)
@@ -107,24 +81,6 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	options.Gates = s.Gates
 	comparison, err := compare.Compare(sides[0], sides[1], options)
 	return comparison, fail(ExitUsage, err)
-}
-
-// parseTolerance reads "figure=amount" or "figure=percent%".
-func parseTolerance(text string) (figure string, tolerance compare.Tolerance, err error) {
-	figure, amount, ok := strings.Cut(text, "=")
-	figure = strings.TrimSpace(figure)
-	if !ok {
-		return "", tolerance, fmt.Errorf("%q says no amount: give one such as leak=2 or bytes=5%%", text)
-	}
-	if !slices.Contains(compare.Figures(), figure) {
-		return "", tolerance, quota.Unknown("figure", figure, compare.Figures(), "")
-	}
-	amount, tolerance.Percent = strings.CutSuffix(strings.TrimSpace(amount), "%")
-	err = settings.Decimal(&tolerance.By, 1e15).Set(strings.TrimSpace(amount))
-	if err != nil {
-		return "", tolerance, fmt.Errorf("%q: %w, with %% for a share of the base", text, err)
-	}
-	return figure, tolerance, nil
 }
 
 // readSide reads a record, or the one in a directory.

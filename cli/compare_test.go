@@ -74,7 +74,7 @@ func TestCompare(t *testing.T) {
 		{ExitUsage, []string{"base", "head", "--require", "leak=>1"}},
 		{ExitUsage, []string{"base", "head", "--tolerance", "leek=1"}},
 		{ExitUsage, []string{"base", "head", "--tolerance", "leak=many"}},
-		{ExitUsage, []string{"base", "head", "--timing", "p98"}},
+		{ExitUsage, []string{"base", "head", "--tolerance", "p99=2"}},
 		{ExitUsage, []string{"base", "head", "--format", "jsn"}},
 		{ExitUsage, []string{"base"}},
 		{ExitUsage, []string{"base", "none"}},

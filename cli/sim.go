@@ -125,7 +125,7 @@ func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Varied(completeParameters), s.Seeded(), s.Shared(),
 		s.Trouble(),
 		s.Simulated(), s.Stores(string(strategies.NeedRedis)),
-		s.Conditions(), s.IfUndecided(), s.Other(), s.Kept(), s.Verbosity(), s.Output(),
+		s.Conditions(), s.IfUndecided(), s.Other(), s.Tolerated(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
 

@@ -39,13 +39,13 @@ func (s *Side) kind() string {
 // Options say how strictly two records are compared. The zero value allows no exact
 // figure to become worse and gates on throughput by the rule [Standard].
 type Options struct {
-	// Tolerances are by the names of exact figures (see [Figures]).
+	// Tolerances are by the names of exact figures (see [Figures]) and of timings (see [Timings]), which have them in
+	// percent. A percentile of the latency is gated if it has one, and shares the error that one comparison may make.
 	Tolerances map[string]Tolerance
 	// Gates are checked for each strategy of the head that was compared.
 	Gates []Gate
-	// Timings are gated in addition to throughput (see [Timings]). They share the
-	// error that one comparison may make.
-	Timings []string
+	// Lenient passes a timing that has a tolerance and could not be compared.
+	Lenient bool
 	// Rule decides about figures that vary; the zero value means [Standard].
 	Rule Rule
 	// Strict also fails what is no pass: whatever the rounds cannot tell, discarded timings,

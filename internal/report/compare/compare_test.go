@@ -309,7 +309,7 @@ func TestNeverAPassWithoutEvidence(t *testing.T) {
 		}(), compare.Inconclusive, "too few"},
 		"noise": {scale(one(), func(i int) (float64, float64) {
 			return 1 + 0.6*float64(i%2), 1
-		}), compare.Inconclusive, "at the least"},
+		}), compare.Inconclusive, "would not show a worsening"},
 		"another machine": {scale(one(), func(int) (float64, float64) {
 			return 0.5, 0.8
 		}), compare.Inconclusive, "the reference loop itself went from"},
@@ -437,13 +437,29 @@ func TestPercentiles(t *testing.T) {
 	if r := find(c); r == nil || r.Verdict != compare.Worse || !r.Advisory || !c.Passes() {
 		t.Errorf("%+v", r)
 	}
-	c = files(t, base, head, compare.Options{Timings: []string{"p99"}})
-	if got := failing(c); !slices.Equal(got, []string{"incr-expire-atomic p99"}) {
-		t.Errorf("%q", got)
+	upTo := func(percent float64, lenient bool) compare.Options {
+		tolerances := map[string]compare.Tolerance{"p99": {By: percent, Percent: true}}
+		return compare.Options{Tolerances: tolerances, Lenient: lenient}
 	}
-	if r := find(files(t, base, slower(200), compare.Options{Timings: []string{"p99"}})); r == nil ||
-		r.Verdict != compare.Discarded || !strings.Contains(r.Detail, "--rate") {
-		t.Errorf("%+v", r)
+	// It is twice as long.
+	worse := []string{"incr-expire-atomic p99"}
+	for percent, want := range map[float64][]string{20: worse, 90: worse, 110: nil} {
+		c = files(t, base, head, upTo(percent, false))
+		if got := failing(c); !slices.Equal(got, want) {
+			t.Errorf("up to %g %%: %q, want %q", percent, got, want)
+		}
+	}
+	// What could not be compared is no pass, unless that was asked for.
+	for lenient, want := range map[bool]compare.Verdict{false: compare.Invalid, true: compare.Discarded} {
+		c = files(t, base, slower(200), upTo(20, lenient))
+		if r := find(c); r == nil || r.Verdict != want || !strings.Contains(r.Detail, "--rate") || c.Passes() != lenient {
+			t.Errorf("lenient %t: %+v", lenient, r)
+		}
+	}
+	head.Provenance.Host.Name += "-2"
+	c = files(t, base, head, upTo(20, false))
+	if r := find(c); r == nil || r.Verdict != compare.Invalid || c.Passes() {
+		t.Errorf("on another machine: %+v", r)
 	}
 }
 

@@ -54,8 +54,15 @@ func (c *Comparison) files(b, h *Side, options *Options) error {
 			pair.head = pair.head[:1]
 		}
 		c.exact(pair, options, measured)
-		if measured && c.TimingsRefused == "" {
+		switch {
+		case measured && c.TimingsRefused == "":
 			samples = append(samples, c.samples(pair, options)...)
+		case measured:
+			for _, timing := range Timings() {
+				if _, gated := options.Tolerances[timing]; gated {
+					c.missing(pair, timing, c.TimingsRefused, options)
+				}
+			}
 		}
 		c.staleness(pair, b.Series, h.Series, options)
 		c.gates(pair, options)

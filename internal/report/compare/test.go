@@ -19,6 +19,8 @@ type Rule struct {
 	// Promised is the relative worsening that a pass excludes: if the rounds could
 	// not have shown it, the answer is [Inconclusive].
 	Promised float64
+	// Tolerated is the relative worsening that a figure may have.
+	Tolerated float64
 	// Each is set if every figure has Alpha for itself, and shares it with none.
 	Each bool
 }
@@ -62,14 +64,30 @@ func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) f
 		test.Change = middle(head)/b - 1
 	}
 	test.P, test.Shown = r.shown(base, head, alpha, middle)
-	_, test.Reverse = r.shown(head, base, alpha, middle)
+	untolerated := r
+	untolerated.Tolerated = 0
+	_, test.Reverse = untolerated.shown(head, base, alpha, middle)
 	test.Smallest = r.smallest(base, head, alpha, middle)
 	return test
 }
 
-// shown reports whether the head is worse by the rule, and how likely that is of unchanged
-// code.
+// beyond is the rule for a cost that may rise by a share of the base.
+func (r Rule) beyond(share float64) Rule {
+	r.Tolerated = share
+	r.Promised = (1+r.Tolerated)*(1+r.Promised) - 1
+	return r
+}
+
+// shown reports whether the head is worse by the rule, and how likely that is of code that is as bad as is tolerated.
 func (r Rule) shown(base, head []float64, alpha float64, middle func([]float64) float64) (p float64, shown bool) {
+	if r.Tolerated > 0 {
+		worst := make([]float64, len(base))
+		for i, value := range base {
+			worst[i] = value * (1 + r.Tolerated)
+		}
+		p = less(worst, head)
+		return p, p <= alpha && middle(head) > middle(worst)
+	}
 	b := middle(base)
 	h := middle(head)
 	p = less(base, head)

@@ -39,11 +39,11 @@ var percentiles = []percentile{
 // oneRate says why latencies are not compared.
 const oneRate = "latencies are compared only at one rate, which the base and the head share where --rate is given"
 
-// advisory is the percentile that is always compared, and fails nothing unless it is
-// asked for: it varies by 30 % between unchanged runs.
+// advisory is the percentile that is always compared, and fails nothing unless it has a
+// tolerance: it varies by 30 % between unchanged runs.
 const advisory = "p99"
 
-// Timings are the names of [Options.Timings].
+// Timings are the names of timings that [Options.Tolerances] can have.
 func Timings() []string {
 	out := []string{Throughput}
 	for _, percentile := range percentiles {
@@ -77,12 +77,16 @@ func (c *Comparison) samples(p *pair, options *Options) (out []*sample) {
 		out = append(out, sample)
 	}
 	for _, percentile := range percentiles {
-		gated := slices.Contains(options.Timings, percentile.name)
+		_, gated := options.Tolerances[percentile.name]
 		if !gated && percentile.name != advisory {
 			continue
 		}
-		if sample := c.latency(p, percentile, gated); sample != nil {
+		sample, why := c.latency(p, percentile, gated)
+		switch {
+		case sample != nil:
 			out = append(out, sample)
+		case gated:
+			c.missing(p, percentile.name, why, options)
 		}
 	}
 	out = append(out, racy(p)...)
@@ -98,6 +102,15 @@ func (c *Comparison) samples(p *pair, options *Options) (out []*sample) {
 func (c *Comparison) discard(p *pair, row Row, why string) {
 	row.Verdict = Discarded
 	row.Detail = why
+	c.add(p, row)
+}
+
+// missing adds a row for a timing that was to be compared, and could not: that is no pass.
+func (c *Comparison) missing(p *pair, figure, why string, options *Options) {
+	row := Row{Figure: figure, Unit: OfReference, Kind: Sample, Verdict: Invalid, Detail: why}
+	if options.Lenient {
+		row.Verdict = Discarded
+	}
 	c.add(p, row)
 }
 
@@ -191,22 +204,20 @@ func (c *Comparison) throughput(p *pair) *sample {
 	return s
 }
 
-// latency is a percentile divided by that of the reference loop. It is taken if
+// latency is a percentile divided by that of the reference loop, or why there is none. It is taken if
 // callers wait at the common rate, which has to be the same on both sides.
-func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
+func (c *Comparison) latency(p *pair, x percentile, gated bool) (s *sample, why string) {
 	at := func(run *results.Run) *results.Run { return cmp.Or(run.Paced, run) }
 	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample, Advisory: !gated}
 	b := at(p.base[0]).Params.RatePerS
 	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(run *results.Run) bool {
 		return at(run).Params.RatePerS != b
 	}); i >= 0 {
-		if gated {
-			h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
-			c.discard(p, row, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h))
-		} else if !slices.Contains(c.Notes, oneRate) {
+		if !gated && !slices.Contains(c.Notes, oneRate) {
 			c.Notes = append(c.Notes, oneRate)
 		}
-		return nil
+		h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
+		return nil, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h)
 	}
 	cost := func(run *results.Run) (float64, bool) {
 		run = at(run)
@@ -216,16 +227,13 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		}
 		return float64(x.at(&latency.Distribution)) / float64(x.at(run.Reference)), true
 	}
-	s := &sample{pair: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
+	s = &sample{pair: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: stat.Median[float64],
 		row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
-		if gated {
-			c.discard(p, row, "no round has one that counts")
-		}
-		return nil
+		return nil, "no round of one side has one that counts: give both sides --rate, and more rounds"
 	}
 	s.row.Base, s.row.Head = p.pooled(x.name, p.base), p.pooled(x.name, p.head)
-	return s
+	return s, ""
 }
 
 // pooled is a percentile over all kept rounds divided by that of the reference loop, as
@@ -310,9 +318,17 @@ func (c *Comparison) judge(all []*sample, options *Options) {
 		if !sample.row.Advisory && !options.Rule.Each {
 			alpha /= float64(gated)
 		}
-		test := options.Rule.Test(sample.base, sample.head, alpha, sample.middle)
+		rule := options.Rule
+		if tolerance, ok := options.Tolerances[sample.row.Figure]; ok && tolerance.Percent {
+			share := tolerance.By / 100
+			if sample.row.Figure == Throughput { // which falls by that, and the cost rises by more
+				share = 1/max(1-share, 0.01) - 1
+			}
+			rule = rule.beyond(share)
+		}
+		test := rule.Test(sample.base, sample.head, alpha, sample.middle)
 		sample.row.Test = &test
-		sample.row.Verdict, sample.row.Detail = options.Rule.verdict(&test, sample.doubt)
+		sample.row.Verdict, sample.row.Detail = rule.verdict(&test, sample.doubt)
 		c.add(sample.pair, sample.row)
 	}
 }
@@ -332,7 +348,7 @@ func (r Rule) verdict(test *Test, doubt string) (Verdict, string) {
 		return Inconclusive, fmt.Sprintf("%d and %d rounds are too few, or too different, to show any worsening",
 			test.BaseRounds, test.HeadRounds)
 	case test.Smallest > r.Promised:
-		return Inconclusive, fmt.Sprintf("these rounds show a worsening of %s at the least", format.Pct(100*test.Smallest))
+		return Inconclusive, fmt.Sprintf("these rounds would not show a worsening below %s", format.Pct(100*test.Smallest))
 	case test.Change >= r.Promised:
 		return Inconclusive, fmt.Sprintf("the rounds differ by %s, which may be chance", format.Pct(100*test.Change))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -62,8 +63,14 @@ func (s *Settings) PlanFor(all []strategies.Selection) (plan harness.Plan, err e
 	if err := plan.CheckPolicy(); err != nil {
 		return plan, s.unfit(&plan, err)
 	}
-	err = s.RunGates()
-	if err != nil {
+	if err := s.RunGates(); err != nil {
+		return plan, err
+	}
+	// A file's is read by the rounds that --against starts, too.
+	if s.Rank("tolerance") == settings.ByFlag && s.Against == "" {
+		return plan, s.Wrong("tolerance", errors.New("it is about what --against finds: give --against PROGRAM too"))
+	}
+	if _, err := s.Comparison(); err != nil {
 		return plan, err
 	}
 	return plan, s.CheckStores()
