@@ -44,7 +44,7 @@ type Options struct {
 	Tolerances map[string]Tolerance
 	// Gates are checked for each strategy of the head that was compared.
 	Gates []Gate
-	// Lenient passes a timing that has a tolerance and could not be compared.
+	// Lenient passes a timing that has a tolerance, and of which the rounds cannot tell whether it is kept.
 	Lenient bool
 	// Rule decides about figures that vary; the zero value means [Standard].
 	Rule Rule
@@ -143,6 +143,8 @@ type Row struct {
 	Verdict Verdict `json:"verdict" jsonschema:"enum=same,enum=better,enum=worse,enum=invalid,enum=inconclusive,enum=discarded"`
 	// Advisory figures are shown if they became worse, and fail nothing.
 	Advisory bool `json:"advisory,omitempty"`
+	// Required figures fail also if nothing can be said of them.
+	Required bool `json:"required,omitempty"`
 	// Test is set for samples.
 	Test *Test `json:"test,omitempty"`
 	// Detail is one line for people; empty if the values say it all.
@@ -166,7 +168,7 @@ func (r *Row) Fails(strict bool) bool {
 	case Same, Better:
 		return false
 	}
-	return strict && !r.Advisory
+	return (strict || r.Required) && !r.Advisory
 }
 
 // Failed are the rows that fail the comparison.

@@ -107,11 +107,8 @@ func (c *Comparison) discard(p *pair, row Row, why string) {
 
 // missing adds a row for a timing that was to be compared, and could not: that is no pass.
 func (c *Comparison) missing(p *pair, figure, why string, options *Options) {
-	row := Row{Figure: figure, Unit: OfReference, Kind: Sample, Verdict: Invalid, Detail: why}
-	if options.Lenient {
-		row.Verdict = Discarded
-	}
-	c.add(p, row)
+	row := Row{Figure: figure, Unit: OfReference, Kind: Sample, Required: !options.Lenient}
+	c.discard(p, row, why)
 }
 
 // placed says why runs were not made in the same way: on other cores.
@@ -320,6 +317,7 @@ func (c *Comparison) judge(all []*sample, options *Options) {
 		}
 		rule := options.Rule
 		if tolerance, ok := options.Tolerances[sample.row.Figure]; ok && tolerance.Percent {
+			sample.row.Required = !options.Lenient
 			share := tolerance.By / 100
 			if sample.row.Figure == Throughput { // which falls by that, and the cost rises by more
 				share = 1/max(1-share, 0.01) - 1
