@@ -203,10 +203,16 @@ func (a *against) measure(stage, from, to int, names []string) (out [2]compare.S
 			}
 		}
 	}
-	for i, file := range files {
+	return a.sidesOf(stage), nil
+}
+
+// sidesOf are both sides of a stage. The rounds of a side are judged together, as those of one run are.
+func (a *against) sidesOf(stage int) (out [2]compare.Side) {
+	for i, file := range a.files[stage] {
+		measure.CrossedElsewhere(file.Runs)
 		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), render.ResultsName), File: file}
 	}
-	return out, nil
+	return out
 }
 
 // order is random in each first of two rounds, and the other one in the second: neither side gains by its place, or by

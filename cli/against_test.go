@@ -4,7 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/results"
 )
 
 // TestBothSidesComeFirst: in any two rounds each program is first once, and which one begins is random.
@@ -25,5 +27,25 @@ func TestBothSidesComeFirst(t *testing.T) {
 	}
 	if begins[0] < 140 || begins[1] < 140 { // 192 of 384 each, with a deviation of 10
 		t.Errorf("the programs begin %v times", begins)
+	}
+}
+
+// TestARoundThatNeverCrossed: a slow round that asked nobody for more than the limit fails no comparison if others of its
+// side did. A side of which no round did is invalid.
+func TestARoundThatNeverCrossed(t *testing.T) {
+	round := func(trials int64) results.Run {
+		run := results.Run{Params: results.Params{Label: "a"}, Audit: results.Audit{Valid: true}}
+		run.Leak.Trials = trials
+		if trials == 0 {
+			run.Audit.Discard(harness.CodeNeverCrossed, results.DiscardsCorrectness, "planted")
+		}
+		return run
+	}
+	a := &against{Settings: &group.Settings{}}
+	a.files[1] = [2]*results.File{{Runs: []results.Run{round(3), round(0)}}, {Runs: []results.Run{round(0), round(0)}}}
+	for i, side := range a.sidesOf(1) {
+		if got := side.File.Runs[1].Audit.Valid; got != (i == 0) {
+			t.Errorf("%s: valid %t", sides[i], got)
+		}
 	}
 }

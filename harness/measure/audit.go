@@ -368,10 +368,10 @@ func usualChange(runs []results.Run) (usual float64, ok bool) {
 	return 1.4826 * stat.Median(changes), true
 }
 
-// crossedElsewhere makes a note of the finding that a round asked no subject for more than its
+// CrossedElsewhere makes a note of the finding that a round asked no subject for more than its
 // limit, if others of the strategy did: a short round on a busy machine says nothing, and takes
 // nothing back that the others say.
-func crossedElsewhere(runs []results.Run) {
+func CrossedElsewhere(runs []results.Run) {
 	crossed := map[string]bool{}
 	for i := range runs {
 		if runs[i].Leak.Trials > 0 {

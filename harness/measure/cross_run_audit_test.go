@@ -375,7 +375,7 @@ func TestCrossedElsewhere(t *testing.T) {
 	runs[4].Audit.Discard("another", results.DiscardsCorrectness, "planted")
 	paced := short("a", 0)
 	runs[1].Paced = &paced
-	crossedElsewhere(runs)
+	CrossedElsewhere(runs)
 	for i, want := range []bool{true, true, false, false, false} {
 		if runs[i].Audit.Valid != want {
 			t.Errorf("run %d: %+v, want valid %v", i, runs[i].Audit, want)

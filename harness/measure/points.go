@@ -254,7 +254,7 @@ func (p *point) audited() []results.Run {
 	}
 	p.across.trends(runs)
 	drifted(runs)
-	crossedElsewhere(runs)
+	CrossedElsewhere(runs)
 	return runs
 }
 
