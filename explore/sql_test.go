@@ -151,6 +151,21 @@ func TestPgCheckLeaks(t *testing.T) {
 	}
 }
 
+// A schedule says which rows are committed after each step.
+func TestRowsAfterSteps(t *testing.T) {
+	r := runSQL(t, plantSQL(sqlPlant{take: checked("")}), sqlConfig(t, 2))
+	leak := found(t, r, explore.Leak)
+	var got []string
+	for i, text := range layout.StoredTexts(leak) {
+		if text != "" {
+			got = append(got, leak.Steps[i].Command+": "+text)
+		}
+	}
+	if want := []string{"commit;: n 1", "commit;: n 2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Of the 6 orders of two clients' SELECT and UPDATE, the two in which one is done
 // before the other begins do not leak; the second one sends no UPDATE then.
 func TestPgCheckCensus(t *testing.T) {

@@ -192,8 +192,10 @@ type Step struct {
 
 // StoredKey is a key of a Redis after a step.
 type StoredKey struct {
-	// Key is its name.
+	// Key is its name; of a row, its table and its primary key.
 	Key string `json:"key"`
+	// Row is set for a row of a table, as it is committed. It never expires.
+	Row bool `json:"row,omitempty"`
 	// Value of a string.
 	Value string `json:"value,omitempty"`
 	// Members of a set or a sorted set, or fields of a hash: how many there are.

@@ -217,7 +217,7 @@ type Timeline struct {
 	Line *results.Step
 	// Whole is set while a request is one step.
 	Whole bool
-	// Stored is what a Redis holds after each step.
+	// Stored is what the store holds after each step.
 	Stored Stored
 }
 

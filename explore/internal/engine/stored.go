@@ -14,12 +14,14 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// Stored notes what a Redis holds after each step of a timeline.
+// Stored notes what a store holds after each step of a timeline: the keys of a Redis, or the rows of a database.
 type Stored struct {
 	// Look returns the keys that are stored now, or is nil if they cannot be seen.
 	Look func() []fakeredis.Key
 	// Readable takes from a text of the store what means nothing to people, such as a prefix; nil changes nothing.
 	Readable func(string) string
+	// Rows is set if what Look returns are rows of tables, each with its primary key as its name.
+	Rows bool
 
 	before map[string]storedKey
 	named  map[string]bool
@@ -125,7 +127,7 @@ func (s *Stored) after(at time.Duration) (out []results.StoredKey) {
 	for _, name := range slices.Sorted(maps.Keys(touched)) {
 		key, there := now[name]
 		_, was := s.before[name]
-		shown := results.StoredKey{Key: s.readable(name), Gone: !there}
+		shown := results.StoredKey{Key: s.readable(name), Row: s.Rows, Gone: !there}
 		if there {
 			shown.TTL = key.Left
 			shown.Members = key.Members

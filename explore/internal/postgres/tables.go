@@ -60,9 +60,12 @@ func (w *Engine) makeTables() error {
 		FROM information_schema.columns JOIN pg_tables ON schemaname = table_schema AND tablename = table_name
 		WHERE table_schema = current_schema()
 		AND data_type IN ('smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision') ORDER BY 1`)
+	if err != nil {
+		return err
+	}
 	w.lowest = strings.Join(lowest, " UNION ALL ")
 	w.tables = true
-	return err
+	return w.lookAtRows()
 }
 
 // madeLate are the tables of a strategy that makes them when it is asked for the first time.

@@ -253,11 +253,17 @@ func keyText(key *results.StoredKey) string {
 	case key.Members > 0:
 		parts = append(parts, format.Number(key.Members, "member"))
 	default:
-		parts = append(parts, format.Shorten(key.Value, mostValue))
+		most := mostValue
+		if key.Row {
+			most = mostOfRow
+		}
+		parts = append(parts, format.Shorten(key.Value, most))
 	}
-	if key.TTL > 0 {
+	switch {
+	case key.Row:
+	case key.TTL > 0:
 		parts = append(parts, "ttl "+quota.LengthText(key.TTL.Round(time.Millisecond)))
-	} else {
+	default:
 		parts = append(parts, "no ttl")
 	}
 	if key.Unchanged {
@@ -266,8 +272,11 @@ func keyText(key *results.StoredKey) string {
 	return strings.Join(parts, ", ")
 }
 
-// mostValue bounds a stored value, in characters.
-const mostValue = 24
+// Bounds of a stored value, and of the columns of a row, in characters.
+const (
+	mostValue = 24
+	mostOfRow = 60
+)
 
 // rowLines are those of one row, with cells wrapped over several.
 func rowLines(widths []int, cells []string) []string {

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/fakeredis"
+)
+
+// columnsOfRows are the columns of all tables of the schema, and whether each is part of a primary key. Moments are left
+// out: they are those of the server's clock.
+const columnsOfRows = `SELECT quote_ident(relname), quote_ident(attname), indrelid IS NOT NULL
+FROM pg_class
+JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+LEFT JOIN pg_index ON indrelid = pg_class.oid AND indisprimary AND attnum = ANY(indkey)
+WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+AND atttypid NOT IN ('timestamptz'::regtype, 'timestamp'::regtype)
+ORDER BY relname, attnum`
+
+// lookAtRows finds out how to list the rows that are committed, each with a name and what it holds.
+func (w *Engine) lookAtRows() error {
+	names := map[string]string{}  // of the rows of a table: its primary key
+	values := map[string]string{} // of a row
+	var tables []string
+	rows, _ := w.admin.Query(w.base, columnsOfRows) // ForEachRow returns its error
+	var table, column string
+	var key bool
+	_, err := pgx.ForEachRow(rows, []any{&table, &column, &key}, func() error {
+		if len(tables) == 0 || tables[len(tables)-1] != table {
+			tables = append(tables, table)
+		}
+		if key {
+			names[table] += ", " + column
+		} else {
+			values[table] += fmt.Sprintf(", '%s ' || %s", strings.ReplaceAll(column, "'", "''"), column)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look at the columns of tables: %w", err)
+	}
+	var lists []string
+	for _, table := range tables {
+		name := strings.ReplaceAll(table, "'", "''")
+		list := fmt.Sprintf("SELECT concat_ws(' ', '%s'%s), concat_ws(', ', NULL%s) FROM %s", name, names[table], values[table],
+			table)
+		if names[table] == "" {
+			list = fmt.Sprintf("SELECT '%s', count(*) || ' rows' FROM %s HAVING count(*) > 0", name, table)
+		}
+		lists = append(lists, list)
+	}
+	w.rows = strings.Join(lists, " UNION ALL ")
+	w.Run.Timeline.Stored = engine.Stored{Look: w.stored, Rows: true}
+	return nil
+}
+
+// lookTime is how long a look at the rows waits for a client that has locked a table.
+const lookTime = "100ms"
+
+// stored are the rows that are committed, for people.
+func (w *Engine) stored() (out []fakeredis.Key) {
+	if w.rows == "" {
+		return nil
+	}
+	err := pgx.BeginFunc(w.ctx, w.admin, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(w.ctx, "SET LOCAL lock_timeout = '"+lookTime+"'"); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(w.ctx, w.rows) // CollectRows returns its error
+		var err error
+		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (fakeredis.Key, error) {
+			stored := fakeredis.Key{Content: []string{""}}
+			err := row.Scan(&stored.Name, &stored.Content[0])
+			return stored, err
+		})
+		return err
+	})
+	if err != nil { // somebody has locked a table: the step shows no row
+		return w.lastRows
+	}
+	w.lastRows = out
+	return out
+}
