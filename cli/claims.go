@@ -99,7 +99,7 @@ func (s *claimsSettings) read(paths []string, earlier *claims.Report) (files []*
 		}
 	}
 	for _, path := range paths {
-		data, err := settings.ReadYAML(path)
+		data, err := settings.ReadBounded(path)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -56,7 +57,7 @@ func Builtin() (*List, error) { return Parse("faults.yaml", builtin) }
 // Parse reads a list of faults. An error names the path, and the line if the text is no YAML of this form.
 func Parse(path string, data []byte) (*List, error) {
 	list := new(List)
-	if err := claims.Decode(path, data, list); err != nil {
+	if err := yamlfile.Decode(path, data, list); err != nil {
 		return nil, err
 	}
 	if len(list.Faults) == 0 || len(list.Policies) == 0 {

@@ -3,7 +3,6 @@
 package claims
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -18,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/results"
 )
@@ -137,23 +136,11 @@ func Builtin(properties []results.Property) (out []*File, err error) {
 // Parse reads a claims file. Searches can have the properties. An error names the path, the line and what to do.
 func Parse(path string, data []byte, properties []results.Property) (*File, error) {
 	file := &File{path: path, properties: properties}
-	if err := Decode(path, data, file); err != nil {
+	if err := yamlfile.Decode(path, data, file); err != nil {
 		return nil, err
 	}
 	file.ast, _ = parser.ParseBytes(data, 0) // which was decoded
 	return file, file.check()
-}
-
-// Decode reads YAML into a value, which has a field for each key. An error names the path and the line.
-func Decode(path string, data []byte, into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(into)
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-		return fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
-	}
-	return fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
 }
 
 // wrong is an error at a place of the file.
