@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // Bounds of a file.
@@ -79,26 +79,26 @@ func wrong(path string, node ast.Node, text string) error {
 }
 
 // sizes are how many values the anchors of a text stand for, by their names.
-type sizes map[string]int
+type sizes map[string]int64
 
 // of counts the values of a node. An alias counts as what it stands for, and one of an anchor that is still open, which
 // the decoder refuses, as one.
-func (s sizes) of(node ast.Node) int {
+func (s sizes) of(node ast.Node) int64 {
 	switch n := node.(type) {
 	case *ast.MappingNode:
-		total := 1
+		total := int64(1)
 		for _, pair := range n.Values {
-			total = sum(total, s.of(pair))
+			total = stat.Sum(total, s.of(pair))
 		}
 		return total
 	case *ast.MappingValueNode:
-		return sum(s.of(n.Key), s.of(n.Value))
+		return stat.Sum(s.of(n.Key), s.of(n.Value))
 	case *ast.MappingKeyNode:
 		return s.of(n.Value)
 	case *ast.SequenceNode:
-		total := 1
+		total := int64(1)
 		for _, value := range n.Values {
-			total = sum(total, s.of(value))
+			total = stat.Sum(total, s.of(value))
 		}
 		return total
 	case *ast.TagNode:
@@ -111,14 +111,6 @@ func (s sizes) of(node ast.Node) int {
 		return max(1, s[n.Value.GetToken().Value])
 	}
 	return 1
-}
-
-// sum adds two counts, up to the largest one.
-func sum(a, b int) int {
-	if a > math.MaxInt-b {
-		return math.MaxInt
-	}
-	return a + b
 }
 
 // nested returns the first line on which a YAML text is deeper than maxDepth, or 0.
