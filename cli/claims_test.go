@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,6 +81,40 @@ func TestClaims(t *testing.T) {
 		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage ||
 			!strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
+		}
+	}
+}
+
+// A file whose commands cannot be run is refused before anything is, and one whose runs decide nothing is no success.
+func TestRunsThatCannotBe(t *testing.T) {
+	const claim = "}\nclaims: [{id: C1, says: It holds., holds: 'a.leak == 0'}]\n"
+	const rest = "policies: [10 requests per fixed 1h]\nfaults: [{name: none, says: Nothing., settings: %}]\n"
+	newPlace(t, map[string]string{
+		"flag.yaml":  "record: R\nruns: {a: run honest --nosuch" + claim,
+		"value.yaml": "record: R\nruns: {a: {command: run honest, quick: --rounds -1}" + claim,
+		"quote.yaml": "record: R\nruns: {a: {command: run honest, quick: \"--policy 'x\"}" + claim,
+		"short.yaml": "record: R\nruns: {a: explore check-then-set --timeout 1ns" + claim,
+		"f1.yaml":    strings.Replace(rest, "%", "--nosuch", 1),
+		"f2.yaml":    strings.Replace(rest, "%", "--rounds -1", 1),
+		"f3.yaml":    strings.Replace(rest, "%", `"--policy 'x"`, 1),
+	})
+	for line, want := range map[string]string{
+		"claims flag.yaml":               "2 unknown flag --nosuch",
+		"claims value.yaml":              `2 --rounds "-1": give a whole number`,
+		"claims quote.yaml":              "2 a quote is not closed",
+		"claims short.yaml":              "3 nothing was decided: nothing was tried: ",
+		"faults honest --list f1.yaml":   "2 unknown flag --nosuch",
+		"faults honest --list f2.yaml":   `2 --rounds "-1": give a whole number`,
+		"faults honest --list f3.yaml":   "2 a quote is not closed",
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		o := call(t.Context(), append(strings.Fields(line), "--out", out)...)
+		code, text, _ := strings.Cut(want, " ")
+		if fmt.Sprint(o.code) != code || !strings.Contains(o.stderr, text) {
+			t.Errorf("%s: exit %d: %s", line, o.code, o.stderr)
+		}
+		if _, err := os.Stat(out); o.code == ExitUsage && err == nil {
+			t.Errorf("%s: something was written", line)
 		}
 	}
 }

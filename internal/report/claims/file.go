@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/results"
@@ -160,6 +162,9 @@ func (f *File) check() error {
 	}
 	for name, run := range f.Runs {
 		at := "$.runs." + name
+		if err := format.CheckFileName(name); err != nil {
+			return f.wrong("$.runs", err)
+		}
 		var err error
 		run.args, err = split(run.Command)
 		if err == nil && (len(run.args) == 0 || !slices.Contains(commands, run.args[0])) {
@@ -186,6 +191,8 @@ func (f *File) check() error {
 			return f.wrong(at+".id", fmt.Errorf("%s is there twice", claim.ID))
 		case (claim.Holds == "") == (claim.Unmeasurable == ""):
 			return f.wrong(at, fmt.Errorf("%s needs one of the keys holds and unmeasurable", claim.ID))
+		case !(claim.Tolerance >= 0) || math.IsInf(claim.Tolerance, 1): // NaN is not above 0 either
+			return f.wrong(at+".tolerance", fmt.Errorf("%v is no tolerance: give percent, from 0 on", claim.Tolerance))
 		}
 		seen[claim.ID] = true
 		if err := f.parse(claim, at); err != nil {
