@@ -93,19 +93,19 @@ func TestRunsThatCannotBe(t *testing.T) {
 		"flag.yaml":  "record: R\nruns: {a: run honest --nosuch" + claim,
 		"value.yaml": "record: R\nruns: {a: {command: run honest, quick: --rounds -1}" + claim,
 		"quote.yaml": "record: R\nruns: {a: {command: run honest, quick: \"--policy 'x\"}" + claim,
-		"short.yaml": "record: R\nruns: {a: explore check-then-set --timeout 1ns" + claim,
+		"short.yaml": "record: R\nruns: {a: explore nosuch" + claim,
 		"f1.yaml":    strings.Replace(rest, "%", "--nosuch", 1),
 		"f2.yaml":    strings.Replace(rest, "%", "--rounds -1", 1),
 		"f3.yaml":    strings.Replace(rest, "%", `"--policy 'x"`, 1),
 	})
 	for line, want := range map[string]string{
-		"claims flag.yaml":               "2 unknown flag --nosuch",
-		"claims value.yaml":              `2 --rounds "-1": give a whole number`,
-		"claims quote.yaml":              "2 a quote is not closed",
-		"claims short.yaml":              "3 nothing was decided: nothing was tried: ",
-		"faults honest --list f1.yaml":   "2 unknown flag --nosuch",
-		"faults honest --list f2.yaml":   `2 --rounds "-1": give a whole number`,
-		"faults honest --list f3.yaml":   "2 a quote is not closed",
+		"claims flag.yaml":             "2 unknown flag --nosuch",
+		"claims value.yaml":            `2 --rounds "-1": give a whole number`,
+		"claims quote.yaml":            "2 a quote is not closed",
+		"claims short.yaml":            "3 nothing was decided: quotabench explore nosuch",
+		"faults honest --list f1.yaml": "2 unknown flag --nosuch",
+		"faults honest --list f2.yaml": `2 --rounds "-1": give a whole number`,
+		"faults honest --list f3.yaml": "2 a quote is not closed",
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		o := call(t.Context(), append(strings.Fields(line), "--out", out)...)
