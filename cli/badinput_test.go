@@ -92,7 +92,7 @@ func spoilt(value any, whole func() any, put func(any), encode func(any) []byte)
 	return all
 }
 
-// badFiles are a good file with one part of it spoilt, for a command that reads it. There are most of them at most, from
+// badFiles are a good file with one part of it spoilt, for a command that reads it: so many of them at most, from
 // all over the file.
 func badFiles(t *testing.T, good, bad string, most int, args ...string) (all []badInput) {
 	t.Helper()
