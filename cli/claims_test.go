@@ -270,7 +270,7 @@ func TestCloseGates(t *testing.T) {
 // TestLargeReport: the report of a whole matrix is read again, though it is larger than any file that somebody writes.
 func TestLargeReport(t *testing.T) {
 	dir := t.TempDir()
-	r := claims.Report{Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
+	r := claims.Report{Schema: claims.Schema, Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
 	b, err := json.Marshal(r)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "faults.json"), b, 0o600)
@@ -278,7 +278,7 @@ func TestLargeReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitGate ||
+	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitFailed ||
 		!strings.Contains(o.transcript(), "the earlier pass did not make its run") {
 		t.Errorf("exit %d: %s", o.code, o.transcript())
 	}
