@@ -270,7 +270,8 @@ func TestCloseGates(t *testing.T) {
 // TestLargeReport: the report of a whole matrix is read again, though it is larger than any file that somebody writes.
 func TestLargeReport(t *testing.T) {
 	dir := t.TempDir()
-	r := claims.Report{Schema: claims.Schema, Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
+	r := claims.Report{Schema: claims.Schema,
+		Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
 	b, err := json.Marshal(r)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "faults.json"), b, 0o600)
