@@ -225,7 +225,9 @@ func (a *against) order(stage, round int) []int {
 // round runs one program for one round.
 func (a *against) round(side int, dir string, names []string) (*results.File, error) {
 	args := append([]string{a.cmd.Name()}, names...)
-	args = append(args, a.Flags("against", "out", "rounds", "budget", "quick", "require", "tolerance", "undecided", "json")...)
+	except, variables := a.Environment()
+	except = append(except, "against", "out", "rounds", "budget", "quick", "require", "tolerance", "undecided", "json")
+	args = append(args, a.Flags(except...)...)
 	if a.Quick {
 		args = append(args, "--duration="+a.Duration.String())
 	}
@@ -238,6 +240,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute // it stops its servers
 	cmd.Env = append(os.Environ(), session.NoBitmaps+"=1")
+	cmd.Env = append(cmd.Env, variables...)
 	var said bytes.Buffer
 	cmd.Stdout = io.Discard
 	cmd.Stderr = &said

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +98,7 @@ func (s *claimsSettings) read(paths []string, earlier *claims.Report) (files []*
 		}
 	}
 	for _, path := range paths {
-		data, err := settings.ReadYAML(path)
+		data, err := settings.ReadBounded(path)
 		if err != nil {
 			return nil, err
 		}
@@ -120,8 +119,8 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 	if s.from != "" {
 		p.Earlier, err = s.earlier()
 		if err != nil {
-			return s.Wrong("from", fmt.Errorf("%s has no report: name a directory that %s has written", format.OneLine(s.from),
-				s.name))
+			return s.Wrong("from", fmt.Errorf("%s has no report (%w): name a directory that %s has written",
+				format.OneLine(s.from), err, s.name))
 		}
 		p.Full = p.Earlier.Full
 	}
@@ -139,6 +138,9 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 		s.runs(cmd, p)
 	}
 	report, wrong := p.Judge(cmd.Context())
+	if report == nil {
+		return fail(ExitUsage, wrong)
+	}
 	if err := s.show(cmd, p, report); err != nil {
 		return fail(ExitFailed, err)
 	}
@@ -166,8 +168,7 @@ func (s *pass) earlier() (*claims.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := new(claims.Report)
-	return report, json.Unmarshal(data, report)
+	return claims.DecodeReport(data)
 }
 
 // readEvidence is the record that a run of a claim left.
@@ -200,11 +201,24 @@ func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 			format.Command(args))
 	}
 	p.Failed = func(why string) { fmt.Fprintf(cmd.ErrOrStderr(), "failed, and is made again alone: %s\n", why) }
+	p.Check = checkFlags
 	p.Run = func(ctx context.Context, args []string) (int, string) {
 		var messages bytes.Buffer
 		code := execute(session.WithoutBitmaps(ctx), args, io.Discard, &messages)
 		return code, messages.String()
 	}
+}
+
+// checkFlags refuses flags that the command of a run does not have, and values that they do not take.
+func checkFlags(args []string) error {
+	cmd, rest, err := Command(io.Discard, io.Discard).Find(args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return settings.BadFlag(cmd, err)
+	}
+	return nil
 }
 
 // show writes the report in all forms, and the one that was asked for to standard output.
@@ -258,6 +272,8 @@ func (s *pass) failed(stderr io.Writer, report *claims.Report) error {
 	switch {
 	case report.Interrupted:
 		return fail(ExitInterrupted, errors.New("interrupted: what has no run is undecided"))
+	case !report.Tried():
+		return fail(ExitFailed, fmt.Errorf("nothing was decided: %s", report.Claims[0].Why))
 	case n > 0:
 		return fail(ExitGate, fmt.Errorf("%s", format.Plural(int64(n), s.gates[0], s.gates[1])))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/app/session"
-	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
@@ -81,6 +81,40 @@ func TestClaims(t *testing.T) {
 		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage ||
 			!strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
+		}
+	}
+}
+
+// A file whose commands cannot be run is refused before anything is, and one whose runs decide nothing is no success.
+func TestRunsThatCannotBe(t *testing.T) {
+	const claim = "}\nclaims: [{id: C1, says: It holds., holds: 'a.leak == 0'}]\n"
+	const rest = "policies: [10 requests per fixed 1h]\nfaults: [{name: none, says: Nothing., settings: %}]\n"
+	newPlace(t, map[string]string{
+		"flag.yaml":  "record: R\nruns: {a: run honest --nosuch" + claim,
+		"value.yaml": "record: R\nruns: {a: {command: run honest, quick: --rounds -1}" + claim,
+		"quote.yaml": "record: R\nruns: {a: {command: run honest, quick: \"--policy 'x\"}" + claim,
+		"short.yaml": "record: R\nruns: {a: explore nosuch" + claim,
+		"f1.yaml":    strings.Replace(rest, "%", "--nosuch", 1),
+		"f2.yaml":    strings.Replace(rest, "%", "--rounds -1", 1),
+		"f3.yaml":    strings.Replace(rest, "%", `"--policy 'x"`, 1),
+	})
+	for line, want := range map[string]string{
+		"claims flag.yaml":             "2 unknown flag --nosuch",
+		"claims value.yaml":            `2 --rounds "-1": give a whole number`,
+		"claims quote.yaml":            "2 a quote is not closed",
+		"claims short.yaml":            "3 nothing was decided: quotabench explore nosuch",
+		"faults honest --list f1.yaml": "2 unknown flag --nosuch",
+		"faults honest --list f2.yaml": `2 --rounds "-1": give a whole number`,
+		"faults honest --list f3.yaml": "2 a quote is not closed",
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		o := call(t.Context(), append(strings.Fields(line), "--out", out)...)
+		code, text, _ := strings.Cut(want, " ")
+		if fmt.Sprint(o.code) != code || !strings.Contains(o.stderr, text) {
+			t.Errorf("%s: exit %d: %s", line, o.code, o.stderr)
+		}
+		if _, err := os.Stat(out); o.code == ExitUsage && err == nil {
+			t.Errorf("%s: something was written", line)
 		}
 	}
 }
@@ -167,7 +201,7 @@ func TestGatesOfAnInterruptedPass(t *testing.T) {
 
 // TestDeepClaims: a parser takes memory by the square of the depth, so a file that is too deep does not get there.
 func TestDeepClaims(t *testing.T) {
-	newPlace(t, map[string]string{"deep.yaml": "record: Ours\nclaims:\n" + strings.Repeat("- ", settings.MaxDepth+1) +
+	newPlace(t, map[string]string{"deep.yaml": "record: Ours\nclaims:\n" + strings.Repeat("- ", 65) +
 		"x\n"})
 	for _, args := range [][]string{{"claims", "deep.yaml"}, {"faults", "--list", "deep.yaml"}} {
 		if o := call(t.Context(), args...); o.code != ExitUsage ||
@@ -236,7 +270,8 @@ func TestCloseGates(t *testing.T) {
 // TestLargeReport: the report of a whole matrix is read again, though it is larger than any file that somebody writes.
 func TestLargeReport(t *testing.T) {
 	dir := t.TempDir()
-	r := claims.Report{Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
+	r := claims.Report{Schema: claims.Schema,
+		Claims: []claims.Judgement{{Record: "none", ID: "honest", Says: strings.Repeat("x", 1<<20)}}}
 	b, err := json.Marshal(r)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "faults.json"), b, 0o600)
@@ -244,7 +279,7 @@ func TestLargeReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitGate ||
+	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitFailed ||
 		!strings.Contains(o.transcript(), "the earlier pass did not make its run") {
 		t.Errorf("exit %d: %s", o.code, o.transcript())
 	}

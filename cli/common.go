@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -74,6 +75,9 @@ func readSkew(s *group.Settings, texts []string) (out []time.Duration, err error
 			return nil, s.Wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", text))
 		}
 		out = append(out, duration)
+	}
+	if len(texts) > 0 && len(out) == 0 {
+		return nil, s.Wrong("skew", errors.New("give times such as 0s,2s,-2s, and not only commas"))
 	}
 	return out, nil
 }

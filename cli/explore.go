@@ -120,7 +120,8 @@ func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 	s.Asked.Isolate = isolates
 	var chosen []strategies.Selection
 	cfg, err := workedOut(cmd, s.Settings, args, func() (cfg explore.Config, err error) {
-		if !s.Given("replay") {
+		err = s.checkService()
+		if err == nil && !s.Given("replay") {
 			chosen, cfg, err = s.configure()
 		}
 		return cfg, err
@@ -167,6 +168,19 @@ func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explor
 		return nil, cfg, err
 	}
 	return chosen, cfg, nil
+}
+
+// checkService refuses settings of a service if there is none.
+func (s *exploreSettings) checkService() error {
+	if s.Asked.Service != "" {
+		return nil
+	}
+	for _, name := range []string{"request", "counter", "service-clock", "env"} {
+		if s.Given(name) {
+			return s.Wrong(name, errors.New("it is for a --service: give its command, or leave this out"))
+		}
+	}
+	return nil
 }
 
 // setDefaults turns what the command line means by 0, or by no value, into what a search means.

@@ -49,7 +49,7 @@ func (s *faultsSettings) plan(named []string, earlier *claims.Report) ([]*claims
 	list, err := faults.Builtin()
 	if s.list != "" {
 		var data []byte
-		data, err = settings.ReadYAML(s.list)
+		data, err = settings.ReadBounded(s.list)
 		if err == nil {
 			list, err = faults.Parse(s.list, data)
 		}

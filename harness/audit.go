@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -32,6 +33,10 @@ func (j *judgement) audit() {
 		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v",
 			format.Number(j.FailedRounds, "round"), j.JobError))
 		j.run.Audit.Reasons[len(j.run.Audit.Reasons)-1].Stack = guard.Stack(j.JobError)
+	}
+	if j.drift.saturated {
+		j.note("drift-saturated", fmt.Sprintf("a sum of drift is larger than %d %s, and is given as that",
+			int64(math.MaxInt64), j.run.Params.Unit))
 	}
 	if j.TiersFolded > 0 {
 		j.note("tiers-folded",

@@ -2,8 +2,10 @@ package harness
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -17,6 +19,8 @@ type driftFinder struct {
 	// by holds the readings of each pass by subject.
 	by    []map[uint32][]Reading
 	tiers [][]results.TierDrift
+	// saturated is set if a sum is larger than a number can be.
+	saturated bool
 }
 
 func newDrift(facts *Facts, cfg oracle.Config) *driftFinder {
@@ -61,7 +65,7 @@ func (d *driftFinder) add(pass int, reading Reading, want oracle.Expectation) {
 	tierDrift.Readings++
 	tierDrift.Surplus += want.Surplus.Lo
 	if reading.Known {
-		tierDrift.Stranded += max(0, reading.Units-want.Held.Hi)
+		d.sum(&tierDrift.Stranded, max(0, want.Held.Distance(reading.Units)))
 	}
 	drift := want.Units.Distance(reading.Units)
 	switch {
@@ -69,8 +73,8 @@ func (d *driftFinder) add(pass int, reading Reading, want oracle.Expectation) {
 		tierDrift.Unknown++
 	case drift != 0:
 		tierDrift.Drifting++
-		tierDrift.Total += abs(drift)
-		tierDrift.Lost += max(0, -drift)
+		d.sum(&tierDrift.Total, abs(drift))
+		d.sum(&tierDrift.Lost, max(0, -drift))
 		if abs(drift) > abs(tierDrift.Units) {
 			tierDrift.Units, tierDrift.Width, tierDrift.PctOfUsage = drift, want.Units.Width(), 0
 			tierDrift.PctOfLimit = 100 * float64(drift) / float64(d.limit)
@@ -79,6 +83,12 @@ func (d *driftFinder) add(pass int, reading Reading, want oracle.Expectation) {
 			}
 		}
 	}
+}
+
+// sum adds to a sum of units.
+func (d *driftFinder) sum(total *int64, units int64) {
+	*total = stat.Sum(*total, units)
+	d.saturated = d.saturated || *total == math.MaxInt64
 }
 
 // result is nil if nothing was read.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -49,6 +50,27 @@ func TestPlantedDrift(t *testing.T) {
 	}
 	if !reflect.DeepEqual(r.Drift, want) {
 		t.Errorf("got  %+v\nwant %+v", r.Drift, want)
+	}
+}
+
+// TestDriftOfAnyNumber: sums of counters that somebody overwrote with extreme numbers stay what a record can hold, and
+// the audit says so.
+func TestDriftOfAnyNumber(t *testing.T) {
+	for _, units := range []int64{math.MaxInt64, math.MinInt64, math.MinInt64 + 1} {
+		f := planted(t, quota.Window{}, takes(0, 0, 5, oracle.Admitted), takes(1, 0, 8, oracle.Admitted))
+		f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", units), reading(1, "redis", units)}}}
+		r, _ := judged(t, f)
+		drift := r.Drift.Tiers[0]
+		far := drift.Stranded
+		if units < 0 {
+			far = drift.Lost
+		}
+		if drift.Total != math.MaxInt64 || far != math.MaxInt64 || drift.Drifting != 2 || (drift.Units < 0) != (units < 0) {
+			t.Errorf("%d is read: %+v", units, drift)
+		}
+		if !r.Audit.Has("drift-saturated") {
+			t.Errorf("%d is read: %+v", units, r.Audit)
+		}
 	}
 }
 

@@ -39,8 +39,9 @@ func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Faul
 }
 
 // guarantee judges the clauses by the clocks that instances have: a clock that is
-// ahead makes deadlines pass early, and only a strategy that tolerates that is judged.
-func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
+// ahead makes deadlines pass early, and only a strategy that tolerates that is judged. If somebody else changed counters
+// of some subjects, a clause that others show as broken is broken.
+func (j *judgement) guarantee(own, rolling, others *oracle.Verdict) {
 	j.run.Guarantee = []results.Clause{}
 	if j.StoresApart {
 		j.notJudged()
@@ -55,9 +56,19 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	happened := j.happened(&params)
 	kind := j.Policy.Window.Kind
 	judged := func(declared []quota.Clause) []results.Clause {
-		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
+		clauses := j.noticed(happened, func(happened []quota.Fault) []results.Clause {
 			return verdict.Clauses(declared, kind, happened, params, verdicts)
 		})
+		if others != nil {
+			ofOthers := verdict.Clauses(declared, kind, happened, params, verdict.Verdicts{Own: others, Stores: others,
+				Rolling: rolling})
+			for i, clause := range ofOthers {
+				if clause.Verdict == results.Broken {
+					clauses[i] = clause
+				}
+			}
+		}
+		return clauses
 	}
 	j.run.Guarantee = judged(j.Selection.Guarantee)
 	j.run.Record = judged(j.Selection.Record)

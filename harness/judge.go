@@ -72,6 +72,8 @@ type Facts struct {
 	Evicts bool
 	// Noticed is what happened to stores that was not planned.
 	Noticed []Notice
+	// Changed are the subjects whose counters somebody else changed: a finding about the store, and not about them, tells.
+	Changed []uint32
 	// Unwatched is set if a store of the run could have stopped to answer without
 	// being noticed: then a time-out may be its failure.
 	Unwatched bool
@@ -306,7 +308,11 @@ func (j *judgement) clauses() error {
 	if err != nil {
 		return err
 	}
-	j.guarantee(own, rolling)
+	others, err := j.others()
+	if err != nil {
+		return err
+	}
+	j.guarantee(own, rolling, others)
 	return nil
 }
 
@@ -428,6 +434,30 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 		Units: rolled.LeakUnits, Possible: rolled.LeakPossible,
 	}
 	return &rolled, nil
+}
+
+// others judges the subjects whose counters nobody else changed; nil if there are no others. What these show is the
+// strategy's own.
+func (j *judgement) others() (*oracle.Verdict, error) {
+	elsewhere := func(notice Notice) bool { return notice.Code != "store-changed" }
+	if len(j.Changed) == 0 || j.skew() != 0 || slices.ContainsFunc(j.Noticed, elsewhere) {
+		return nil, nil
+	}
+	subjects := func(yield func([]oracle.Event, error) bool) {
+		for events, err := range j.History.Subjects() {
+			if err == nil && slices.Contains(j.Changed, events[0].Subject) {
+				continue
+			}
+			if !yield(events, err) {
+				return
+			}
+		}
+	}
+	judged, err := oracle.JudgeSubjects(j.cfg, j.run.ElapsedNS, subjects)
+	if err != nil {
+		return nil, fmt.Errorf("judge the subjects whose counters nobody else changed: %w", err)
+	}
+	return &judged, nil
 }
 
 // ownClocks judges the run with every request at the moment that its instance's

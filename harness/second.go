@@ -108,7 +108,7 @@ func (j *judgement) second() error {
 	if err != nil {
 		return err
 	}
-	o.guarantee(own, nil)
+	o.guarantee(own, nil, nil)
 	correctness(&run, &verdict, policy)
 	first := j.run.Leak
 	second := run.Leak

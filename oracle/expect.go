@@ -372,8 +372,17 @@ func (i Interval) Width() int64 { return i.Hi - i.Lo }
 
 // Distance is how far v lies outside of the interval: positive above it,
 // negative below it, 0 inside.
+// It saturates: a counter that somebody overwrote can be any number.
 func (i Interval) Distance(v int64) int64 {
-	return v - min(max(v, i.Lo), i.Hi)
+	near := min(max(v, i.Lo), i.Hi)
+	distance := v - near
+	switch {
+	case v > near && distance < 0:
+		return math.MaxInt64
+	case v < near && distance > 0:
+		return -math.MaxInt64
+	}
+	return max(distance, -math.MaxInt64)
 }
 
 // Reading is the interval in which a counter was read, in nanoseconds since the

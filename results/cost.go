@@ -67,11 +67,11 @@ func Add(whole, part any) {
 		case x.CanInt() && how == "max":
 			x.SetInt(max(x.Int(), y.Int()))
 		case x.CanInt():
-			x.SetInt(x.Int() + y.Int())
+			x.SetInt(stat.Sum(x.Int(), y.Int()))
 		case x.Type() == reflect.TypeFor[*int64]() && !y.IsNil():
 			sum := y.Elem().Int()
 			if !x.IsNil() {
-				sum += x.Elem().Int()
+				sum = stat.Sum(sum, x.Elem().Int())
 			}
 			x.Set(reflect.ValueOf(&sum))
 		case x.CanFloat() && how == "max":

@@ -90,7 +90,8 @@ func scale(ctx context.Context) time.Duration {
 func halted(ctx context.Context) time.Duration { return 2 * faultTimeout * min(scale(ctx), 4) }
 
 // fewFaults of a Redis are always made, and all others with QUOTABENCH_LONG.
-var fewFaults = []string{"FLUSHALL", "memory full", "one counter overwritten"}
+var fewFaults = []string{"FLUSHALL", "memory full", "one counter overwritten", "all counters raised by 1",
+	"all counters lowered by 1"}
 
 // TestFaultsOfStores: what others do to a store in mid-run is the store's fault. It is
 // named, the run is invalid, no strategy is said to have broken its word, and nothing is

@@ -143,6 +143,9 @@ func postgresVictim(t *testing.T) *victim {
 			"tables emptied":               {inflict: admin.each(tablesInUse, "TRUNCATE %s CASCADE")},
 			"rows removed from all tables": {inflict: admin.each(tablesOfRuns, "DELETE FROM %s")},
 			"all counters set to 0":        {inflict: admin.counters("UPDATE %[1]s SET used_units = 0")},
+			"all counters raised by 1":     {inflict: admin.counters("UPDATE %[1]s SET used_units = used_units + 1")},
+			"all counters lowered by 1": {inflict: admin.counters("UPDATE %[1]s SET used_units = used_units - 1 " +
+				"WHERE used_units > 0")},
 			"one counter set to 2,000,000,000": {inflict: admin.counters("UPDATE %[1]s SET used_units = 2000000000 WHERE " +
 				"subject = (SELECT subject FROM %[1]s WHERE subject NOT LIKE 'warm%%' ORDER BY used_units DESC LIMIT 1)")},
 			"one row removed": {inflict: admin.counters("DELETE FROM %[1]s WHERE subject = (SELECT subject FROM %[1]s " +

@@ -68,6 +68,18 @@ func (c commander) removeKeys(ctx context.Context) error {
 	return c.c.Del(ctx, keys...).Err()
 }
 
+// addTo changes counters by so many units.
+func addTo(client *goredis.Client, units int64) func(ctx context.Context, keys []string) error {
+	return func(ctx context.Context, keys []string) error {
+		for _, key := range keys {
+			if err := client.IncrBy(ctx, key, units).Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // counters does something to the counters of a run, the largest first, once there are some
 // that a look has seen.
 func (c commander) counters(change func(ctx context.Context, keys []string) error) func(context.Context) error {
@@ -147,6 +159,8 @@ func redisVictim(t *testing.T) *victim {
 			"one counter overwritten": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
 				return client.Set(ctx, keys[0], -99999, goredis.KeepTTL).Err()
 			})},
+			"all counters raised by 1":  {inflict: admin.counters(addTo(client, 1))},
+			"all counters lowered by 1": {inflict: admin.counters(addTo(client, -1))},
 			"one counter removed": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
 				return client.Del(ctx, keys[0]).Err()
 			})},

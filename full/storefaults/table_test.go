@@ -11,6 +11,8 @@ const (
 	waits    = "requests wait"
 	forgets  = "counts are lost"
 	bothFail = fails + ", and " + forgets
+
+	miscounts = "counts are a unit off"
 )
 
 // fault is something that happens to a store in the middle of a run.
@@ -41,6 +43,12 @@ var faults = []fault{
 	{store: "Redis", name: "one counter overwritten", strategy: "incr-expire-atomic", does: forgets, code: "store-changed",
 		says: "somebody else changed what the strategy counted in redis", undecided: "leak, false-reject", limit: 40,
 		lasts: 500 * time.Millisecond},
+	{store: "Redis", name: "all counters raised by 1", strategy: "incr-expire-atomic", does: miscounts,
+		code: "store-changed", says: "somebody else changed what the strategy counted in redis",
+		undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
+	{store: "Redis", name: "all counters lowered by 1", strategy: "incr-expire-atomic", does: miscounts,
+		code: "store-changed", says: "somebody else changed what the strategy counted in redis",
+		undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
 	{store: "Redis", name: "one counter removed", strategy: "incr-expire", does: forgets, code: "store-changed",
 		says: "somebody else changed what the strategy counted in redis", undecided: "leak, false-reject", limit: 40,
 		lasts: 500 * time.Millisecond},
@@ -94,6 +102,12 @@ var faults = []fault{
 	{store: "PostgreSQL", name: "all counters set to 0", strategy: "pg-conditional", does: forgets, code: "store-changed",
 		says: "somebody else changed what the strategy counted in postgres", undecided: "leak, false-reject", limit: 40,
 		lasts: 500 * time.Millisecond},
+	{store: "PostgreSQL", name: "all counters raised by 1", strategy: "pg-conditional", does: miscounts,
+		code: "store-changed", says: "somebody else changed what the strategy counted in postgres",
+		undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
+	{store: "PostgreSQL", name: "all counters lowered by 1", strategy: "pg-conditional", does: miscounts,
+		code: "store-changed", says: "somebody else changed what the strategy counted in postgres",
+		undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
 	{store: "PostgreSQL", name: "one counter set to 2,000,000,000", strategy: "pg-conditional", does: forgets,
 		code: "store-changed", says: "somebody else changed what the strategy counted in postgres",
 		undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},

@@ -376,5 +376,17 @@ func (c *Config) Notes() []string {
 	default:
 		notes = append(notes, "one window begins with each run")
 	}
+	for _, event := range c.Trouble.Of(trouble.Outage, trouble.Network) {
+		if !c.uses(event.Where.Name) {
+			notes = append(notes, fmt.Sprintf("%s has no effect: none of these strategies uses %s", event, event.Where.Name))
+		}
+	}
 	return notes
+}
+
+// uses reports whether a strategy needs the store.
+func (c *Config) uses(store string) bool {
+	return slices.ContainsFunc(c.Strategies, func(selection strategies.Selection) bool {
+		return slices.ContainsFunc(selection.Needs, func(need strategies.Need) bool { return need.Store() == store })
+	})
 }

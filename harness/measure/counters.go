@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -72,6 +73,7 @@ func (p *pass) watchesCounters() bool {
 
 // begin reads until end is called.
 func (c *counters) begin(ctx context.Context, drive *drive) {
+	drive.shadowed = c.site != nil
 	c.stop = clock.Aside(func(wait func(time.Duration) bool) {
 		if c.site == nil {
 			return
@@ -128,15 +130,34 @@ type jump struct {
 
 // jumps are the changes that no decision of the run explains, as one finding about the store.
 func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, error) {
+	all, err := c.strangers(pass, facts)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := c.seen(pass, facts)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, seen...)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	for _, jump := range all {
+		facts.Changed = append(facts.Changed, jump.after.Subject)
+	}
+	return []harness.Notice{{Code: "store-changed", Detail: pass.describe(all)}}, nil
+}
+
+// seen are the changes that two readings show.
+func (c *counters) seen(pass *pass, facts *harness.Facts) (all []jump, err error) {
 	if len(c.list) == 0 {
 		return nil, nil
 	}
-	counts := readingsOf(c.sinceEpoch(pass.drive.epoch, facts))
+	counts := readingsOf(c.sinceEpoch(pass.drive.epoch, facts), facts.Initial)
 	limit := facts.Policy.Limit
 	if !counts.suspect(limit) {
 		return nil, nil // the history need not be read
 	}
-	var all []jump
 	for events, err := range facts.History.Subjects() {
 		if err != nil {
 			return nil, err
@@ -145,10 +166,7 @@ func (c *counters) jumps(pass *pass, facts *harness.Facts) ([]harness.Notice, er
 			all = append(all, unexplained(pass.drive, events, readings, limit)...)
 		}
 	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	return []harness.Notice{{Code: "store-changed", Detail: pass.describe(all)}}, nil
+	return all, nil
 }
 
 // sinceEpoch are the readings in mid-run and then those at rest, with times since the epoch.
@@ -169,7 +187,8 @@ func (c *counters) sinceEpoch(epoch int64, facts *harness.Facts) []harness.Readi
 // readings are the readings of each counter, by subject and tier.
 type readings map[uint32]map[string][]harness.Reading
 
-func readingsOf(list []harness.Reading) readings {
+// readingsOf begins with what subjects had used at the epoch.
+func readingsOf(list []harness.Reading, initial func(subject uint32) int64) readings {
 	counts := readings{}
 	for _, reading := range list {
 		if reading.Tier == string(quota.TierProcess) { // which others cannot reach
@@ -179,6 +198,10 @@ func readingsOf(list []harness.Reading) readings {
 		if tiers == nil {
 			tiers = map[string][]harness.Reading{}
 			counts[reading.Subject] = tiers
+		}
+		if tiers[reading.Tier] == nil && initial != nil {
+			begun := harness.Reading{Subject: reading.Subject, Tier: reading.Tier, Units: initial(reading.Subject)}
+			tiers[reading.Tier] = []harness.Reading{begun}
 		}
 		tiers[reading.Tier] = append(tiers[reading.Tier], reading)
 	}
@@ -192,7 +215,7 @@ func (r readings) suspect(limit int64) bool {
 			least := int64(math.MaxInt64)
 			most := int64(math.MinInt64)
 			for i, reading := range readings {
-				if i > 0 && (reading.Units < most || reading.Units-least > limit) {
+				if i > 0 && (reading.Units < most || stat.Sum(reading.Units, -least) > limit) {
 					return true
 				}
 				least = min(least, reading.Units)
@@ -240,7 +263,8 @@ func unexplained(drive *drive, events []oracle.Event, readings []harness.Reading
 		lowered := inFlight(events, reading)
 		if i > 0 && least > math.MinInt64 {
 			asked := askedBetween(events, before, reading)
-			if reading.Units+lowered < least || reading.Units-before.Units > limit+2*asked {
+			fell := stat.Sum(reading.Units, lowered) < least
+			if fell || stat.Sum(reading.Units, -before.Units) > limit+2*asked {
 				out = append(out, jump{before, reading, before.Reply, reading.Call})
 				least = math.MinInt64
 			}

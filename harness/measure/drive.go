@@ -51,6 +51,7 @@ type drive struct {
 	abandoned bool
 	online    bool // keep the oracle's online counters
 	shown     bool // to [Live], while the pass goes on
+	shadowed  bool // keep what decisions say of counters
 	// longCrossings is set if each worker has several requests of each crossing.
 	longCrossings bool
 
@@ -71,6 +72,7 @@ type drive struct {
 	_        [64]byte
 	counting sync.Mutex
 	counts   harness.Counts // under counting until the pass is over; errOnce guards the first error
+	told     []told         // likewise
 	errOnce  sync.Once
 	crash    atomic.Pointer[guard.PanicError]
 	hung     []*guard.HungError // of workers that were given up

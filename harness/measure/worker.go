@@ -43,6 +43,7 @@ type worker struct {
 	cell        *windowCell // where admitted units are not counted yet
 	admitted    int64
 	admissions  int        // behind admitted
+	counted     []told     // what decisions said of counters
 	tier        quota.Tier // of the last decision, with its index
 	tierIndex   uint8
 }
@@ -194,6 +195,7 @@ func (k *worker) recording(request *request) {
 		}, request.granted, request.number)
 	}
 	k.latency(request)
+	k.tell(request)
 }
 
 // latency records how long the decision took. In an open loop a response counts from the intended start.
@@ -293,4 +295,5 @@ func (k *worker) finish() {
 	k.drive.counting.Lock()
 	defer k.drive.counting.Unlock()
 	k.drive.counts.Add(k.counts)
+	k.drive.told = append(k.drive.told, k.counted...)
 }

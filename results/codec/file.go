@@ -20,7 +20,8 @@ import (
 
 // Encode renders a file as it is stored: indented JSON that ends in a newline,
 // the same bytes for the same file. Schema 0 is taken as the current one.
-// Figures that are not finite and values that the schema does not know are errors.
+// Figures that are not finite and values that the schema does not know are errors. What does
+// not fit its schema is returned with the error: it was measured all the same.
 func Encode(file results.File) ([]byte, error) {
 	if file.Schema == 0 {
 		file.Schema = results.SchemaVersion
@@ -41,7 +42,7 @@ func Encode(file results.File) ([]byte, error) {
 		err = checkAgainst(compiled.results, data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("encode results: %w", err)
+		return data, fmt.Errorf("encode results: %w", err)
 	}
 	return data, nil
 }

@@ -3,6 +3,7 @@ package codec_test
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -36,6 +37,11 @@ func minimal() results.Exploration {
 func FuzzDecodeExploration(f *testing.F) {
 	x := minimal()
 	f.Add(fixture.Must[[]byte](f)(codec.ExplorationJSON(&x)))
+	numbered := minimal()
+	numbered.Searches[0].Findings[0].Steps = []results.Step{{Number: math.MaxInt64, Actor: "A", Role: results.RoleClient,
+		Event: results.EventCommand, Command: "GET k", Store: "redis"}, {Number: -7, Actor: "A", Role: results.RoleClient,
+		Event: results.EventCommand, Reply: "1", Store: "redis"}}
+	f.Add(fixture.Must[[]byte](f)(codec.ExplorationJSON(&numbered)))
 	f.Add([]byte(`{"schema":2,"kind":"exploration","searches":[null],"censuses":[],"replays":[{"finding":null}],"skipped":[],"failed":[],"interrupted":false}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := codec.DecodeExploration(b)

@@ -64,7 +64,7 @@ func asCSV(bundle *Bundle) (out []Output, err error) {
 // asJSON has the records of a bundle.
 func asJSON(bundle *Bundle) (out []Output, err error) {
 	for _, render := range []func(*Bundle) ([]Output, error){
-		record(ResultsName, (*Bundle).hasFile, resultsJSON),
+		resultsJSON,
 		record(SeriesName, (*Bundle).hasSeries, seriesJSON),
 		record(ExplorationName, (*Bundle).hasExploration, explorationJSON),
 	} {

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/report/plot"
@@ -194,7 +195,7 @@ func sequences(bundle *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		name := fileName(finding.Strategy) + "-" + string(finding.Property)
+		name := fileName(finding.Strategy + "-" + string(finding.Property))
 		drawn[name]++
 		if drawn[name] > 1 {
 			name += fmt.Sprintf("-%d", drawn[name])
@@ -206,5 +207,5 @@ func sequences(bundle *Bundle) (out []Drawing, err error) {
 
 // fileName is a strategy's label as part of a file's name.
 func fileName(label string) string {
-	return strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(label)
+	return format.FileName(strings.NewReplacer("=", "-", "/", "-").Replace(label))
 }

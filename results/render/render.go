@@ -64,7 +64,7 @@ type Renderer struct {
 func Renderers() []Renderer {
 	return append([]Renderer{
 		{"results", "json", "the record of all runs, which everything else follows from",
-			record(ResultsName, (*Bundle).hasFile, resultsJSON)},
+			resultsJSON},
 		{"exploration", "json", "the record of searches, counts and replays of schedules",
 			record(ExplorationName, (*Bundle).hasExploration, explorationJSON)},
 		{Report, "txt", "the tables and timelines, as on the terminal", record(TextName, (*Bundle).hasReport, report)},
@@ -84,7 +84,7 @@ func Records() []string { return []string{ResultsName, SeriesName, ExplorationNa
 // Names are the files that may be written, except those of single strategies.
 func Names() []string {
 	names := []string{ResultsName, ExplorationName, ComparisonName, TextName, SeriesName, seriesTableName, provenanceName,
-		HTMLName}
+		HTMLName, refusedName, refusalName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")
@@ -111,17 +111,17 @@ type Undrawn struct {
 func (u Undrawn) String() string { return NotDrawn + format.Join(": ", u.Name, u.Why.Error()) }
 
 // Each renders a bundle in every format and passes the files on, one after the
-// other. Plots that could not be drawn are returned. The first error of a
-// renderer or of put ends it.
-func Each(bundle *Bundle, put func(Output) error) (undrawn []Undrawn, err error) {
+// other. Plots that could not be drawn are returned. The first error of put ends it. One of a
+// renderer does not keep what others make of the bundle from being written.
+func Each(bundle *Bundle, put func(Output) error) (undrawn []Undrawn, wrong error) {
 	for _, renderer := range Renderers() {
 		outputs, err := renderer.Render(bundle)
 		if missing, ok := errors.AsType[*drawError](err); ok && errors.Is(err, plot.ErrNothingToPlot) {
 			undrawn = append(undrawn, Undrawn{missing.name, missing.err})
 			continue
 		}
-		if err != nil {
-			return undrawn, fmt.Errorf("render %s: %w", renderer.Name, err)
+		if err != nil && wrong == nil {
+			wrong = fmt.Errorf("render %s: %w", renderer.Name, err)
 		}
 		for _, output := range outputs {
 			output.Format = renderer.Name
@@ -130,7 +130,7 @@ func Each(bundle *Bundle, put func(Output) error) (undrawn []Undrawn, err error)
 			}
 		}
 	}
-	return undrawn, nil
+	return undrawn, wrong
 }
 
 // The names of the records.
@@ -145,6 +145,8 @@ const (
 	// SeriesName is how simulations developed.
 	SeriesName = "series.json"
 
+	refusedName     = "results-refused.json"
+	refusalName     = "results-refused.txt"
 	seriesTableName = "series.csv"
 	provenanceName  = "provenance.json"
 )
@@ -172,7 +174,23 @@ func (b *Bundle) hasSeries() bool      { return b.Series != nil }
 func (b *Bundle) hasProvenance() bool  { return b.Provenance != nil }
 func (b *Bundle) hasReport() bool      { return b.hasTable() || b.Exploration != nil }
 
-func resultsJSON(bundle *Bundle) ([]byte, error) { return codec.Encode(*bundle.File) }
+// resultsJSON is the record of runs. One that does not fit its schema, which nothing reads again, is kept under another
+// name next to what is wrong with it.
+func resultsJSON(bundle *Bundle) ([]Output, error) {
+	if bundle.File == nil {
+		return nil, nil
+	}
+	data, err := codec.Encode(*bundle.File)
+	switch {
+	case err == nil:
+		return []Output{{Name: ResultsName, Bytes: data}}, nil
+	case len(data) == 0:
+		return nil, err
+	}
+	refused := []Output{{Name: refusedName, Bytes: data}, {Name: refusalName, Bytes: []byte(err.Error() + "\n")}}
+	return refused, fmt.Errorf("%w: what was measured is in %s", err, refusedName)
+}
+
 func explorationJSON(bundle *Bundle) ([]byte, error) {
 	return codec.ExplorationJSON(bundle.Exploration)
 }

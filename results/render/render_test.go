@@ -143,6 +143,24 @@ func TestEachEnds(t *testing.T) {
 	}
 }
 
+// TestRefusedRecord: a record that does not fit its schema is kept next to its error, and so is the report.
+func TestRefusedRecord(t *testing.T) {
+	b := full()
+	b.File.Runs[0].Leak.Trials = -1
+	files := map[string]string{}
+	_, err := Each(b, func(o Output) error {
+		files[o.Name] = string(o.Bytes)
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "minimum: got -1") || !strings.Contains(err.Error(), refusedName) {
+		t.Errorf("%v", err)
+	}
+	if files[ResultsName] != "" || !strings.Contains(files[refusedName], `"trials": -1`) ||
+		!strings.Contains(files[refusalName], "minimum: got -1") || files[TextName] == "" || files[HTMLName] == "" {
+		t.Errorf("files %q: %s", slices.Collect(maps.Keys(files)), files[refusalName])
+	}
+}
+
 // TestNotDrawn: runs without latencies have no plot of latencies, and everything else.
 func TestNotDrawn(t *testing.T) {
 	b := full()

@@ -74,7 +74,7 @@ func dialer(options ClientOptions, dial dialFunc, timeout time.Duration, tls *tl
 		if err != nil {
 			return nil, err
 		}
-		return options.Around(conn, &respParser{}), nil
+		return options.Around(bounded(conn), &respParser{}), nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -172,6 +173,9 @@ func passwordFromEnv(password string) string {
 	return cmp.Or(password, os.Getenv("REDISCLI_AUTH"))
 }
 
+// noTLS is in the error of a handshake with a server that does not answer it, or not by TLS.
+var noTLS = regexp.MustCompile("tls: |deadline exceeded|i/o timeout|EOF")
+
 // explain turns the first error of a server into one line with a way out.
 func explain(err error, opt *goredis.Options) error {
 	if why := unusable(err, opt.Addr, opt.Password); why != nil {
@@ -188,6 +192,9 @@ func explain(err error, opt *goredis.Options) error {
 			opt.Addr, text)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to redis at %s: %w", opt.Addr, context.Canceled)
+	}
+	if opt.TLSConfig != nil && noTLS.MatchString(text) {
+		text += "; does the server speak TLS? If not, write redis:// in place of rediss://"
 	}
 	return fmt.Errorf("no redis reached at %s (%s): %s", opt.Addr, text, waysOut)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -54,8 +55,13 @@ func takeApart(spec string) (word string, s shape, err error) {
 		}
 		return n, nil
 	}
+	seen := map[string]bool{}
 	for part := range strings.SplitSeq(list, ",") {
 		name, value, valued := strings.Cut(part, "=")
+		if seen[name] {
+			return word, s, stores.WrongSpec(driverName, "%s:%s: %s is given twice: keep one", word, list, name)
+		}
+		seen[name] = true
 		switch {
 		case name == "replicas" && valued:
 			s.replicas, err = number(name, value, 1, maxReplicas)
@@ -68,6 +74,10 @@ func takeApart(spec string) (word string, s shape, err error) {
 		case name == "durable" && !valued:
 			s.durable = true
 		case name == "maxmemory" && value != "":
+			if !memorySize.MatchString(value) {
+				return word, s, stores.WrongSpec(driverName, "%s:%s: %s is no size of a memory: give one such as 8mb", word, list,
+					value)
+			}
 			s.memory = value
 		case name == "policy" && value != "" && s.memory != "":
 			s.policy = value
@@ -85,6 +95,9 @@ func takeApart(spec string) (word string, s shape, err error) {
 	}
 	return word, s, nil
 }
+
+// memorySize is a size above 0 of at most 12 digits, as Redis takes it.
+var memorySize = regexp.MustCompile(`(?i)^0*[1-9][0-9]{0,11}([kmg]b?|b)?$`)
 
 // with adds what the shape asks of each server's settings.
 func (s shape) with(options stores.Options) stores.Options {

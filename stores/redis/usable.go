@@ -7,6 +7,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -134,7 +135,7 @@ func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
 	if conn.SetReadDeadline(clock.Wall{}.Now().Add(200*time.Millisecond)) != nil {
 		return nil
 	}
-	line, _ := bufio.NewReader(conn).ReadString('\n')
+	line, _ := bufio.NewReader(io.LimitReader(conn, maxLine)).ReadString('\n')
 	if !strings.HasPrefix(line, "-") {
 		return nil
 	}

@@ -40,6 +40,7 @@ type Engine struct {
 	sel       strategies.Selection
 	cmd       Command
 	base      context.Context // of the exploration
+	password  string          // of the instances' proxies; empty for none
 	instances []*instance
 	callers   []*client
 	snapshot  engine.Snapshot
@@ -131,6 +132,9 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	version, err := w.emptyRedis()
 	if err != nil {
 		return nil, err
+	}
+	if w.cmd.Redis.Options().Password != "" { // a way to it is not for other programs of the machine
+		w.password = crand.Text()
 	}
 	if err := w.moves(w.Setup.Begins()); err != nil {
 		return nil, err

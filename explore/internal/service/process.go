@@ -54,15 +54,20 @@ type Command struct {
 	Redis *redis.Client
 }
 
-// given are the variables of an instance's environment.
-func (c *Command) given(redis, port string, limit int64, clock []string) []string {
+// given are the variables of an instance's environment. The password is that of its proxy.
+func (c *Command) given(redis, password, port string, limit int64, clock []string) []string {
 	host, at, _ := net.SplitHostPort(redis)
 	out := append(os.Environ(), clock...)
-	var pairs []string
-	for _, v := range [][2]string{
+	variables := [][2]string{
 		{"REDIS_URL", "redis://" + redis}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port},
 		{"LIMIT", strconv.FormatInt(limit, 10)},
-	} {
+	}
+	if password != "" {
+		variables[0][1] = "redis://:" + password + "@" + redis
+		variables = append(variables, [2]string{"REDIS_PASSWORD", password})
+	}
+	var pairs []string
+	for _, v := range variables {
 		out = append(out, v[0]+"="+v[1])
 		pairs = append(pairs, "{"+strings.ToLower(strings.ReplaceAll(v[0], "_", "-"))+"}", v[1])
 	}
@@ -141,7 +146,7 @@ func (r remote) URL() string { return r.url }
 
 // add makes the instance's proxy and client, once.
 func (w *Engine) add(i int) error {
-	between, err := proxy.Listen(w.cmd.Dial)
+	between, err := proxy.Listen(w.password, w.cmd.Dial)
 	if err != nil {
 		return err
 	}
@@ -182,7 +187,7 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 			return errors.Join(err, dir.Remove())
 		}
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
-		cmd.Env = w.cmd.given(in.proxy.Addr(), number, w.Setup.Policy.Limit, w.stopped(in))
+		cmd.Env = w.cmd.given(in.proxy.Addr(), w.password, number, w.Setup.Policy.Limit, w.stopped(in))
 		in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil)
 		if err != nil {
 			return err
@@ -265,6 +270,9 @@ var complaint = regexp.MustCompile(`(?m)^\s*[\w.]*([eE]rror|Exception|panic|fata
 
 // saying is how it is with an instance, and what it printed last.
 func (in *instance) saying(how string) string {
+	if in.proxy.Barred() > 0 {
+		how += ", and sends Redis no password: let it use REDIS_URL, or REDIS_PASSWORD next to REDIS_HOST and REDIS_PORT"
+	}
 	output := in.child.Output()
 	if all := complaint.FindAllString(output, -1); len(all) > 0 {
 		return how + ", and says: " + format.OneLine(all[len(all)-1])

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -56,14 +59,20 @@ func Builtin() (*List, error) { return Parse("faults.yaml", builtin) }
 // Parse reads a list of faults. An error names the path, and the line if the text is no YAML of this form.
 func Parse(path string, data []byte) (*List, error) {
 	list := new(List)
-	if err := claims.Decode(path, data, list); err != nil {
+	if err := yamlfile.Decode(path, data, list); err != nil {
 		return nil, err
 	}
 	if len(list.Faults) == 0 || len(list.Policies) == 0 {
 		return nil, fmt.Errorf("%s: give at least one of faults and one of policies", path)
 	}
+	if longer, err := time.ParseDuration(list.Longer); list.Longer != "" && (err != nil || longer <= 0) {
+		return nil, fmt.Errorf("%s: longer: %q is no duration: write one such as 5s", path, list.Longer)
+	}
 	names := list.Names()
 	for i, fault := range list.Faults {
+		if err := format.CheckFileName(fault.Name); fault.Name != "" && err != nil {
+			return nil, fmt.Errorf("%s: fault %d: %w", path, i+1, err)
+		}
 		if fault.Name == "" || fault.Says == "" || slices.Index(names, fault.Name) < i {
 			return nil, fmt.Errorf("%s: fault %d (%q) needs a name of its own and a sentence: write name: and says: with it",
 				path, i+1, fault.Name)

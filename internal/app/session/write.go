@@ -77,16 +77,6 @@ func (x *Session) sayUndrawn(all []render.Undrawn) {
 	}
 }
 
-// WriteRecord writes the record alone.
-func (x *Session) WriteRecord(file *results.File) error {
-	file.Summaries = results.Summarise(file.Runs)
-	data, err := codec.Encode(*file)
-	if err == nil {
-		err = x.Dir.Write(render.ResultsName, data)
-	}
-	return exit.With(exit.Failed, err)
-}
-
 // show shows the tables, or the record if JSON was asked for.
 func (x *Session) show(file *results.File) error {
 	if !x.JSON {

@@ -1,16 +1,13 @@
 package settings
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
@@ -19,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -45,25 +43,11 @@ func (s *Set) ReadFile(path string) error {
 // ReadBytes is [Set.ReadFile] for a file that was read.
 func (s *Set) ReadBytes(path string, data []byte) error {
 	r := reader{s, path, map[string]int{}}
-	if line := Nested(data); line > 0 {
-		return exit.Usagef("%s:%d: it is nested deeper than %d levels: write one key: value per line", path, line, MaxDepth)
-	}
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	body, err := yamlfile.Parse(path, data, parser.AllowDuplicateMapKey())
 	if err != nil {
-		if e, ok := errors.AsType[yaml.Error](err); ok {
-			return r.wrong(e.GetToken(), "not valid YAML: %s", format.OneLine(e.GetMessage()))
-		}
-		return exit.Usagef("%s: not valid YAML: %s", path, format.OneLine(err.Error()))
+		return exit.With(exit.Usage, err)
 	}
-	for i, doc := range file.Docs {
-		if i > 0 && doc.Body != nil {
-			return r.wrong(doc.Body.GetToken(), "a second document begins: give one configuration")
-		}
-		if err := r.document(doc.Body); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.document(body)
 }
 
 // wrong is an error at a place of the file.
@@ -236,12 +220,8 @@ func (x *Setting) scalar(n ast.Node) (text string, err error) {
 	return text, nil
 }
 
-// Bounds of the files that are taken for a configuration or for a policy.
-const (
-	maxConfig = 1 << 18 // bytes
-	MaxDepth  = 64      // levels of lists and mappings in each other
-	maxIndent = 512     // columns before what a line says
-)
+// maxConfig is how many bytes a configuration, a policy or a list of claims or faults has at most.
+const maxConfig = 1 << 18
 
 // ReadBounded reads a file of maxConfig bytes at most: see [ReadUpTo].
 func ReadBounded(path string) ([]byte, error) { return ReadUpTo(path, maxConfig) }
@@ -262,55 +242,4 @@ func ReadUpTo(path string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
 	}
 	return data, nil
-}
-
-// ReadYAML is [ReadBounded] for a file that is given to a parser of YAML: one that is nested deeper than MaxDepth is an
-// error.
-func ReadYAML(path string) ([]byte, error) {
-	data, err := ReadBounded(path)
-	if line := Nested(data); line > 0 {
-		return nil, fmt.Errorf("%s:%d: it is nested deeper than %d levels", path, line, MaxDepth)
-	}
-	return data, err
-}
-
-// Nested returns the first line on which a YAML text is deeper than MaxDepth, or 0.
-// Parsers take memory by the square of the depth, so it is looked at before.
-// Quotation marks are not heeded: the bound is far above what a file needs.
-func Nested(data []byte) (line int) {
-	depth := 0
-	for text := range bytes.Lines(data) {
-		line++
-		begins := bytes.TrimLeft(text, " \t")
-		if len(text)-len(begins) > maxIndent {
-			return line
-		}
-		marks := 0
-		for {
-			rest := bytes.TrimLeft(begins, " \t")
-			if len(rest) < 2 || !bytes.ContainsRune([]byte("-?:!&*|>"), rune(rest[0])) {
-				break
-			}
-			marks++
-			if marks > MaxDepth {
-				return line
-			}
-			begins = rest[1:]
-			if rest[0] == '!' || rest[0] == '&' || rest[0] == '*' { // a tag, an anchor or an alias, with its name
-				begins = bytes.TrimLeftFunc(begins, func(r rune) bool { return r != ' ' && r != '\t' && r != '\n' })
-			}
-		}
-		for _, c := range text {
-			switch c {
-			case '[', '{':
-				depth++
-				if depth > MaxDepth {
-					return line
-				}
-			case ']', '}':
-				depth = max(0, depth-1)
-			}
-		}
-	}
-	return 0
 }

@@ -52,7 +52,7 @@ func onServer(t *testing.T) *bench {
 
 func open(t *testing.T, direct *redis.Client, prefix string) *bench {
 	o := direct.Options()
-	p, err := proxy.Listen(func(ctx context.Context) (net.Conn, error) { return o.Dialer(ctx, o.Network, o.Addr) })
+	p, err := proxy.Listen("", func(ctx context.Context) (net.Conn, error) { return o.Dialer(ctx, o.Network, o.Addr) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func (b *bench) release(got chan error) (steps int) {
 // duel is a proxy between two ends that the test plays.
 func duel(t testing.TB) (p *proxy.Proxy, service, redis net.Conn) {
 	ours, theirs := net.Pipe()
-	p, err := proxy.Listen(func(context.Context) (net.Conn, error) { return theirs, nil })
+	p, err := proxy.Listen("", func(context.Context) (net.Conn, error) { return theirs, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -171,10 +170,7 @@ var manners = map[string]manner{}
 
 // refusal is what Redis gets instead of a refused command: one that it does not know, so
 // that the error comes in its order, and aborts a transaction.
-var refusal = func() []byte {
-	const name = "THE-PROXY-REFUSES-THIS-COMMAND"
-	return fmt.Appendf(nil, "*1\r\n$%d\r\n%s\r\n", len(name), name)
-}()
+var refusal = encoded([][]byte{[]byte("THE-PROXY-REFUSES-THIS-COMMAND")})
 
 func init() {
 	for m, names := range map[manner]string{

@@ -38,6 +38,8 @@ type link struct {
 	opaque  bool     // a subscription was passed: replies belong to nothing that was sent
 	ended   bool     // the service sends nothing more
 	closed  bool
+	// loggedIn is set once the service has sent the proxy's password.
+	loggedIn bool
 
 	// What the service's commands have begun, in the order in which they arrive.
 	multi      bool
@@ -209,6 +211,14 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 // classify says how a command is treated, and follows what it begins or ends.
 func (l *link) classify(args [][]byte, raw []byte) Command {
 	command := Command{link: l, raw: raw, manner: mannerOf(args)}
+	if l.proxy.password != "" {
+		command.raw = l.login(args, raw)
+		if !l.loggedIn {
+			l.proxy.barred++
+			command.manner = passing
+			return command
+		}
+	}
 	switch command.manner {
 	case refused:
 		command.manner = passing

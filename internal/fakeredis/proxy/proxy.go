@@ -10,6 +10,9 @@
 // connection after a subscription. MONITOR and replication are refused.
 //
 // What is sent and answered is passed on byte by byte, in RESP2 and in RESP3.
+//
+// The proxy's connections to Redis are logged in. A service logs in to the proxy by a password of the proxy's own, where
+// there is one: other programs of the machine can reach its port, too.
 package proxy
 
 import (
@@ -26,12 +29,13 @@ import (
 // Proxy stands between one instance of a service and Redis. All methods may be called
 // from any goroutine.
 type Proxy struct {
-	dial    func(context.Context) (net.Conn, error)
-	addr    string
-	changed chan struct{}
-	ctx     context.Context // of what the proxy does by itself
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	dial     func(context.Context) (net.Conn, error)
+	password string // empty for none
+	addr     string
+	changed  chan struct{}
+	ctx      context.Context // of what the proxy does by itself
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
@@ -42,17 +46,18 @@ type Proxy struct {
 	held     []*Command
 	passed   int
 	foul     error
+	barred   int // commands that were refused for lack of a password
 }
 
 // Listen opens a proxy on a free port of 127.0.0.1 that passes everything at once. dial
 // connects to Redis, once for each connection of the service; if it fails, that
-// connection is closed.
-func Listen(dial func(context.Context) (net.Conn, error)) (*Proxy, error) {
+// connection is closed. A connection of the service logs in by the password, unless that is empty.
+func Listen(password string, dial func(context.Context) (net.Conn, error)) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for a service: %w", err)
 	}
-	proxy := &Proxy{dial: dial, addr: listener.Addr().String(), listener: listener, changed: make(chan struct{}, 1),
+	proxy := &Proxy{dial: dial, password: password, addr: listener.Addr().String(), listener: listener, changed: make(chan struct{}, 1),
 		links: map[*link]struct{}{}}
 	proxy.room = sync.NewCond(&proxy.mu)
 	proxy.ctx, proxy.cancel = context.WithCancel(context.Background())
@@ -209,6 +214,13 @@ func (p *Proxy) Passed() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.passed
+}
+
+// Barred counts the commands that were refused because their connection had not logged in.
+func (p *Proxy) Barred() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.barred
 }
 
 // Close closes the port and all connections, and waits until nothing is left of them.

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -37,8 +38,16 @@ type running struct {
 	done <-chan struct{}
 }
 
-// launch starts a command that has its attributes. whole has the end of the process be that of its group, on Linux.
+// markVariable has in the environment of a child, and of all that it starts, what tells them from other processes.
+const markVariable = "QUOTABENCH_STARTED_BY"
+
+// launch starts a command that has its attributes. whole has the end of the process be that of its group, and of what
+// has left the group, on Linux.
 func launch(cmd *exec.Cmd, whole bool) (done <-chan struct{}, result *error, err error) {
+	mark := markVariable + "=" + crand.Text()
+	if whole {
+		cmd.Env = append(cmd.Environ(), mark)
+	}
 	ended := make(chan struct{})
 	started := make(chan error)
 	var waited error
@@ -56,6 +65,7 @@ func launch(cmd *exec.Cmd, whole bool) (done <-chan struct{}, result *error, err
 		}
 		if whole && awaitEnd(cmd.Process.Pid) {
 			killGroup(cmd.Process)
+			killMarked(mark)
 		}
 		waited = cmd.Wait()
 		close(ended)

@@ -46,7 +46,7 @@ func NewDir(parent string) (*Dir, error) {
 	// process could take it for a leftover in between.
 	tmp, err := os.MkdirTemp(parent, dirPrefix+"*"+newDirSuffix)
 	if err != nil {
-		return nil, fmt.Errorf("make a private directory: %w", err)
+		return nil, fmt.Errorf("make a private directory: %w: name one that can be written to by TMPDIR", err)
 	}
 	dir := &Dir{Path: tmp}
 	dir.lock, err = tryLock(filepath.Join(tmp, lockFile))

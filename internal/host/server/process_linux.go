@@ -29,6 +29,30 @@ func awaitEnd(pid int) bool {
 	return err == nil
 }
 
+// sweeps is how often processes with a mark are looked for: one that is found may have started another one meanwhile.
+const sweeps = 20
+
+// killMarked kills all processes that have the variable in their environment.
+func killMarked(mark string) {
+	for range sweeps {
+		found := false
+		folders, _ := os.ReadDir("/proc") // which is there on every Linux
+		for _, folder := range folders {
+			pid, err := strconv.Atoi(folder.Name())
+			if err != nil {
+				continue
+			}
+			environment, _ := os.ReadFile("/proc/" + folder.Name() + "/environ") // other users' cannot be read
+			if bytes.Contains(environment, []byte(mark)) {
+				found = unix.Kill(pid, unix.SIGKILL) == nil || found
+			}
+		}
+		if !found {
+			return
+		}
+	}
+}
+
 // Fields of /proc/<pid>/stat after the program's name, as proc(5) numbers them.
 const (
 	statState     = 3

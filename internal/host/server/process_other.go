@@ -37,6 +37,8 @@ func killGroup(p *os.Process) { _ = p.Kill() }
 
 func awaitEnd(int) bool { return false }
 
+func killMarked(string) {}
+
 func endForeign(int, func() bool) {}
 
 func tryLock(string) (*os.File, error) { return nil, errNoProcesses }

@@ -19,6 +19,8 @@ func setDeathSignal(*syscall.SysProcAttr, os.Signal) {}
 // awaitEnd does not wait.
 func awaitEnd(int) bool { return false }
 
+func killMarked(string) {}
+
 // ProcessIdentity names a living process in a way that no later one with the
 // same number shares: by when it started.
 func ProcessIdentity(pid int) (string, error) {

@@ -16,6 +16,18 @@ func Mean(values []float64) float64 {
 	return sum / float64(max(len(values), 1))
 }
 
+// Sum adds two numbers. It is the largest or the smallest number where the sum is beyond it.
+func Sum(a, b int64) int64 {
+	switch sum := a + b; {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	default:
+		return sum
+	}
+}
+
 // Median of values; 0 for none.
 func Median[N int64 | float64](values []N) float64 {
 	n := len(values)

@@ -433,6 +433,8 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		"!a command that was removed": "record: R\nruns: {a: sweep x}\nclaims: []",
 		"!a command without record":   "record: R\nruns: {a: compare x}\nclaims: []",
 		"!nothing to judge":           "record: R\nclaims: [{id: X, says: it}]",
+		"!a tolerance below 0":        "record: R\nclaims: [{id: X, says: it, unmeasurable: no, tolerance: -5}]",
+		"!a run outside of --out":     "record: R\nruns: {../x: run a}\nclaims: [{id: X, says: it, unmeasurable: no}]",
 	}
 	names, err := records.ReadDir("records")
 	if err != nil {

@@ -3,13 +3,13 @@
 package claims
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +19,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/results"
 )
@@ -137,23 +138,11 @@ func Builtin(properties []results.Property) (out []*File, err error) {
 // Parse reads a claims file. Searches can have the properties. An error names the path, the line and what to do.
 func Parse(path string, data []byte, properties []results.Property) (*File, error) {
 	file := &File{path: path, properties: properties}
-	if err := Decode(path, data, file); err != nil {
+	if err := yamlfile.Decode(path, data, file); err != nil {
 		return nil, err
 	}
 	file.ast, _ = parser.ParseBytes(data, 0) // which was decoded
 	return file, file.check()
-}
-
-// Decode reads YAML into a value, which has a field for each key. An error names the path and the line.
-func Decode(path string, data []byte, into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(into)
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-		return fmt.Errorf("%s:%d: %s", path, e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
-	}
-	return fmt.Errorf("%s: %s", path, format.OneLine(err.Error()))
 }
 
 // wrong is an error at a place of the file.
@@ -173,6 +162,9 @@ func (f *File) check() error {
 	}
 	for name, run := range f.Runs {
 		at := "$.runs." + name
+		if err := format.CheckFileName(name); err != nil {
+			return f.wrong("$.runs", err)
+		}
 		var err error
 		run.args, err = split(run.Command)
 		if err == nil && (len(run.args) == 0 || !slices.Contains(commands, run.args[0])) {
@@ -199,6 +191,8 @@ func (f *File) check() error {
 			return f.wrong(at+".id", fmt.Errorf("%s is there twice", claim.ID))
 		case (claim.Holds == "") == (claim.Unmeasurable == ""):
 			return f.wrong(at, fmt.Errorf("%s needs one of the keys holds and unmeasurable", claim.ID))
+		case !(claim.Tolerance >= 0) || math.IsInf(claim.Tolerance, 1): // NaN is not above 0 either
+			return f.wrong(at+".tolerance", fmt.Errorf("%v is no tolerance: give percent, from 0 on", claim.Tolerance))
 		}
 		seen[claim.ID] = true
 		if err := f.parse(claim, at); err != nil {

@@ -3,6 +3,7 @@ package claims
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,8 @@ type Pass struct {
 	// Run executes a command line, whose record goes to the directory that it names, and returns its exit code and
 	// what it wrote to standard error. It is nil if the records are there.
 	Run func(ctx context.Context, args []string) (code int, messages string)
+	// Check refuses a command line that cannot be one of quotabench, before any run is made. It may be nil.
+	Check func(args []string) error
 	// Earlier is the report of the pass whose records are judged again; nil if the runs are made now.
 	Earlier *Report
 	// Read is the record in a directory.
@@ -91,6 +94,8 @@ type job struct {
 	// key tells command lines apart. The report of an earlier pass has no passwords, so its runs have their lines as keys.
 	key  string
 	args []string
+	// wrong is why the command line cannot be taken apart.
+	wrong error
 }
 
 // job of a run, or of one strategy of it for longer. It has no directory unless one is known.
@@ -104,8 +109,8 @@ func (p *Pass) job(file *File, name, alone string) job {
 		run.Command = "run " + alone
 		more = more + " --duration " + file.Longer
 	}
-	args, _ := split(run.Command + " " + more) // which the file's check has split
-	j := job{args: args, line: format.Command(args)}
+	args, err := split(run.Command + " " + more)
+	j := job{args: args, line: format.Command(args), wrong: err}
 	j.key = strings.Join(args, "\x00")
 	if p.Earlier != nil {
 		j.key = j.line
@@ -161,12 +166,39 @@ type Report struct {
 // Schema is the version of the form of a [Report].
 const Schema = 1
 
+// DecodeReport reads a report that a pass has written. It names directories that are below its own, and no others.
+func DecodeReport(data []byte) (*Report, error) {
+	report := new(Report)
+	if err := json.Unmarshal(data, report); err != nil {
+		return nil, err
+	}
+	if report.Schema != Schema {
+		return nil, fmt.Errorf("it has schema %d, this quotabench reads %d", report.Schema, Schema)
+	}
+	for i := range report.Claims {
+		judged := &report.Claims[i]
+		if len(judged.Directories) != len(judged.Commands) {
+			return nil, fmt.Errorf("claim %d has %d commands and %d directories", i+1, len(judged.Commands), len(judged.Directories))
+		}
+		for _, dir := range judged.Directories {
+			if err := format.CheckFileName(dir); dir != "" && err != nil {
+				return nil, fmt.Errorf("claim %d: %w", i+1, err)
+			}
+		}
+	}
+	return report, nil
+}
+
 // Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need
 // it undecided. What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for
-// longer, and then judged by both runs. An error is about conditions that cannot be read; the rest is judged.
+// longer, and then judged by both runs. An error is about conditions that cannot be read; the rest is judged. There is no
+// report if a command line cannot be read: then no run is made.
 func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	p.dirs, p.done, p.again = p.Earlier.directories(), map[string]*Record{}, map[*Claim]job{}
 	jobs, asked := p.plan()
+	if err := p.checked(jobs); err != nil {
+		return nil, err
+	}
 	p.obtain(ctx, jobs, 0)
 	all, wrong := p.judge()
 	if more := p.longer(ctx, all); len(more) > 0 {
@@ -177,6 +209,22 @@ func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	}
 	return &Report{Schema: Schema, Full: p.Full, Runs: len(jobs), Asked: asked, Claims: all,
 		Interrupted: ctx.Err() != nil}, wrong
+}
+
+// checked refuses command lines that no run could be made of.
+func (p *Pass) checked(jobs []job) error {
+	for _, j := range jobs {
+		if j.wrong != nil {
+			return j.wrong
+		}
+		if p.Check == nil {
+			continue
+		}
+		if err := p.Check(j.args); err != nil {
+			return fmt.Errorf("%s: %w", j.line, err)
+		}
+	}
+	return nil
 }
 
 // obtain makes runs, after others, or reads their records.
@@ -267,6 +315,20 @@ func together(r, longer *Record) *Record {
 	file.Runs = slices.Concat(file.Runs, longer.File.Runs)
 	file.Summaries = results.Summarise(file.Runs)
 	return &Record{File: &file}
+}
+
+// Tried reports whether a run decided a claim, or none of them needs one. A pass in which every run failed says nothing.
+func (r *Report) Tried() bool {
+	needed := false
+	for i := range r.Claims {
+		switch r.Claims[i].Verdict {
+		case Holds, Refuted:
+			return true
+		case Undecided:
+			needed = true
+		}
+	}
+	return !needed
 }
 
 // has reports whether a pass judged a claim, or made all of its runs.

@@ -212,7 +212,7 @@ func (c *chart) addRows(finding *results.Finding) {
 		default:
 			reply := cmp.Or(step.Reply, "done")
 			pending[step.Column] = reply
-			split := step.Outcome == "" && replyFollows(finding.Steps, step)
+			split := step.Outcome == "" && replyFollows(finding.Steps, i)
 			r.calls(&step, reply, split)
 		}
 		r.answer = short(r.answer)
@@ -245,10 +245,11 @@ func wrapped(text string) []string {
 	return layout.Wrap(text, labelChars)
 }
 
-// replyFollows reports whether the actor's next step is about the reply to s, or
-// s is its last and the effect alone has happened.
-func replyFollows(steps []results.Step, step results.Step) bool {
-	for _, n := range steps[step.Number:] {
+// replyFollows reports whether the actor's next step is about the reply to the step with that index, or
+// that step is its last and the effect alone has happened.
+func replyFollows(steps []results.Step, i int) bool {
+	step := steps[i]
+	for _, n := range steps[i+1:] {
 		if n.Column == step.Column {
 			return n.Command == "" || n.Event == results.EventRetry
 		}

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/internal/kit/redact"
+	"github.com/quotabench/quotabench/internal/kit/yamlfile"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -81,11 +80,7 @@ func LookupPolicy(text string) (quota.Policy, error) {
 	if err != nil {
 		return quota.Policy{}, err
 	}
-	policy, err := readPolicy(data)
-	if err != nil {
-		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return policy, nil
+	return readPolicy(path, data)
 }
 
 // Reading says how a policy was read that is not written in full, and by which word it would be another: "" if it is
@@ -107,19 +102,22 @@ func PolicyText(policy *quota.Policy) string {
 	return format.Count(policy.Limit) + " " + policy.Counted() + " " + policy.Window.When()
 }
 
-// readPolicy is strict: an unknown key is an error. Without a name the policy is
-// called by its text, as one that is written on the command line.
-func readPolicy(data []byte) (quota.Policy, error) {
-	if line := settings.Nested(data); line > 0 {
-		return quota.Policy{}, fmt.Errorf("line %d: it is nested deeper than %d levels", line, settings.MaxDepth)
-	}
+// readPolicy is strict: an unknown key is an error.
+func readPolicy(path string, data []byte) (quota.Policy, error) {
 	var file policyFile
-	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
-		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil && e.GetToken().Position != nil {
-			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
-		}
-		return quota.Policy{}, fmt.Errorf("not a policy: %s", format.OneLine(err.Error()))
+	if err := yamlfile.Decode(path, data, &file); err != nil {
+		return quota.Policy{}, err
 	}
+	policy, err := file.policy()
+	if err != nil {
+		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return policy, nil
+}
+
+// policy is what the file describes. Without a name the policy is called by its text, as one that is written on the
+// command line.
+func (file *policyFile) policy() (quota.Policy, error) {
 	policy := quota.Policy{Name: file.Name, Doc: file.Doc, Limit: file.Limit, Unit: file.Unit, Costs: file.Costs}
 	if file.Window == "" {
 		return policy, fmt.Errorf("window is missing: one of %s", format.List(quota.Kinds(), ", ", quota.Kind.String))

@@ -28,7 +28,7 @@ func TestPolicyText(t *testing.T) {
 }
 
 func TestReadPolicy(t *testing.T) {
-	got, err := readPolicy([]byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a " +
+	got, err := readPolicy("p.yaml", []byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a "+
 		"tenant\n"))
 	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500,
 		Unit: "tokens", Costs: []int64{1, 5},
@@ -36,11 +36,11 @@ func TestReadPolicy(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	got, err = readPolicy([]byte("name: boxes\nlimit: 5\nunit: boxes\nwindow: standing\nhold: 30m\n"))
+	got, err = readPolicy("p.yaml", []byte("name: boxes\nlimit: 5\nunit: boxes\nwindow: standing\nhold: 30m\n"))
 	if err != nil || got.Name != "boxes" || got.Hold != 30*time.Minute || got.Window.Kind != quota.Standing {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = readPolicy([]byte("limit: 5\nunit: calls\nwindow: calendar-day\nlocation: Europe/Berlin\n"))
+	got, err = readPolicy("p.yaml", []byte("limit: 5\nunit: calls\nwindow: calendar-day\nlocation: Europe/Berlin\n"))
 	if err != nil || got.Window.Location == nil || got.Window.Location.String() != "Europe/Berlin" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -49,14 +49,14 @@ func TestReadPolicy(t *testing.T) {
 		"limit: 5\nunit: calls\n":            "window is missing",
 		"limit: 5\nunit: c\nwindow: weekly":  `unknown window kind "weekly"`,
 		"limit: 5\nunit: c\nwindow: fixed":   "the length of its fixed window is 0s",
-		"limit: 5\nburst: 3\n":               "line 2: unknown field",
-		"limit: many\n":                      "line 1: ",
-		"- 5":                                "line 1: ",
+		"limit: 5\nburst: 3\n":               "p.yaml:2: unknown field",
+		"limit: many\n":                      "p.yaml:1: ",
+		"- 5":                                "p.yaml:1: ",
 		"unit: c\nwindow: fixed\nlength: 1y": `length "1y"`,
 		"limit: 0\nwindow: standing":         "the limit is 0, not from 1 to 1152921504606846976; the unit",
 		"limit: 5\nlocation: Nowhere\nunit: c\nwindow: calendar-day": "unknown time zone",
 	} {
-		if _, err := readPolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := readPolicy("p.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want one line with %q", text, err, want)
 		}

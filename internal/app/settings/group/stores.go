@@ -69,6 +69,18 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 // StoreVariable is the environment variable that names the main store of a driver.
 func StoreVariable(driver string) string { return "QUOTABENCH_" + strings.ToUpper(driver) }
 
+// Environment has the stores that flags name as variables for another program, and says which flags these are. Every user
+// of the machine can read the command line of a process, and a URL may have a password.
+func (s *Settings) Environment() (flags, variables []string) {
+	for _, driver := range stores.Drivers() {
+		if slices.Contains(s.kinds, driver.Name) && driver.HasFlag() && s.Rank(driver.Name) == settings.ByFlag {
+			flags = append(flags, driver.Name)
+			variables = append(variables, StoreVariable(driver.Name)+"="+*s.From[driver.Name])
+		}
+	}
+	return flags, variables
+}
+
 // FromEnvironment takes stores from the environment that neither a flag nor a configuration
 // file names. Those are for commands that use real stores.
 func (s *Settings) FromEnvironment() error {

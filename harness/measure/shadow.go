@@ -1,0 +1,182 @@
+package measure
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
+)
+
+// told is what a decision said of its subject's counter: the units in use once it was made. All of a subject's are a
+// shadow of the counter, and cost no command.
+type told struct {
+	subject     uint32
+	admitted    bool
+	call, reply int64 // nanoseconds since the epoch
+	units, used int64
+}
+
+// maxTold is how many a worker keeps at most.
+const maxTold = 1 << 18
+
+// tell keeps what a decision said of the counter, if it is one that others have access to.
+func (k *worker) tell(request *request) {
+	decision := &request.decision
+	said := request.err == nil && !decision.Degraded && decision.Remaining >= 0 && decision.Granted == 0
+	if !k.drive.shadowed || !said || len(k.counted) == maxTold {
+		return
+	}
+	k.counted = append(k.counted, told{
+		subject: k.op.Subject, admitted: decision.Admitted, units: k.op.Units,
+		call: request.call - k.drive.epoch, reply: request.reply - k.drive.epoch,
+		used: request.limit.policy.Limit - decision.Remaining,
+	})
+}
+
+// shadow is one subject's counter by what decisions said of it.
+type shadow struct {
+	list []told // by their calls
+	// steps are the admissions that nothing else was in flight with, and falls those after which less was in use than
+	// before them and their own units. fell are the units of the falls.
+	steps, falls int
+	fell         int64
+	// gaps are how often units came to be in use that no decision took, and gained how many.
+	gaps   int
+	gained int64
+	// jump is where that was first seen.
+	jump jump
+}
+
+// follow looks for changes that no decision explains. A decision that nothing else was in flight with leaves in use what
+// was before it and its own units: a race cannot take units away then. No race adds units that nobody asked for, however
+// many decisions were in flight.
+func (s *shadow) follow() {
+	slices.SortFunc(s.list, func(a, b told) int { return cmp.Compare(a.call, b.call) })
+	s.followFalls()
+	s.followGaps()
+}
+
+func (s *shadow) followFalls() {
+	quiet := int64(math.MinInt64) // the last reply before the one under way
+	for i := 1; i < len(s.list); i++ {
+		before := s.list[i-1]
+		after := s.list[i]
+		aloneBefore := before.call > quiet && before.reply < after.call
+		aloneAfter := i+1 == len(s.list) || after.reply < s.list[i+1].call
+		quiet = max(quiet, before.reply)
+		if !after.admitted || !aloneBefore || !aloneAfter {
+			continue
+		}
+		s.steps++
+		if fell := before.used + after.units - after.used; fell > 0 {
+			s.falls++
+			s.fell += fell
+			s.found(before, after, after.used-after.units)
+		}
+	}
+}
+
+func (s *shadow) followGaps() {
+	all := slices.Clone(s.list)
+	slices.SortStableFunc(all, func(a, b told) int { return cmp.Compare(a.used, b.used) })
+	first := true
+	last := told{}
+	for _, next := range all {
+		taken := int64(0)
+		if next.admitted {
+			taken = next.units
+		}
+		if gap := next.used - taken - last.used; !first && gap > 0 {
+			s.gaps++
+			s.gained += gap
+			s.found(last, next, next.used-taken)
+		}
+		first = false
+		last = next
+	}
+}
+
+// found keeps the first change, to what was in use before the decision after it.
+func (s *shadow) found(before, after told, changed int64) {
+	if s.jump.to == 0 || after.call < s.jump.to {
+		s.jump = jump{
+			before: harness.Reading{Subject: before.subject, Units: before.used},
+			after:  harness.Reading{Subject: after.subject, Units: changed},
+			from:   min(before.reply, after.call), to: after.call,
+		}
+	}
+}
+
+// minSteps is how many decisions must be as expected for each that is not: a strategy that counts wrongly by itself
+// does so again and again.
+const minSteps = 4
+
+// strangers are the subjects whose counter somebody else changed by an amount that shows twice: in what decisions said,
+// and in the counter at rest. A strategy that counts wrongly is not taken for that: what it says and what it counts
+// differ, or it does so at too many decisions.
+func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err error) {
+	shadows := map[uint32]*shadow{}
+	for _, told := range pass.drive.told {
+		if shadows[told.subject] == nil {
+			shadows[told.subject] = &shadow{}
+		}
+		shadows[told.subject].list = append(shadows[told.subject].list, told)
+	}
+	var steps, falls, admitted, gaps int
+	for _, shadow := range shadows {
+		shadow.follow()
+		steps += shadow.steps
+		falls += shadow.falls
+		gaps += shadow.gaps
+		admitted += len(shadow.list)
+	}
+	fallsAreRare := falls > 0 && falls*minSteps <= steps
+	gapsAreRare := gaps > 0 && gaps*minSteps <= admitted
+	if !fallsAreRare && !gapsAreRare {
+		return nil, nil
+	}
+	for events, err := range facts.History.Subjects() {
+		if err != nil {
+			return nil, err
+		}
+		shadow := shadows[events[0].Subject]
+		if shadow == nil || len(shadow.list) != len(events) || !pass.drive.inFirstWindow(events) {
+			continue
+		}
+		drift, tier, ok := driftAtRest(facts, events)
+		if ok && (fallsAreRare && shadow.fell > 0 && drift == -shadow.fell ||
+			gapsAreRare && shadow.gained > 0 && drift == shadow.gained) {
+			shadow.jump.after.Tier = tier
+			all = append(all, shadow.jump)
+		}
+	}
+	return all, nil
+}
+
+// inFirstWindow reports whether all events were in the window of the epoch.
+func (d *drive) inFirstWindow(events []oracle.Event) bool {
+	return !slices.ContainsFunc(events, func(event oracle.Event) bool {
+		return d.window(event.Call+d.epoch).index != d.firstWindow || event.Outcome == oracle.Failed
+	})
+}
+
+// driftAtRest is by how much the counter of a subject at rest differs from what its callers were told. ok is false if
+// that is not known exactly.
+func driftAtRest(facts *harness.Facts, events []oracle.Event) (drift int64, tier string, ok bool) {
+	config := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial,
+		Epoch: facts.Epoch}
+	for _, readings := range facts.Readings {
+		for _, reading := range readings.List {
+			if readings.At != harness.AtRest || reading.Subject != events[0].Subject || !reading.Known || reading.Own {
+				continue
+			}
+			want, known, err := oracle.Expect(config, reading.Subject, events,
+				oracle.Reading{Call: reading.Call, Reply: reading.Reply}, facts.Selection.Counts)
+			exact := err == nil && known && want.Units.Width() == 0
+			return want.Units.Distance(reading.Units), reading.Tier, exact
+		}
+	}
+	return 0, "", false
+}

@@ -1,0 +1,99 @@
+package measure
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// one is a decision about one unit, at a moment in which nothing else happens.
+func one(at, used int64) told {
+	return told{admitted: true, call: 10 * at, reply: 10*at + 5, units: 1, used: used}
+}
+
+// rejection is one that found so many units in use.
+func rejection(at, used int64) told {
+	t := one(at, used)
+	t.admitted = false
+	return t
+}
+
+// during has a decision begin before the one before it ends.
+func during(t told) told {
+	t.call -= 8
+	return t
+}
+
+// TestShadow: a change by one unit shows in what decisions say, and a lost update does not.
+func TestShadow(t *testing.T) {
+	for name, c := range map[string]struct {
+		list         []told
+		fell, gained int64
+	}{
+		"calm":                 {[]told{one(1, 1), one(2, 2), one(3, 3), rejection(4, 3)}, 0, 0},
+		"in any order":         {[]told{one(1, 1), one(2, 3), during(one(3, 2)), one(4, 4)}, 0, 0},
+		"raised":               {[]told{one(1, 1), one(2, 3), one(3, 4)}, 0, 1},
+		"raised in a rush":     {[]told{one(1, 1), during(one(2, 2)), during(one(3, 4)), during(one(4, 5))}, 0, 1},
+		"raised at the end":    {[]told{one(1, 1), one(2, 2), rejection(3, 5)}, 0, 3},
+		"lowered":              {[]told{one(1, 1), one(2, 2), one(3, 2), one(4, 3)}, 1, 0},
+		"lowered at the limit": {[]told{one(1, 1), one(2, 2), rejection(3, 2), one(4, 2)}, 1, 0},
+		"an update lost":       {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 3)}, 0, 0},
+	} {
+		s := shadow{list: c.list}
+		s.follow()
+		if s.fell != c.fell || s.gained != c.gained {
+			t.Errorf("%s: %d units fell and %d were gained, want %d and %d", name, s.fell, s.gained, c.fell, c.gained)
+		}
+	}
+}
+
+// TestStrangers: the change is somebody else's only if the counter at rest says the same, and if few decisions show one.
+func TestStrangers(t *testing.T) {
+	// counted are so many decisions of which each adds by units to the counter, with changes in between.
+	counted := func(n, by int64, changes map[int64]int64) (list []told, used int64) {
+		for i := range n {
+			used += by + changes[i]
+			list = append(list, one(i+1, used))
+		}
+		return list, used
+	}
+	for name, c := range map[string]struct {
+		by      int64 // what the counter gains by a decision about one unit
+		changes map[int64]int64
+		rest    int64 // by how much the counter at rest differs from what decisions said last
+		want    int
+	}{
+		"calm":                    {by: 1},
+		"raised by 1":             {by: 1, changes: map[int64]int64{7: 1}, want: 1},
+		"lowered by 1":            {by: 1, changes: map[int64]int64{7: -1}, want: 1},
+		"raised twice":            {by: 1, changes: map[int64]int64{7: 1, 11: 2}, want: 1},
+		"it counts double":        {by: 2},
+		"it says what it has not": {by: 1, changes: map[int64]int64{7: 1}, rest: -1},
+		"it admits one over, and says none is left": {by: 1, changes: map[int64]int64{19: -1}, rest: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, used := counted(20, c.by, c.changes)
+			history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
+			for _, decision := range list {
+				history.Append(0, oracle.Event{Call: decision.call, Reply: decision.reply, Units: 1, Kind: oracle.Take,
+					Outcome: oracle.Admitted})
+			}
+			window := quota.Window{Kind: quota.Standing}
+			policy := &quota.Policy{Window: window, Limit: 1000}
+			drive := &drive{policy: policy, told: list}
+			facts := &harness.Facts{
+				Policy: policy, History: history, Selection: strategies.Selection{Meta: &strategies.Meta{Counts: quota.CountsAdmitted}},
+				Initial: func(uint32) int64 { return 0 },
+				Readings: []harness.Readings{{At: harness.AtRest, List: []harness.Reading{
+					{Call: 1000, Reply: 1001, Tier: "redis", Units: used + c.rest, Known: true}}}},
+			}
+			got, err := new(counters).strangers(&pass{drive: drive}, facts)
+			if err != nil || len(got) != c.want {
+				t.Errorf("%+v, %v, want %d", got, err, c.want)
+			}
+		})
+	}
+}
