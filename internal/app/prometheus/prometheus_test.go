@@ -364,7 +364,7 @@ func TestOutageOfEveryStrategy(t *testing.T) {
 			texts = append(texts, "postgres:away@0.5-0.7")
 		}
 		report, err := sim.Run(t.Context(), sim.Config{
-			Plan: harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Traffic: harness.Traffic{
+			Plan: harness.Plan{Strategies: []strategies.Selection{testkit.Strategy(t, meta.Name)}, Traffic: harness.Traffic{
 				Workload: workload, Load: harness.OpenAt(20), Duration: time.Minute,
 			}, Policy: policy, Seed: 1, Instances: 2,
 				Surroundings: harness.Surroundings{Trouble: trouble.MustParse(texts...)}},
