@@ -120,8 +120,11 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 		if j.Close {
 			verdict += " (close)"
 		}
-		if reason := format.Join("; ", why(&j), strings.TrimSpace(j.Note)); reason != "" {
-			verdict += ": " + cell(reason)
+		if reason := why(&j); reason != "" {
+			verdict += " " + cell(reason)
+		}
+		if j.Note != "" {
+			verdict += ". " + cell(j.Note)
 		}
 		table.Add(j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(format.Join("; ", j.Measured, j.Form), ""), "-")), verdict)
 		if j.Curve != nil {
@@ -182,7 +185,10 @@ func why(j *claims.Judgement) string {
 		only, _, _ := strings.Cut(j.Why, ";")
 		return only
 	}
-	return j.Why
+	if j.Why == "" {
+		return ""
+	}
+	return "(" + j.Why + ")"
 }
 
 // commandsOf are a table of the commands behind the claims of a design record.
