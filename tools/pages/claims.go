@@ -116,17 +116,15 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 	fmt.Fprintln(&buffer)
 	table := newTable("claim", "what the record says", "here", "verdict")
 	for _, j := range v.of(file.Record) {
-		verdict := "**" + string(j.Verdict) + "**"
+		verdict := format.Join(" ", "**"+string(j.Verdict)+"**", cell(why(&j)))
 		if j.Close {
 			verdict += " (close)"
-		}
-		if reason := why(&j); reason != "" {
-			verdict += " " + cell(reason)
 		}
 		if j.Note != "" {
 			verdict += ". " + cell(j.Note)
 		}
-		table.Add(j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(format.Join("; ", j.Measured, j.Form), ""), "-")), verdict)
+		here := interval.ReplaceAllString(format.Join("; ", j.Measured, j.Form), "")
+		table.Add(j.ID, said(&j), cell(cmp.Or(here, "-")), verdict)
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {
@@ -146,8 +144,8 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 		fmt.Fprintf(&buffer, "\n%s %s.\n", figures.Mark, claims.Disturbed)
 	}
 	buffer.Write(exhibits.Bytes())
-	fmt.Fprintf(&buffer, "\n## Commands\n\nWithout a command, a verdict is arithmetic on figures of the record.\n\n%s", commandsOf(v.of(file.Record)))
-	buffer.WriteString(mark)
+	fmt.Fprint(&buffer, "\n## Commands\n\nWithout a command, a verdict is arithmetic on figures of the record.\n\n",
+		commandsOf(v.of(file.Record)), mark)
 	return append(pages, Page{claimPages + recordPage(file.Record), buffer.Bytes()}), nil
 }
 
@@ -188,7 +186,7 @@ func why(j *claims.Judgement) string {
 	if j.Why == "" {
 		return ""
 	}
-	return "(" + j.Why + ")"
+	return "(" + strings.TrimSpace(j.Why) + ")"
 }
 
 // commandsOf are a table of the commands behind the claims of a design record.

@@ -152,13 +152,28 @@ func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 	return r.Claims[0].Verdict
 }
 
-// TestCommandsOfClaims: no command of the design records is refused, in a quick pass and in a full one. Those that take
+// TestCommandsOfClaims: no command of the design records and of the examples is refused, in a quick pass and in a full one. Those that take
 // no account of a plan search a little.
 func TestCommandsOfClaims(t *testing.T) {
 	testenv.Sequential(t)
 	files, err := claims.Builtin(explore.Properties())
 	if err != nil {
 		t.Fatal(err)
+	}
+	examples, err := filepath.Glob(filepath.Join(repo, "examples/claims/*.yaml"))
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("%d claims files of examples: %v", len(examples), err)
+	}
+	for _, path := range examples {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := claims.Parse(path, data, explore.Properties())
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
 	}
 	tried := 0
 	for _, f := range files {
