@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -36,18 +34,19 @@ type regions struct {
 	list []region
 }
 
+// region is a place with a Redis, through which an instance there leads.
 type region struct {
-	name  string
-	redis redis.UniversalClient
+	name    string
+	through *instance
 }
 
 // newResetter is that of an instance.
-func newResetter(env strategies.Env) *resetter {
+func newResetter(env strategies.Env, in *instance) *resetter {
 	all := strategies.SharedValue(env.Shared, "tiered.regions", func() *regions { return new(regions) })
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	own, _ := collect.In(&all.list, region{name: env.Region}, func(r region) bool { return r.name == env.Region })
-	own.redis = strategies.Redis(env)
+	own.through = in
 	return &resetter{regions: all}
 }
 
@@ -141,17 +140,17 @@ func (in *instance) zero(ctx context.Context, u *use) error {
 		return err
 	}
 	for _, region := range in.resets.regions.everywhere() {
-		if err := in.forget(ctx, region.redis, u, subjects); err != nil {
+		if err := region.through.forget(ctx, u, subjects); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget drops the counts of one kind of use from the Redis of a region.
-func (in *instance) forget(ctx context.Context, client redis.UniversalClient, u *use, subjects []quota.Subject) error {
+// forget drops the counts of one kind of use from the instance's Redis.
+func (in *instance) forget(ctx context.Context, u *use, subjects []quota.Subject) error {
 	for _, subject := range subjects {
-		err := client.HDel(ctx, in.counts(subject), u.field).Err()
+		err := in.redis.HDel(ctx, in.counts(subject), u.field).Err()
 		if err != nil {
 			return fmt.Errorf("drop what %s has used: %w", subject, err)
 		}
@@ -161,6 +160,6 @@ func (in *instance) forget(ctx context.Context, client redis.UniversalClient, u 
 	}
 	// The shared set goes for all kinds of use. A subject that is over quota for another kind is still
 	// rejected by Redis, which has the exact count.
-	err := client.Del(ctx, in.overQuota()).Err()
+	err := in.redis.Del(ctx, in.overQuota()).Err()
 	return family.Wrapf(err, "forget who was over quota")
 }

@@ -53,9 +53,9 @@ var (
 		{"E6", claims.Holds, claims.Refuted, []string{"sim memory-deque", "sim sliding-log"}},
 		{"T8", claims.Refuted, claims.Holds, []string{"explore three-tier ", "explore three-tier-hardened ",
 			"sim three-tier --policy agent-api", "sim three-tier-hardened --policy agent-api"}},
-		{"T9", claims.Refuted, claims.Holds, []string{"three-tier --preset", "three-tier-hardened --preset"}},
+		{"T9", claims.Refuted, claims.Holds, []string{"--duration 125m", "--duration 55m"}}, // no second hour
 		{"T12", claims.HoldsOnlyIf, claims.Holds, []string{"three-tier.batch=1,16,256", "three-tier.batch=16,256"}},
-		{"T35", claims.Refuted, claims.Holds, []string{"hours: sim three-tier ", "hours: sim three-tier:reset=job "}},
+		{"T35", claims.Refuted, claims.Holds, []string{"hours: sim three-tier ", "hours: sim exact "}},
 		{"T13", claims.Refuted, claims.Holds,
 			[]string{"three-tier --policy agent-api", "three-tier-hardened --policy agent-api"}},
 		{"T18", claims.Holds, claims.Refuted,
