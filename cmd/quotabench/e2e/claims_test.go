@@ -152,8 +152,8 @@ func verdictOn(t *testing.T, id string, replace ...string) claims.Verdict {
 	return r.Claims[0].Verdict
 }
 
-// TestCommandsOfClaims: no command of the design records and of the examples is refused, in a quick pass and in a full one. Those that take
-// no account of a plan search a little.
+// TestCommandsOfClaims: no command of the design records and of the examples is refused, in a quick pass and in a full
+// one. Those that take no account of a plan search a little.
 func TestCommandsOfClaims(t *testing.T) {
 	testenv.Sequential(t)
 	files, err := claims.Builtin(explore.Properties())

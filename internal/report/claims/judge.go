@@ -26,7 +26,8 @@ const (
 var Verdicts = []Verdict{Holds, HoldsOnlyIf, Refuted, Undecided, NotHere}
 
 // Disturbed says what is known of a figure that has [figures.Mark].
-const Disturbed = "waiting for a core or another program had a part in it: a time is an upper bound, a throughput a lower one"
+const Disturbed = "waiting for a core or another program had a part in it: a time is an upper bound, a throughput a " +
+	"lower one"
 
 // Judgement is a claim with its verdict.
 type Judgement struct {
