@@ -102,8 +102,9 @@ lint: ## run the pinned golangci-lint, and actionlint on the workflow and the ac
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
 	@for script in .ci/run .ci/deps .ci/readme .ci/fresh .ci/hostile .ci/long .ci/engine .ci/workflow tools/without examples/ci/compare; do bash -n $$script || exit 1; done
 
-bench: ## benchmark every strategy under every workload, on embedded stores
+bench: ## benchmark every strategy under every workload that it can serve, on installed servers or else embedded stores, and say which are left out
 	$(GO) test -run '^$$' -bench . .
+	cd full && $(GO) test -run '^$$' -bench . -benchtime 100ms .
 
 release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew cask, and SBOMs and the image if syft and docker buildx are here
 	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean \

@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkStrategies runs every registered strategy under every generated
-// workload. What it reports stands at the package bench; benchstat reads it:
+// BenchmarkStrategies runs every strategy of this module whose stores are here under every generated
+// workload that it can serve. Lines before the results name those that are left out, and why; strategies of the module
+// full have a benchmark there. What it reports stands at the package bench; benchstat reads it:
 //
 //	go test -bench . -count 10 | tee new.txt && benchstat old.txt new.txt
 func BenchmarkStrategies(b *testing.B) { bench.Run(b) }

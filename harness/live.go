@@ -20,10 +20,15 @@ type LiveLatency struct {
 	Count int64
 	// SumNS is the sum in nanoseconds.
 	SumNS int64
+	// Degraded counts those that were decided without a store that was to decide.
+	Degraded int64
 }
 
 // Add counts a request that took so many nanoseconds.
-func (l *LiveLatency) Add(ns int64) {
+func (l *LiveLatency) Add(ns int64, degraded bool) {
+	if degraded {
+		l.Degraded++
+	}
 	if i, _ := slices.BinarySearch(LiveBounds[:], ns); i < len(LiveBounds) {
 		l.UpTo[i]++
 	}
@@ -38,4 +43,5 @@ func (l *LiveLatency) Merge(latency *LiveLatency) {
 	}
 	l.Count += latency.Count
 	l.SumNS += latency.SumNS
+	l.Degraded += latency.Degraded
 }

@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -42,11 +44,30 @@ import (
 // Run measures strategies, or every registered one if none are given, under every
 // generated workload that they can serve: a sub-benchmark each, named
 // strategy=NAME/workload=NAME. Stores are those that quotabench run uses: a server that is
-// installed, or else an embedded one. QUOTABENCH_REDIS and QUOTABENCH_POSTGRES choose
-// others as --redis and --postgres do. A line before the results names each.
+// installed, or else an embedded one. QUOTABENCH_REDIS, QUOTABENCH_POSTGRES and the like choose
+// others as --redis and --postgres do. A line before the results names each, and each strategy
+// that is left out with the reason.
 func Run(b *testing.B, metas ...*strategies.Meta) {
 	b.Helper()
-	set, said, err := opened(b.Context())
+	if len(metas) == 0 {
+		metas = strategies.All()
+	}
+	if len(metas) == 0 {
+		b.Fatal("no strategy is registered: import strategies/all, or your own")
+	}
+	var selections []strategies.Selection
+	needed := []string{string(strategies.NeedRedis)} // which has the reference loop
+	for _, meta := range metas {
+		sel, err := meta.Select(meta.BriskOptions)
+		if err != nil {
+			b.Fatal(err)
+		}
+		selections = append(selections, sel)
+		for _, need := range sel.Needs {
+			needed = append(needed, need.Store())
+		}
+	}
+	set, said, err := opened(b.Context(), needed)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -55,49 +76,64 @@ func Run(b *testing.B, metas ...*strategies.Meta) {
 			b.Error(err)
 		}
 	}()
-	if len(metas) == 0 {
-		metas = strategies.All()
+	var list []*measured
+	for _, sel := range selections {
+		served, reason := under(sel, set)
+		if len(served) == 0 {
+			said += fmt.Sprintf("Left out: %s: %s\n", sel.Name, format.OneLine(reason.Error()))
+		}
+		list = append(list, served...)
 	}
-	if len(metas) == 0 {
-		b.Fatal("no strategy is registered: import strategies/all, or your own")
-	}
-	// Of all the output only these lines are not results: the stores, by which benchstat tells records apart, and what it
-	// takes for better.
+	// Of all the output only these lines are not results: the stores, by which benchstat tells records apart, strategies
+	// that are left out, and what it takes for better.
 	if _, err := os.Stdout.WriteString(said + export.Units); err != nil {
 		b.Fatal(err)
 	}
-	for _, meta := range metas {
-		sel, err := meta.Select(meta.BriskOptions)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, meta := range workloads.All() {
-			if meta.NeedsTrace {
-				continue
-			}
-			m := &measured{sel: sel, workload: meta, stores: set}
-			b.Run(export.SubName(sel.String(), meta.Name), m.pass)
-		}
+	for _, m := range list {
+		b.Run(export.SubName(m.sel.String(), m.workload.Name), m.pass)
 	}
 }
 
-// opened are the stores, and a line about each.
-func opened(ctx context.Context) (set *stores.Set, said string, err error) {
-	names := []string{"redis", "postgres"}
-	var specs []stores.Spec
-	for _, name := range names {
-		specs = append(specs, stores.Spec{Name: name, From: cmp.Or(os.Getenv("QUOTABENCH_"+strings.ToUpper(name)), "auto")})
+// under are the measurements of a strategy under the generated workloads that it can serve, and why it cannot serve the
+// others.
+func under(sel strategies.Selection, set *stores.Set) (list []*measured, reason error) {
+	for _, workload := range workloads.All() {
+		if workload.NeedsTrace {
+			continue
+		}
+		m := &measured{sel: sel, workload: workload, stores: set}
+		cfg := m.config()
+		if err := choosePolicy(&cfg, sel); err != nil {
+			reason = cmp.Or(reason, err)
+			continue
+		}
+		list = append(list, m)
 	}
-	set, err = stores.OpenSet(ctx, specs)
+	return list, reason
+}
+
+// opened are the stores that are needed and can be had, and a line about each main one.
+func opened(ctx context.Context, needed []string) (set *stores.Set, said string, err error) {
+	var specs []stores.Spec
+	for _, driver := range stores.Drivers() {
+		chosen := os.Getenv("QUOTABENCH_" + strings.ToUpper(driver.Name))
+		if from := cmp.Or(chosen, driver.Default); from != "" {
+			specs = append(specs, stores.Spec{Name: driver.Name, From: from, Optional: chosen == ""})
+		}
+	}
+	set, err = stores.OpenNeeded(ctx, specs, needed)
 	if err != nil {
 		return nil, "", err
 	}
-	for _, name := range names {
-		info, _ := set.Absent(name)
-		if store, ok := set.Get(name); ok {
+	for _, spec := range specs {
+		info, known := set.Absent(spec.Name)
+		if store, ok := set.Get(spec.Name); ok {
 			info = store.Info()
+			known = true
 		}
-		said += name + ": " + info.Text() + "\n"
+		if known {
+			said += spec.Name + ": " + info.Text() + "\n"
+		}
 	}
 	return set, said, nil
 }
@@ -157,22 +193,13 @@ func (m *measured) pass(b *testing.B) {
 // measure carries out that many requests, with a reference loop before and after that
 // lasts as long as said, and none of 0.
 func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, reference time.Duration) *results.Run {
-	sel := m.sel
-	meta := m.workload
-	cfg := measure.Config{
-		Plan: harness.Plan{
-			Strategies: []strategies.Selection{sel},
-			Traffic:    harness.Traffic{Workload: meta, Load: harness.Closed(), Requests: int64(requests)},
-			Seed:       1, Surroundings: harness.Surroundings{Stores: m.stores},
-		},
-		Rounds: 1, NoReference: reference == 0, ReferenceLength: reference, Timer: timer,
-	}
-	if all, err := quota.Complete(meta.Options, nil); err == nil && meta.Takes("subjects") &&
-		all.Int("subjects") > maxSubjects {
-		cfg.Stream.Set("subjects", maxSubjects)
-	}
-	if err := choosePolicy(&cfg, sel); err != nil {
-		b.Skip(err)
+	cfg := m.config()
+	cfg.Requests = int64(requests)
+	cfg.NoReference = reference == 0
+	cfg.ReferenceLength = reference
+	cfg.Timer = timer
+	if err := choosePolicy(&cfg, m.sel); err != nil {
+		b.Fatal(err)
 	}
 	report, err := measure.Measure(context.WithoutCancel(b.Context()), cfg)
 	if err != nil {
@@ -193,6 +220,23 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	return run
 }
 
+// config is that of a pass, without its length and its policy.
+func (m *measured) config() measure.Config {
+	cfg := measure.Config{
+		Plan: harness.Plan{
+			Strategies: []strategies.Selection{m.sel},
+			Traffic:    harness.Traffic{Workload: m.workload, Load: harness.Closed()},
+			Seed:       1, Surroundings: harness.Surroundings{Stores: m.stores},
+		},
+		Rounds: 1,
+	}
+	all, err := quota.Complete(m.workload.Options, nil)
+	if err == nil && m.workload.Takes("subjects") && all.Int("subjects") > maxSubjects {
+		cfg.Stream.Set("subjects", maxSubjects)
+	}
+	return cfg
+}
+
 // choosePolicy gives the measurement the first of the likely policies under which the strategy can serve the workload,
 // with a limit that is crossed often if crossings are counted.
 func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) {
@@ -208,7 +252,7 @@ func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) 
 		if err == nil {
 			return nil
 		}
-		reason = cmp.Or(reason, err)
+		reason = err
 	}
 	return reason
 }

@@ -27,13 +27,13 @@ func TestOpened(t *testing.T) {
 				testenv.Program(t, "redis")
 			}
 			t.Setenv("QUOTABENCH_REDIS", redis)
-			set, said, err := opened(t.Context())
+			set, said, err := opened(t.Context(), []string{"redis", "postgres"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			st, _ := set.Get("redis")
-			if st.Info().Kind != want || !strings.HasPrefix(said, "redis: "+string(want)) ||
-				!strings.Contains(said, "\npostgres: model") {
+			if st.Info().Kind != want || !strings.Contains(said, "redis: "+string(want)) ||
+				!strings.Contains(said, "postgres: model") {
 				t.Errorf("%+v, said %q", st.Info(), said)
 			}
 			if err := set.Close(); err != nil {
@@ -42,7 +42,7 @@ func TestOpened(t *testing.T) {
 		})
 	}
 	t.Setenv("QUOTABENCH_REDIS", "nonsense")
-	if _, _, err := opened(t.Context()); err == nil {
+	if _, _, err := opened(t.Context(), nil); err == nil {
 		t.Error("nonsense is taken for a store")
 	}
 }
@@ -77,6 +77,24 @@ func TestChoosePolicy(t *testing.T) {
 	if err := choosePolicy(&measure.Config{Plan: harness.Plan{Traffic: harness.Traffic{Workload: w}}},
 		strategies.Selection{Meta: none}); err == nil {
 		t.Error("a strategy of no window got a policy")
+	}
+}
+
+// TestUnder: a strategy without its store is left out with the reason, one without needs is not.
+func TestUnder(t *testing.T) {
+	set, err := stores.OpenSet(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := strategies.Meta{Name: "a", Kinds: quota.Kinds(),
+		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
+	if served, reason := under(strategies.Selection{Meta: &meta}, set); len(served) == 0 {
+		t.Errorf("it is left out: %v", reason)
+	}
+	meta.Needs = []strategies.Need{"redis.durable"}
+	served, reason := under(strategies.Selection{Meta: &meta}, set)
+	if len(served) > 0 || reason == nil || !strings.Contains(reason.Error(), "redis.durable") {
+		t.Errorf("without its store it has %d workloads; the reason is %v", len(served), reason)
 	}
 }
 

@@ -213,7 +213,7 @@ func BenchmarkLive(b *testing.B) {
 			id := int(worker.Add(1))
 			s := rec.stripe(id)
 			for i := range ops {
-				rec.record(s, oracle.Admitted, tier, int64(1_000+i%50_000))
+				rec.record(s, oracle.Admitted, tier, false, int64(1_000+i%50_000))
 				if watched && id == 1 && i%10_000 == 0 {
 					rec.live()
 				}

@@ -223,7 +223,7 @@ func (s *liveStripe) add(batch []sample) {
 		if s.cells[sample.slot] == nil {
 			s.cells[sample.slot] = new(harness.LiveLatency)
 		}
-		s.cells[sample.slot].Add(sample.took)
+		s.cells[sample.slot].Add(sample.took, sample.degraded)
 	}
 }
 

@@ -154,7 +154,7 @@ func recordLateness(h *results.Histogram, wait func(at int64), n int64) (early i
 // first request of each worker would be seen in the percentiles of a short pass.
 func TestOpenLoopIsReadyWhenItBegins(t *testing.T) {
 	warm := newRecorder(1)
-	warm.record(warm.stripe(0), oracle.Admitted, 0, 1)
+	warm.record(warm.stripe(0), oracle.Admitted, 0, false, 1)
 	rec := warm.warmed(true)
 	s := rec.stripe(0)
 	for _, outcome := range []oracle.Outcome{oracle.Admitted, oracle.Rejected} {
@@ -162,7 +162,7 @@ func TestOpenLoopIsReadyWhenItBegins(t *testing.T) {
 		latency := s.latency[i]
 		service := s.service[i]
 		wait := s.wait
-		rec.recordOpen(s, outcome, 0, openTimes{3, 2, 1})
+		rec.recordOpen(s, outcome, 0, false, openTimes{3, 2, 1})
 		if latency != s.latency[i] || service != s.service[i] || wait != s.wait {
 			t.Errorf("histograms are made when the first request is %v", outcome)
 		}

@@ -43,8 +43,9 @@ type stripe struct {
 }
 
 type sample struct {
-	slot uint8
-	took int64
+	slot     uint8
+	degraded bool
+	took     int64
 }
 
 func newRecorder(workers int) *recorder {
@@ -133,7 +134,7 @@ func forgetSpare() {
 func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
 
 // record adds one closed-loop decision.
-func (r *recorder) record(stripe *stripe, out oracle.Outcome, tier uint8, took int64) {
+func (r *recorder) record(stripe *stripe, out oracle.Outcome, tier uint8, degraded bool, took int64) {
 	if r.shared {
 		stripe.mu.Lock()
 		defer stripe.mu.Unlock()
@@ -141,7 +142,7 @@ func (r *recorder) record(stripe *stripe, out oracle.Outcome, tier uint8, took i
 	if stripe.batched == len(stripe.batch) || stripe.live != nil && stripe.batched >= liveBatch {
 		stripe.flush()
 	}
-	stripe.batch[stripe.batched] = sample{slot(out, tier), took}
+	stripe.batch[stripe.batched] = sample{slot(out, tier), degraded, took}
 	stripe.batched++
 }
 
@@ -161,14 +162,14 @@ func (s *stripe) flush() {
 type openTimes struct{ response, service, wait int64 }
 
 // recordOpen adds one open-loop decision.
-func (r *recorder) recordOpen(stripe *stripe, out oracle.Outcome, tier uint8, times openTimes) {
+func (r *recorder) recordOpen(stripe *stripe, out oracle.Outcome, tier uint8, degraded bool, times openTimes) {
 	if r.shared {
 		stripe.mu.Lock()
 		defer stripe.mu.Unlock()
 	}
 	i := slot(out, tier)
 	if stripe.live != nil {
-		stripe.live.add([]sample{{i, times.service}})
+		stripe.live.add([]sample{{i, degraded, times.service}})
 	}
 	into(&stripe.latency[i]).Record(times.response)
 	into(&stripe.service[i]).Record(times.service)

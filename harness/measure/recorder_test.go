@@ -15,11 +15,11 @@ func TestHistogramsServeAgain(t *testing.T) {
 	t.Cleanup(forgetSpare)
 	pass := func() (used []*results.Histogram) {
 		warm := newRecorder(1)
-		warm.record(warm.stripe(0), oracle.Admitted, 0, 1)
+		warm.record(warm.stripe(0), oracle.Admitted, 0, false, 1)
 		rec := warm.warmed(true)
 		s := rec.stripe(0)
 		for range 3 {
-			rec.recordOpen(s, oracle.Rejected, 0, openTimes{3, 2, 1})
+			rec.recordOpen(s, oracle.Rejected, 0, false, openTimes{3, 2, 1})
 		}
 		all := rec.merge(func(s *stripe) *[3 * maxTiers]*results.Histogram { return &s.latency })
 		if n := all[slot(oracle.Rejected, 0)].Count(); n != 3 {

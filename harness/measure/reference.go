@@ -120,7 +120,7 @@ func (l *incrLoop) run(ctx context.Context, length int64) {
 					return
 				}
 				now := l.timebase.nano()
-				l.rec.record(stripe, oracle.Admitted, 0, now-last)
+				l.rec.record(stripe, oracle.Admitted, 0, false, now-last)
 				last = now
 				own++
 			}

@@ -203,12 +203,13 @@ func (k *worker) latency(request *request) {
 	drive := k.drive
 	service := request.reply - request.call
 	if drive.arrivals == nil {
-		drive.rec.record(k.stripe, request.outcome, request.tier, service)
+		drive.rec.record(k.stripe, request.outcome, request.tier, request.decision.Degraded, service)
 		return
 	}
 	response := request.reply - k.release.intended
 	wait := request.call - k.release.released
-	drive.rec.recordOpen(k.stripe, request.outcome, request.tier, openTimes{response, service, wait})
+	times := openTimes{response, service, wait}
+	drive.rec.recordOpen(k.stripe, request.outcome, request.tier, request.decision.Degraded, times)
 	drive.slow.record(k.release.intended-drive.epoch, response)
 }
 

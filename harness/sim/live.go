@@ -28,8 +28,8 @@ type LiveFigures struct {
 	Sample results.Sample
 	// Tiers that decided, in the order of Sample.Hits, and Counters in that of Sample.Counters.
 	Tiers, Counters []string
-	// Degraded decisions, and requests that failed for lack of a store.
-	Degraded, StoreErrors int64
+	// StoreErrors counts requests that failed for lack of a store.
+	StoreErrors int64
 	// Latencies are modelled service times by outcome and tier.
 	Latencies []harness.LiveLatency
 	// Meter are the strategy's own figures.
@@ -94,7 +94,6 @@ func (l *Live) show(d *drive, sample results.Sample, sampled bool) {
 		figures.Tiers = append(figures.Tiers, string(tier))
 	}
 	figures.Counters = slices.Clone(d.series.out.Counters)
-	figures.Degraded = d.counts.Degraded
 	figures.StoreErrors = d.counts.Errors.Store
 }
 

@@ -88,7 +88,7 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	d.lastEnd = max(d.lastEnd, reply)
 
 	out, tier := d.outcome(&dec, err)
-	d.record(out, tier, reply-w.intended, reply-t.call)
+	d.record(out, tier, dec.Degraded, reply-w.intended, reply-t.call)
 	if dec.BySecond && !dec.Admitted {
 		out = oracle.Elsewhere
 	}
@@ -163,7 +163,7 @@ func (d *drive) tier(name quota.Tier) uint8 {
 // maxTiers is the most deciding tiers that a run tells apart.
 const maxTiers = 16
 
-func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) {
+func (d *drive) record(out oracle.Outcome, tier uint8, degraded bool, response, service int64) {
 	if out == oracle.RejectedDegraded {
 		out = oracle.Rejected
 	}
@@ -177,7 +177,7 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 		if d.liveParts[key] == nil {
 			d.liveParts[key] = new(harness.LiveLatency)
 		}
-		d.liveParts[key].Add(service)
+		d.liveParts[key].Add(service, degraded)
 	}
 	d.service.Record(service)
 }

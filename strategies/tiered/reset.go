@@ -3,9 +3,11 @@ package tiered
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -23,6 +25,36 @@ type resetter struct {
 		// woken is set from the first sight of a later window to the reset.
 		woken bool
 	}
+	regions *regions
+}
+
+// regions have a Redis each, all of which the job of one of them empties.
+type regions struct {
+	mu   sync.Mutex
+	list []region
+}
+
+// region is a place with a Redis, through which an instance there leads.
+type region struct {
+	name    string
+	through *instance
+}
+
+// newResetter is that of an instance.
+func newResetter(env strategies.Env, in *instance) *resetter {
+	all := strategies.SharedValue(env.Shared, "tiered.regions", func() *regions { return new(regions) })
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	own, _ := collect.In(&all.list, region{name: env.Region}, func(r region) bool { return r.name == env.Region })
+	own.through = in
+	return &resetter{regions: all}
+}
+
+// everywhere are the regions so far.
+func (r *regions) everywhere() []region {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
 }
 
 // see notes a policy in force and reports whether a window of it has ended for
@@ -107,6 +139,16 @@ func (in *instance) zero(ctx context.Context, u *use) error {
 	if err != nil {
 		return err
 	}
+	for _, region := range in.resets.regions.everywhere() {
+		if err := region.through.forget(ctx, u, subjects); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops the counts of one kind of use from the instance's Redis.
+func (in *instance) forget(ctx context.Context, u *use, subjects []quota.Subject) error {
 	for _, subject := range subjects {
 		err := in.redis.HDel(ctx, in.counts(subject), u.field).Err()
 		if err != nil {
@@ -118,6 +160,6 @@ func (in *instance) zero(ctx context.Context, u *use) error {
 	}
 	// The shared set goes for all kinds of use. A subject that is over quota for another kind is still
 	// rejected by Redis, which has the exact count.
-	err = in.redis.Del(ctx, in.overQuota()).Err()
+	err := in.redis.Del(ctx, in.overQuota()).Err()
 	return family.Wrapf(err, "forget who was over quota")
 }

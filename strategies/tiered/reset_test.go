@@ -81,6 +81,25 @@ func TestResetJob(t *testing.T) {
 	})
 }
 
+// TestResetReachesEveryRegion: the job of one region drops the counts of another, too.
+func TestResetReachesEveryRegion(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		s.region = "eu:"
+		far := s.open(t, "three-tier:reset=job")
+		s.region = "us:"
+		near := s.open(t, "three-tier:reset=job")
+		march := later(policy(t, "agent-tokens", 2), 0)
+		near.provision(march, strategies.Grant{Subject: agent, Limit: 2})
+		near.fill(march, 2)
+		far.fill(march, 2)
+		april := later(march, 31)
+		near.take(t.Context(), april, 1)
+		near.run("reset")
+		near.wantUsed(april, -1, 0)
+		far.wantUsed(april, -1, 0)
+	})
+}
+
 // TestNoResetByDefault is what the job is an alternative to.
 func TestNoResetByDefault(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {

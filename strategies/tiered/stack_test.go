@@ -36,6 +36,7 @@ type stack struct {
 	sourceDown bool
 	shared     *strategies.Shared
 	prefix     string
+	region     string     // of the instances that are opened next; each has keys of its own
 	mu         sync.Mutex // guards opened.woken
 	// trace is what instances asked of their stores, in order.
 	trace []string
@@ -134,7 +135,7 @@ func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 	}
 	o.Strategy, err = sel.Open(t.Context(), strategies.Env{
 		Clock: c, Clients: map[string]any{"redis": client, "postgres": o.pool}, Model: s.model, Shared: s.shared,
-		Prefix: s.prefix, Instances: 1, Options: sel.Options,
+		Prefix: s.prefix + s.region, Region: s.region, Instances: 1, Options: sel.Options,
 		Wake: func(job string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -134,7 +134,7 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 		}
 	}
 	if env.Options["reset"] == "job" {
-		in.resets = &resetter{}
+		in.resets = newResetter(env, in)
 	}
 	if f != nil {
 		in.rebuilds = env.Options.Duration(optionRebuild.Name)

@@ -15,8 +15,10 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/markdown"
 	"github.com/quotabench/quotabench/internal/report/plot"
 	"github.com/quotabench/quotabench/results"
@@ -105,7 +107,7 @@ func recordPage(record string) string { return strings.ToLower(record) + ".md" }
 func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 	var buffer, exhibits bytes.Buffer
 	fmt.Fprintf(&buffer, "# %s: %s\n\n", file.Record, file.Title)
-	for _, part := range []struct{ name, text string }{{"Keep", file.Summary.Keep}, {"Change", file.Summary.Change},
+	for _, part := range []struct{ name, text string }{{"Change", file.Summary.Change}, {"Keep", file.Summary.Keep},
 		{"Instead", file.Summary.Instead}} {
 		if part.text != "" {
 			fmt.Fprintf(&buffer, "- **%s**: %s\n", part.name, strings.TrimSpace(part.text))
@@ -114,11 +116,15 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 	fmt.Fprintln(&buffer)
 	table := newTable("claim", "what the record says", "here", "verdict")
 	for _, j := range v.of(file.Record) {
-		verdict := "**" + string(j.Verdict) + "**" + condition(&j)
+		verdict := format.Join(" ", "**"+string(j.Verdict)+"**", cell(why(&j)))
 		if j.Close {
 			verdict += " (close)"
 		}
-		table.Add(j.ID, said(&j), cell(cmp.Or(interval.ReplaceAllString(j.Measured, ""), "-")), verdict)
+		if j.Note != "" {
+			verdict += ". " + cell(j.Note)
+		}
+		here := interval.ReplaceAllString(format.Join("; ", j.Measured, j.Form), "")
+		table.Add(j.ID, said(&j), cell(cmp.Or(here, "-")), verdict)
 		if j.Curve != nil {
 			image, err := curve(&j)
 			if err != nil {
@@ -134,8 +140,12 @@ func (v *Verdicts) page(file *claims.File) (pages []Page, err error) {
 		}
 	}
 	buffer.WriteString(markdown.Table(table))
+	if strings.Contains(buffer.String(), figures.Mark) {
+		fmt.Fprintf(&buffer, "\n%s %s.\n", figures.Mark, claims.Disturbed)
+	}
 	buffer.Write(exhibits.Bytes())
-	buffer.WriteString(mark)
+	fmt.Fprint(&buffer, "\n## Commands\n\nWithout a command, a verdict is arithmetic on figures of the record.\n\n",
+		commandsOf(v.of(file.Record)), mark)
 	return append(pages, Page{claimPages + recordPage(file.Record), buffer.Bytes()}), nil
 }
 
@@ -167,13 +177,31 @@ var number = regexp.MustCompile(`[0-9][0-9.,]*`)
 // interval is what is known of a figure, which the report has.
 var interval = regexp.MustCompile(` \([^()]* to [^()]*\)`)
 
-// condition is what a verdict of a sweep depends on.
-func condition(j *claims.Judgement) string {
-	if j.Verdict != claims.HoldsOnlyIf {
+// why is what a verdict of a sweep depends on, or the reason for which there is none.
+func why(j *claims.Judgement) string {
+	if j.Verdict == claims.HoldsOnlyIf { // its figures tell where it does not
+		only, _, _ := strings.Cut(j.Why, ";")
+		return only
+	}
+	if j.Why == "" {
 		return ""
 	}
-	only, _, _ := strings.Cut(j.Why, ";")
-	return " " + cell(only)
+	return "(" + strings.TrimSpace(j.Why) + ")"
+}
+
+// commandsOf are a table of the commands behind the claims of a design record.
+func commandsOf(judged []claims.Judgement) string {
+	var commands collect.By[string, string]
+	for _, j := range judged {
+		for _, command := range j.Commands {
+			commands.Add(command, j.ID)
+		}
+	}
+	table := newTable("claims", "command")
+	for _, command := range commands.Keys {
+		table.Add(strings.Join(commands.Of[command], ", "), "`"+cell(command)+"`")
+	}
+	return markdown.Table(table)
 }
 
 // schedule prints the shortest one that a search of the claim found.

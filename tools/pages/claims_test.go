@@ -113,8 +113,9 @@ func TestPageOfARecord(t *testing.T) {
 		Report: claims.Report{Claims: []claims.Judgement{
 			{Record: "ADR-1", ID: "X1", Says: "It takes 9 µs.", Promised: "9 µs", Measured: "p99 = 7 µs (6 µs to 8 µs)",
 				Verdict: claims.Holds, Commands: []string{"quotabench run another --redis x"}},
-			{Record: "ADR-1", ID: "X2", Says: "It is fast.", Promised: "50x", Verdict: claims.HoldsOnlyIf,
-				Why: "workers = 1; not with workers = 2"},
+			{Record: "ADR-1", ID: "X2", Says: "It is fast.", Promised: "50x", Verdict: claims.HoldsOnlyIf, Note: "On 2 cores.",
+				Why: "workers = 1; not with workers = 2", Commands: []string{"quotabench run another --redis x"}},
+			{Record: "ADR-1", ID: "X3", Says: "It is calm.", Verdict: claims.Undecided, Why: "no run"},
 			{Record: "ADR-2", ID: "X1", Says: "Other.", Verdict: claims.Refuted},
 		}}}
 	pages, err := v.pages()
@@ -122,8 +123,9 @@ func TestPageOfARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireAll(t, string(pages[0].Bytes), "- **Keep**: X1 alone.\n", "|X1|It takes 9 µs|p99 = 7 µs|**holds**|\n",
-		"|X2|It is fast (50x)|-|**holds only if** workers = 1|\n")
-	requireAll(t, string(pages[1].Bytes), "|[ADR-1](adr-1.md)|1|1|0|0|0|\n")
+		"|X2|It is fast (50x)|-|**holds only if** workers = 1. On 2 cores.|\n",
+		"|X3|It is calm|-|**undecided** (no run)|\n", "|X1, X2|`quotabench run another --redis x`|\n")
+	requireAll(t, string(pages[1].Bytes), "|[ADR-1](adr-1.md)|1|1|0|1|0|\n")
 	p := rendered(t, &Evidence{Verdicts: v}, meta("another"), meta("yet"))
 	requireAll(t, p["another.md"], " Claims: [ADR-1](../claims/adr-1.md).\n")
 	if strings.Contains(p["yet.md"], "Claims") {

@@ -169,20 +169,42 @@ func (w *writer) latencies(all []harness.LiveLatency) {
 type layer struct {
 	name string
 	n    int64
+	// degraded of them were made without a store that was to decide.
+	degraded int64
 }
 
 // order of the layers that a request may pass, the first one first.
 var order = []quota.Tier{quota.TierProcess, quota.TierFilter, quota.TierRedis, quota.TierPostgres, quota.TierModel}
 
-// layers are those that decided anything, in their order, and all decisions.
-func layers(latencies []harness.LiveLatency) (out []layer, all int64) {
+// decisions are made at layers.
+type decisions struct {
+	// layers that made any, in the order in which requests pass them.
+	layers []layer
+	// alone counts those that the process made after all layers, since a store was away.
+	alone int64
+	all   int64
+}
+
+// decided sorts decisions by the layers that made them.
+func decided(latencies []harness.LiveLatency) (out decisions) {
 	for _, latency := range latencies {
 		if latency.Outcome == "error" {
 			continue
 		}
-		all += latency.Count
-		of, _ := collect.In(&out, layer{name: latency.Tier}, func(x layer) bool { return x.name == latency.Tier })
-		of.n += latency.Count
+		out.all += latency.Count
+		name := latency.Tier
+		made := layer{name: name, n: latency.Count, degraded: latency.Degraded}
+		if name == string(quota.TierProcess) {
+			out.alone += latency.Degraded
+			made.n -= latency.Degraded
+			made.degraded = 0
+		}
+		if made.n == 0 {
+			continue
+		}
+		sum, _ := collect.In(&out.layers, layer{name: name}, func(x layer) bool { return x.name == name })
+		sum.n += made.n
+		sum.degraded += made.degraded
 	}
 	rank := func(x layer) int {
 		if i := slices.Index(order, quota.Tier(x.name)); i >= 0 {
@@ -190,23 +212,58 @@ func layers(latencies []harness.LiveLatency) (out []layer, all int64) {
 		}
 		return len(order)
 	}
-	slices.SortStableFunc(out, func(a, b layer) int { return rank(a) - rank(b) })
-	return out, all
+	slices.SortStableFunc(out.layers, func(a, b layer) int { return rank(a) - rank(b) })
+	return out
 }
 
+// hitRates: of the decisions that reached a layer, the share that it made.
 func (w *writer) hitRates(latencies []harness.LiveLatency) {
-	all, total := layers(latencies)
-	for _, layer := range all {
-		w.put("", float64(layer.n)/float64(max(total, 1)), "layer", cmp.Or(layer.name, "none"))
+	decisions := decided(latencies)
+	reached := decisions.all
+	for _, layer := range decisions.layers {
+		w.put("", float64(layer.n)/float64(reached), "layer", cmp.Or(layer.name, "none"))
+		reached -= layer.n
 	}
 }
 
 // fallbacks: what was decided at a layer was left to it by all layers before.
 func (w *writer) fallbacks(latencies []harness.LiveLatency) {
-	all, left := layers(latencies)
-	for i := 1; i < len(all); i++ {
-		left -= all[i-1].n
-		w.put("", float64(left), "from", cmp.Or(all[i-1].name, "none"), "to", cmp.Or(all[i].name, "none"))
+	decisions := decided(latencies)
+	passed := decisions.layers
+	if decisions.alone > 0 {
+		passed = append(passed, layer{name: string(quota.TierProcess), n: decisions.alone})
+	}
+	left := decisions.all
+	for i := 1; i < len(passed); i++ {
+		left -= passed[i-1].n
+		w.put("", float64(left), "from", cmp.Or(passed[i-1].name, "none"), "to", cmp.Or(passed[i].name, "none"))
+	}
+}
+
+// unknownStore stands for a store that no decision names.
+const unknownStore = "store"
+
+// unavailable counts decisions without a store by the last store that was asked for them, and requests that failed for
+// lack of some store.
+func (w *writer) unavailable(latencies []harness.LiveLatency, failed int64) {
+	decisions := decided(latencies)
+	counts := []layer{{name: unknownStore, n: failed}}
+	count := func(store string, n int64) {
+		sum, _ := collect.In(&counts, layer{name: store}, func(x layer) bool { return x.name == store })
+		sum.n += n
+	}
+	asked := ""
+	for _, layer := range decisions.layers {
+		if name := quota.Tier(layer.name); name == quota.TierProcess || name == quota.TierFilter {
+			continue
+		}
+		// The first store has decided and could not charge.
+		count(cmp.Or(asked, layer.name), layer.degraded)
+		asked = layer.name
+	}
+	count(cmp.Or(asked, unknownStore), decisions.alone)
+	for _, layer := range counts {
+		w.put("", float64(layer.n), "layer", layer.name)
 	}
 }
 
@@ -273,15 +330,13 @@ func violations(w *writer, figures *measure.LiveFigures) {
 }
 
 func unavailable(w *writer, figures *measure.LiveFigures) {
-	total := int64(0)
+	failed := int64(0)
 	for i := range figures.Judged {
-		run := &figures.Judged[i]
-		total += run.Degraded
-		if run.ErrorKinds != nil {
-			total += run.ErrorKinds.Store
+		if kinds := figures.Judged[i].ErrorKinds; kinds != nil {
+			failed += kinds.Store
 		}
 	}
-	w.put("", float64(total), "layer", "store")
+	w.unavailable(figures.Latencies, failed)
 }
 
 func tiers(figures *measure.LiveFigures, at string) (out []results.TierDrift) {
@@ -322,7 +377,7 @@ var simulated = read[sim.LiveFigures]{
 	"quota_sync_lag_seconds":          simLag,
 	"quota_drift_percentage":          simDrift,
 	"quota_cache_unavailable": func(w *writer, figures *sim.LiveFigures) {
-		w.put("", float64(figures.Degraded+figures.StoreErrors), "layer", "store")
+		w.unavailable(figures.Latencies, figures.StoreErrors)
 	},
 	"quota_fallback_count": func(w *writer, figures *sim.LiveFigures) { w.fallbacks(figures.Latencies) },
 	"quotabench_certain_false_rejects": func(w *writer, figures *sim.LiveFigures) {

@@ -24,9 +24,11 @@ import (
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -160,8 +162,11 @@ func TestScrapedInMidRun(t *testing.T) {
 			t.Errorf("%s is %v (%v), want %v", k, v, ok, want)
 		}
 	}
-	if v := got["quota_cache_hit_rate"+s+`,layer="redis"}`]; math.Abs(v-0.25) > 0.01 {
-		t.Errorf("a quarter of the decisions was made by Redis, and the rate says %v", v)
+	if v := got["quota_cache_hit_rate"+s+`,layer="process"}`]; math.Abs(v-0.75) > 0.01 {
+		t.Errorf("three quarters of the decisions were made by the process, and the rate says %v", v)
+	}
+	if v := got["quota_cache_hit_rate"+s+`,layer="redis"}`]; v != 1 {
+		t.Errorf("Redis made all decisions that reached it, and the rate says %v", v)
 	}
 	if v := got["quota_fallback_count"+s+`,from="process",to="redis"}`]; math.Abs(v-counted/4) > counted/100 {
 		t.Errorf("%v of %v decisions went on to Redis", v, counted)
@@ -252,7 +257,8 @@ func TestSimulationScraped(t *testing.T) {
 		"quota_enforcement_violations" + s + "}":         float64(p.overAt[shown]),
 		"quota_drift_percentage" + s + `,layer="redis"}`: 20,
 		"quota_bloom_false_positive_rate" + s + "}":      0.25,
-		"quota_cache_hit_rate" + s + `,layer="redis"}`:   0.25,
+		"quota_cache_hit_rate" + s + `,layer="process"}`: 0.75,
+		"quota_cache_hit_rate" + s + `,layer="redis"}`:   1,
 		"quotabench_certain_false_rejects" + s + "}":     0,
 		"quotabench_running" + s + "}":                   1,
 	} {
@@ -313,14 +319,90 @@ func samples(t *testing.T, text string) map[string]float64 {
 	return out
 }
 
-// Decisions without the store, and requests that failed for lack of it, add up over the
-// runs that were judged.
-func TestUnavailable(t *testing.T) {
-	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open",
-		Judged: []results.Run{{Requests: results.Requests{Degraded: 7}}, {Requests: results.Requests{Degraded: 1,
-			ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}}))
-	if v := samples(t, text)[`quota_cache_unavailable{strategy="a",loop="open",layer="store"}`]; v != 13 {
-		t.Errorf("%v, want 13", v)
+// TestOutages: decisions that were planted without a store count for the last store that was asked in vain, and the
+// process that decides in the end comes after all stores.
+func TestOutages(t *testing.T) {
+	latency := func(tier quota.Tier, n, degraded int64) harness.LiveLatency {
+		return harness.LiveLatency{Outcome: "admitted", Tier: string(tier), Count: n, Degraded: degraded}
+	}
+	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open", Latencies: []harness.LiveLatency{
+		latency(quota.TierProcess, 100+7, 7), latency(quota.TierFilter, 400, 0), latency(quota.TierRedis, 300, 2),
+		latency(quota.TierPostgres, 193, 50),
+	}, Judged: []results.Run{{Requests: results.Requests{ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}}))
+	got := samples(t, text)
+	const s = `{strategy="a",loop="open",`
+	for name, want := range map[string]float64{
+		"quota_fallback_count" + s + `from="process",to="bloom"}`:    900,
+		"quota_fallback_count" + s + `from="bloom",to="redis"}`:      500,
+		"quota_fallback_count" + s + `from="redis",to="postgres"}`:   200,
+		"quota_fallback_count" + s + `from="postgres",to="process"}`: 7,
+		"quota_cache_unavailable" + s + `layer="redis"}`:             52, // 2 of them had no charge
+		"quota_cache_unavailable" + s + `layer="postgres"}`:          7,
+		"quota_cache_unavailable" + s + `layer="store"}`:             5,
+		"quota_cache_hit_rate" + s + `layer="process"}`:              0.1,
+		"quota_cache_hit_rate" + s + `layer="redis"}`:                0.6,
+		"quota_cache_hit_rate" + s + `layer="postgres"}`:             0.965,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
+		}
+	}
+}
+
+// TestOutageOfEveryStrategy: with stores away for a part of a simulation, the metrics of each strategy add up to what
+// its record says.
+func TestOutageOfEveryStrategy(t *testing.T) {
+	workload, policy := hotKey(t)
+	tried := 0
+	for _, meta := range strategies.All() {
+		if !slices.Contains(meta.Needs, strategies.NeedRedis) || meta.ServesPolicy(&policy) != nil {
+			continue
+		}
+		live := new(sim.Live)
+		texts := []string{"redis:away@0.3-0.6"}
+		if slices.Contains(meta.Needs, strategies.NeedSource) {
+			texts = append(texts, "postgres:away@0.5-0.7")
+		}
+		report, err := sim.Run(t.Context(), sim.Config{
+			Plan: harness.Plan{Strategies: []strategies.Selection{testkit.Strategy(t, meta.Name)}, Traffic: harness.Traffic{
+				Workload: workload, Load: harness.OpenAt(20), Duration: time.Minute,
+			}, Policy: policy, Seed: 1, Instances: 2,
+				Surroundings: harness.Surroundings{Trouble: trouble.MustParse(texts...)}},
+			Live: live,
+		})
+		if err != nil || len(report.Runs) == 0 {
+			continue // not in virtual time
+		}
+		run := &report.Runs[0]
+		got := samples(t, string(prometheus.Simulated(live)()))
+		labels := fmt.Sprintf(`{strategy="%s",loop="open",time="virtual",`, meta.Name)
+		without := 0.0
+		for name, value := range got {
+			if strings.HasPrefix(name, "quota_cache_unavailable"+labels) {
+				without += value
+			}
+		}
+		want := run.Degraded
+		if run.ErrorKinds != nil {
+			want += run.ErrorKinds.Store
+		}
+		if without != float64(want) {
+			t.Errorf("%s: %v decisions without a store, want %d", meta.Name, without, want)
+		}
+		if meta.Name == "fixed-window" {
+			for _, name := range []string{"quota_fallback_count" + labels + `from="redis",to="process"}`,
+				"quota_cache_unavailable" + labels + `layer="redis"}`} {
+				if n := got[name]; n != float64(run.Degraded) || n == 0 {
+					t.Errorf("%s is %v, want %d", name, n, run.Degraded)
+				}
+			}
+		}
+		if run.Degraded > 0 {
+			tried++
+		}
+	}
+	if tried < 5 {
+		t.Errorf("%d strategies decided without a store: too few", tried)
 	}
 }
 

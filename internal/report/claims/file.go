@@ -103,6 +103,8 @@ type Claim struct {
 	Tolerance float64 `yaml:"tolerance"`
 	// Gate makes the command fail unless it holds.
 	Gate bool `yaml:"gate"`
+	// Note says what readers have to know of the verdict, e.g. what the record leaves open.
+	Note string `yaml:"note"`
 	// Unmeasurable says why it cannot be measured here; Holds is empty then.
 	Unmeasurable string `yaml:"unmeasurable"`
 	// Cell is set if it is one of a matrix. It is then no claim of a file.

@@ -25,6 +25,10 @@ const (
 // Verdicts in the order of reports.
 var Verdicts = []Verdict{Holds, HoldsOnlyIf, Refuted, Undecided, NotHere}
 
+// Disturbed says what is known of a figure that has [figures.Mark].
+const Disturbed = "waiting for a core or another program had a part in it: a time is an upper bound, a throughput a " +
+	"lower one"
+
 // Judgement is a claim with its verdict.
 type Judgement struct {
 	// Record is the design record.
@@ -41,6 +45,8 @@ type Judgement struct {
 	Close bool `json:"close,omitempty"`
 	// Why it is undecided or cannot be measured, or the condition under which it holds.
 	Why string `json:"why,omitempty"`
+	// Note is what readers have to know of the verdict.
+	Note string `json:"note,omitempty"`
 	// Promised is the record's figure.
 	Promised string `json:"promised,omitempty"`
 	// Measured is ours.
@@ -78,7 +84,7 @@ func (j *Judgement) Fails() bool { return j.Gate && j.Verdict != Holds }
 func (f *File) Judge(claim *Claim, records map[string]*Record) (Judgement, error) {
 	j := Judgement{
 		Record: f.Record, ID: claim.ID, Says: claim.Says, Source: claim.Source, Promised: claim.Promised,
-		Condition: claim.Holds, Gate: claim.Gate,
+		Condition: claim.Holds, Gate: claim.Gate, Note: claim.Note,
 		Verdict: NotHere, Why: claim.Unmeasurable,
 	}
 	switch {
@@ -133,9 +139,15 @@ func (j *Judgement) decide(claim *Claim, records map[string]*Record) error {
 		j.Why = cmp.Or(j.Why, truth.Why)
 		j.Close = j.Close || truth.Close
 		by[verdict(truth)] = append(by[verdict(truth)], value)
-		measured, err = shown(measured, at, claim.shows, claim.Named, value)
+		where := ""
+		mark := ""
+		if value != "" {
+			where = " at " + value
+			mark = " " + Marks[verdict(truth)]
+		}
+		measured, err = shown(measured, at, claim.shows, claim.Named, where+mark)
 		if err == nil && claim.form != nil {
-			forms, err = shown(forms, at, claim.form, "", value)
+			forms, err = shown(forms, at, claim.form, "", where)
 		}
 		if err != nil {
 			return err
@@ -157,10 +169,10 @@ func verdict(truth condition.Truth) Verdict {
 	return Undecided
 }
 
-// shown appends what an expression shows, or the left side of the first comparison, at a value of a sweep if there is
-// one. Its name is before the first.
+// shown appends what an expression shows, or the left side of the first comparison. Its name is before the first of the
+// list, and where, a value of a sweep, behind each.
 func shown(list []string, at *condition.Evaluation, expression *condition.Expression,
-	named, value string) ([]string, error) {
+	named, where string) ([]string, error) {
 	text, err := at.Text(expression)
 	if text == "" {
 		return list, err
@@ -168,10 +180,7 @@ func shown(list []string, at *condition.Evaluation, expression *condition.Expres
 	if len(list) == 0 {
 		text = cmp.Or(named, at.Words(expression)) + " = " + text
 	}
-	if value != "" {
-		text += " at " + value
-	}
-	return append(list, text), err
+	return append(list, text+where), err
 }
 
 // evaluation of a claim, by the records of its runs.

@@ -42,7 +42,7 @@ func TestFormOfASweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := f.Judge(&f.Claims[0], map[string]*Record{"s": r})
-	if err != nil || j.Verdict != Holds || j.Measured != "slow issued = 300 at 0.5" ||
+	if err != nil || j.Verdict != Holds || j.Measured != "slow issued = 300 at 0.5 ✓" ||
 		j.Form != "slow rejected / slow issued = 0.4 at 0.5" {
 		t.Errorf("%v: %+v", err, j)
 	}

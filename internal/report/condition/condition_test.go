@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"math"
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
@@ -44,6 +45,48 @@ func TestSpelling(t *testing.T) {
 	} {
 		if got := spelled(text, properties); got != want {
 			t.Errorf("%s is spelled %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestWaitedForCore: a percentile that waiting for a core may explain in most rounds is an upper bound and has the mark,
+// except in gates. In a quotient it is a bound, unless both sides waited.
+func TestWaitedForCore(t *testing.T) {
+	claims := &Record{File: &results.File{Kind: results.Measured}}
+	gates := &Record{File: claims.File, anyRounds: true}
+	p99 := func(of *Record, waited int) Number {
+		figure := results.Figure{Value: 3e6, Lo: 2e6, Hi: 4e6, Coverage: 0.95, Rounds: 10}
+		return of.percentile(results.Percentile{Figure: figure, Status: results.Pooled, Waited: waited}, "p99").(Number)
+	}
+	for name, one := range map[string]struct {
+		figure Number
+		limit  float64
+		want   string
+	}{
+		"waited, above":     {p99(claims, 6), 1e6, "undecided"},
+		"waited, below":     {p99(claims, 6), 5e6, "holds"},
+		"not waited, above": {p99(claims, 5), 1e6, "refuted"},
+		"a gate":            {p99(gates, 10), 1e6, "refuted"},
+	} {
+		if got, err := compare("<", one.figure, exactly(one.limit), 0); err != nil || got.String() != one.want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, one.want)
+		}
+	}
+	if text := p99(claims, 6).Text(); text != "~3.00 ms (2.00 ms to 4.00 ms)" {
+		t.Errorf("it is shown as %q", text)
+	}
+	for name, one := range map[string]struct {
+		above, below Number
+		lo, hi       float64
+	}{
+		"above":   {p99(claims, 6), p99(claims, 0), 0, 2},
+		"below":   {p99(claims, 0), p99(claims, 6), 0.5, math.Inf(1)},
+		"both":    {p99(claims, 6), p99(claims, 6), 0.5, 2},
+		"neither": {p99(claims, 0), p99(claims, 0), 0.5, 2},
+	} {
+		got, err := compute("/", one.above, one.below)
+		if number, ok := got.(Number); err != nil || !ok || number.Lo != one.lo || number.Hi != one.hi {
+			t.Errorf("%s waited: %+v, %v, want %v to %v", name, got, err, one.lo, one.hi)
 		}
 	}
 }

@@ -262,7 +262,13 @@ func (r *Record) percentile(percentile results.Percentile, name string) any {
 			name)
 	}
 	return Number{Lo: percentile.Lo, Hi: percentile.Hi, Value: percentile.Value, Unit: figures.Nanoseconds,
-		varies: r.measured(), disturbed: percentile.Disturbed}
+		varies: r.measured(), disturbed: percentile.Disturbed || r.explained(percentile)}
+}
+
+// explained reports whether waiting for a core may be the whole of a percentile in most rounds, so that it is an upper
+// bound of what the strategy takes. A gate is on what was measured, whatever it waited for.
+func (r *Record) explained(percentile results.Percentile) bool {
+	return !r.anyRounds && 2*percentile.Waited > percentile.Rounds
 }
 
 var errNoKeys = errors.New("[ ] takes the label of a strategy, or texts by which one element of a list is told from " +

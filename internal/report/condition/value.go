@@ -44,13 +44,17 @@ func (n Number) Text() string {
 	if math.IsInf(n.Lo, 1) {
 		return "none"
 	}
+	mark := ""
+	if n.disturbed {
+		mark = figures.Mark
+	}
 	if n.Lo == n.Hi || math.IsInf(n.Lo, 0) {
-		return n.show(n.Value)
+		return mark + n.show(n.Value)
 	}
 	if math.IsInf(n.Hi, 0) {
 		return "at least " + n.show(n.Lo)
 	}
-	return fmt.Sprintf("%s (%s to %s)", n.show(n.Value), n.show(n.Lo), n.show(n.Hi))
+	return fmt.Sprintf("%s%s (%s to %s)", mark, n.show(n.Value), n.show(n.Lo), n.show(n.Hi))
 }
 
 // Estimate is the number without what is known of it.
@@ -259,10 +263,28 @@ func compute(op string, a, b any) (any, error) {
 		return absent("it would be divided by %s", y.Text()), nil
 	}
 	if number.rounds != nil && y.rounds != nil {
-		return number.perRound(y), nil
+		ratio := number.perRound(y)
+		if quotient, ok := ratio.(Number); ok {
+			return quotient.disturbedBy(number, y), nil
+		}
+		return ratio, nil
 	}
 	lo, hi := ends(number.Lo/y.Lo, number.Lo/y.Hi, number.Hi/y.Lo, number.Hi/y.Hi)
-	return number.with(y, op, lo, hi, number.Value/y.Value), nil
+	return number.with(y, op, lo, hi, number.Value/y.Value).disturbedBy(number, y), nil
+}
+
+// disturbedBy is the quotient of two numbers. It is a bound if one of the two alone is disturbed: what disturbed both
+// is in both.
+func (n Number) disturbedBy(above, below Number) Number {
+	n.disturbed = above.disturbed || below.disturbed
+	switch {
+	case above.disturbed == below.disturbed:
+	case above.disturbed && above.Unit == figures.PerSecond, below.disturbed && below.Unit == figures.Nanoseconds:
+		n.Hi = math.Inf(1)
+	case above.disturbed && above.Unit == figures.Nanoseconds, below.disturbed && below.Unit == figures.PerSecond:
+		n.Lo = 0
+	}
+	return n
 }
 
 func ends(all ...float64) (lo, hi float64) {

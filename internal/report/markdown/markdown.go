@@ -101,8 +101,11 @@ func full(table *document.Table) string {
 			cell.Text = Escaped(text)
 		}
 		if row.Condition != "" {
-			shown = append(shown, fmt.Sprintf("- %s: `%s`, from `%s`\n", row.Cells[0].Text, row.Condition,
-				strings.Join(row.Commands, "`, `")))
+			from := "arithmetic"
+			if len(row.Commands) > 0 {
+				from = "from `" + strings.Join(row.Commands, "`, `") + "`"
+			}
+			shown = append(shown, fmt.Sprintf("- %s: `%s`, %s\n", row.Cells[0].Text, row.Condition, from))
 		}
 	}
 	out.WriteString(rows(table, " "))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -39,11 +40,11 @@ func ClaimsDocument(report *claims.Report) (doc document.Document) {
 			row := table.Add(j.ID, j.Text(), j.Says, j.Promised, format.Join("; ", j.Measured, j.Form))
 			row.Cells[2].Aside = surrounded("(", j.Source, ")")
 			row.ID = j.ID
-			row.Why = j.Why
+			row.Why = format.Join("; ", j.Why, strings.TrimSpace(j.Note))
 			row.Condition = j.Condition
 			row.Commands = j.Commands
-			if j.Why != "" {
-				why = append(why, reason(layout.Pad(j.ID, 4)+" ", string(j.Verdict)+": "+j.Why))
+			if row.Why != "" {
+				why = append(why, reason(layout.Pad(j.ID, 4)+" ", string(j.Verdict)+": "+row.Why))
 			}
 		}
 		doc.Section(&document.Heading{Text: group[0].Record}, table)
@@ -75,6 +76,10 @@ func claimsSummary(report *claims.Report) string {
 		format.Plural(int64(len(report.Claims)), "claim", "claims"),
 		counted(report, claims.Verdicts), format.Plural(int64(report.Runs), "run", "runs"),
 		format.Plural(int64(report.Asked), "time", "times"))
+	isMarked := func(j claims.Judgement) bool { return strings.Contains(j.Measured+j.Form, figures.Mark) }
+	if slices.ContainsFunc(report.Claims, isMarked) {
+		text += " " + figures.Mark + " " + claims.Disturbed + "."
+	}
 	return text + caveats(report)
 }
 
