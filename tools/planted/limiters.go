@@ -181,6 +181,8 @@ func transactions() []Limiter {
 		limiter("watch", "", quota.Fixed, watching(false)),
 		limiter("watch-conflict", "it takes a transaction that did not happen for one that did", quota.Fixed, watching(true)),
 		limiter("lock", "", quota.Fixed, (&locked{life: 30 * time.Second}).allow),
+		limiter("lock-reads-twice", "", quota.Fixed,
+			(&locked{life: 30 * time.Second, readsFirst: true, readsAgain: true}).allow),
 		limiter("lock-reads-first", "it reads before it has the lock", quota.Fixed,
 			(&locked{life: 30 * time.Second, readsFirst: true}).allow),
 		limiter("lock-forever", "a process that dies leaves its lock, which never expires", quota.Fixed,
@@ -192,6 +194,7 @@ func transactions() []Limiter {
 type locked struct {
 	life       time.Duration // of the lock; 0 for ever
 	readsFirst bool
+	readsAgain bool // what it has read first is not used then
 }
 
 var unlock = redis.NewScript(`
@@ -224,7 +227,7 @@ func (l *locked) allow(ctx context.Context, s *state, key string) (bool, error) 
 		}
 	}
 	n, err := number(ctx, s.rdb, s.window(key))
-	if l.readsFirst {
+	if l.readsFirst && !l.readsAgain {
 		n = before
 	}
 	if err == nil && n < s.policy.Limit {

@@ -153,6 +153,8 @@ func underWay() []Limiter {
 	exactly := quota.Exactly()
 	return []Limiter{
 		givesBack("slots", "", quota.Standing, &plantedStrategy{take: leased, back: endLease}, exactly),
+		givesBack("slots-declared", "", quota.Standing,
+			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly, quota.MayReject()),
 		givesBack("slots-kept", "the slot of a caller that has died is never free again", quota.Standing,
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly),
 		givesBack("slots-expire", "its count expires a minute after the first request, whatever is still under way",
