@@ -175,6 +175,9 @@ func branchAtRandom(t *testing.T, s *search, r *rand.Rand) (together int, err er
 				return 0, err
 			}
 		}
+		if err := compareOnward(t, s, path, next, trail, alone); err != nil {
+			return 0, err
+		}
 		r.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
 		for i, c := range next {
 			var got string
@@ -197,6 +200,40 @@ func branchAtRandom(t *testing.T, s *search, r *rand.Rand) (together int, err er
 		}
 		path = append(path, next[r.IntN(len(next))])
 	}
+}
+
+// compareOnward takes each step of a state and one after it in the same run, and both in runs of their own.
+func compareOnward(t *testing.T, s *search, path, next []engine.Choice, trail []engine.Digest,
+	alone map[engine.Choice]string) error {
+	t.Helper()
+	for _, first := range next {
+		once := append(path[:len(path):len(path)], first)
+		got, err := seenOf(s, s.retrace(once, trail, false))
+		if err != nil || got != alone[first] {
+			return err
+		}
+		further := s.Enabled(nil, false)
+		if len(further) == 0 {
+			continue
+		}
+		later := s.trail()
+		went, err := s.Engine.(engine.Brancher).Onward(further[0])
+		if !went && err == nil {
+			continue
+		}
+		got, err = seenOf(s, err)
+		if err != nil {
+			return err
+		}
+		want, err := seenOf(s, s.retrace(append(once, further[0]), later, false))
+		if err != nil {
+			return err
+		}
+		if got != want {
+			t.Fatalf("%v after %v in one run:\n%s\nalone:\n%s", further[0], once, got, want)
+		}
+	}
+	return nil
 }
 
 // seenOf is all that a search looks at after a step.

@@ -39,6 +39,8 @@ type open struct {
 	trail []engine.Digest
 	// paused is for how long calls were held up on the way here.
 	paused time.Duration
+	// ahead is what its only step leads to, and those that follow it, if that is known already.
+	ahead []outcome
 	// asleep says which steps need not be tried; nil if none.
 	asleep []asleep
 }
@@ -63,14 +65,15 @@ func newGraph(root engine.Digest) *graph {
 }
 
 // What is held in memory, in bytes: of a state with its digest, which is an entry of a
-// map that is between half and wholly full, and of an open state without its lists.
-const stateBytes, openBytes = 8 + 32, 96
+// map that is between half and wholly full, of an open state without its lists, and of what a step leads to.
+const stateBytes, openBytes, aheadBytes = 8 + 32, 120, 256
 
 // bytes that the graph takes.
 func (g *graph) bytes() int64 { return int64(len(g.nodes))*stateBytes + g.held }
 
 func (o *open) bytes() int64 {
-	return openBytes + 4*int64(len(o.next)) + 16*int64(len(o.trail)) + asleepBytes*int64(len(o.asleep))
+	return openBytes + 4*int64(len(o.next)) + 16*int64(len(o.trail)) + asleepBytes*int64(len(o.asleep)) +
+		aheadBytes*int64(len(o.ahead))
 }
 
 // number of a choice.
@@ -174,6 +177,18 @@ const pauseCost = 2
 
 // priced are the steps that need no preemption, one, and as many as a pause.
 type priced [pauseCost + 1][]engine.Choice
+
+// only is the only step that comes next. ok is false if there are others, or none.
+func (p *priced) only() (choice engine.Choice, ok bool) {
+	n := 0
+	for _, steps := range p {
+		for _, step := range steps {
+			choice = step
+			n++
+		}
+	}
+	return choice, n == 1
+}
 
 // prices parts the steps that come next by how many preemptions they need, when an actor
 // is in flight, or -1 for none. fused leaves out what would come between a command and its

@@ -119,7 +119,7 @@ func (w *stateSearch) level(ctx context.Context, depth int) error {
 		for n < len(states) && (n == from || len(batch) < w.workers.batch(len(w.graph.nodes))) {
 			for i := range states[n].next {
 				if states[n].awake(i) || w.cfg.audit != nil {
-					batch = append(batch, edge{open: &states[n], at: n, number: i})
+					batch = append(batch, states[n].edge(n, i))
 				}
 			}
 			n++
@@ -138,7 +138,20 @@ type edge struct {
 	open   *open
 	at     int // place of the state among those of its depth
 	number int // of the step among those of the state
+	// known is set if the outcome is there already.
+	known bool
 	outcome
+}
+
+// edge is a step of a state at a place among those of its depth.
+func (o *open) edge(at, number int) edge {
+	e := edge{open: o, at: at, number: number}
+	if len(o.ahead) > 0 {
+		e.known = true
+		e.outcome = o.ahead[0]
+		e.ahead = o.ahead[1:]
+	}
+	return e
 }
 
 // outcome is what a step leads to.
@@ -151,7 +164,9 @@ type outcome struct {
 	// paused is for how long calls were held up.
 	paused time.Duration
 	foot   engine.Footprint
-	err    error
+	// ahead is what further steps lead to, each of which is the only one of its state.
+	ahead []outcome
+	err   error
 }
 
 // try takes the steps of a batch, in whatever order, and takes in what they lead to in
@@ -273,7 +288,7 @@ func (w *stateSearch) takeFinding(e *edge, finding Finding) {
 func (w *stateSearch) discover(e *edge, depth int) {
 	graph := w.graph
 	graph.seen[e.hash] = struct{}{}
-	state := open{node: int32(len(graph.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
+	state := open{node: int32(len(graph.nodes)), actor: e.actor, trail: e.trail, paused: e.paused, ahead: e.ahead}
 	graph.nodes = append(graph.nodes, node{parent: e.open.node, choice: e.open.next[e.number]})
 	for more, next := range e.next {
 		graph.add(w.preemptions+more, depth, state, next)
@@ -298,8 +313,8 @@ func (w *stateSearch) told(waiting bool) {
 	w.cfg.Progress.set(sofar)
 }
 
-// look looks at what the last step of a path, which was taken with an error, has led to.
-func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) (o outcome) {
+// look looks at what a step, which was taken with an error, has led to. before is the actor that was in flight.
+func (s *search) look(w *stateSearch, choice engine.Choice, before int32, err error) (o outcome) {
 	o.err = err
 	if err != nil {
 		return o
@@ -318,7 +333,7 @@ func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) 
 	}
 	o.actor = -1
 	if w.counts {
-		o.actor = inFlight(s.World, path[len(path)-1], e.open.actor)
+		o.actor = inFlight(s.World, choice, before)
 		o.hash.Num(uint64(o.actor + 1))
 	}
 	if _, known := w.graph.seen[o.hash]; !known {
@@ -329,6 +344,33 @@ func (s *search) look(w *stateSearch, path []engine.Choice, e *edge, err error) 
 		}
 	}
 	return o
+}
+
+// Steps are taken after one in the same run from schedules of aheadFrom steps on, and at most mostAhead of them. Short
+// schedules are soon run again, and what they have found is taken in before the limiter can hang in further steps.
+const aheadFrom, mostAhead = 16, 256
+
+// goAhead takes further steps in the run of one, as long as each is the only one of its state, and tells what they lead
+// to. So a caller that asks again and again for a lock is not run from the start for each of its tries.
+func (s *search) goAhead(w *stateSearch, last *outcome) (ahead []outcome) {
+	brancher, ok := s.Engine.(engine.Brancher)
+	for ok && len(ahead) < mostAhead {
+		choice, only := last.next.only()
+		if !only {
+			break
+		}
+		went, err := brancher.Onward(choice)
+		if !went && err == nil {
+			break
+		}
+		next := s.look(w, choice, last.actor, err)
+		if next.err != nil {
+			break // it is tried in a run of its own, which tells whether that is so
+		}
+		ahead = append(ahead, next)
+		last = &next
+	}
+	return ahead
 }
 
 // withFewPreemptions searches by the number of preemptions, for what has not been found.

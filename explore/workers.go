@@ -71,8 +71,8 @@ type job struct {
 	turns
 	pass  *stateSearch
 	edges []edge
-	// groups are where the steps of a state begin, and where the last ones end.
-	groups []int
+	// groups are where the steps of each state begin and end.
+	groups [][2]int
 	// finished marks the edges whose outcome is there. A worker that was given up may yet
 	// write that of another one.
 	finished []atomic.Bool
@@ -98,14 +98,18 @@ func (c *workers) batch(states int) int {
 func (c *workers) visit(search *stateSearch, edges []edge) error {
 	j := &job{pass: search, edges: edges, finished: make([]atomic.Bool, len(edges))}
 	for i := range edges {
-		if i == 0 || edges[i].open != edges[i-1].open {
-			j.groups = append(j.groups, i)
+		switch {
+		case edges[i].known:
+			j.finished[i].Store(true)
+		case i == 0 || edges[i].open != edges[i-1].open:
+			j.groups = append(j.groups, [2]int{i, i + 1})
+		default:
+			j.groups[len(j.groups)-1][1] = i + 1
 		}
 	}
-	j.groups = append(j.groups, len(edges))
-	j.of = len(j.groups) - 1
+	j.of = len(j.groups)
 	c.last = j
-	if len(edges) == 1 {
+	if j.of <= 1 {
 		j.run(c.search)
 		return nil
 	}
@@ -216,7 +220,7 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 // run tries steps until there are none left.
 func (j *job) run(s *search) {
 	for i, ok := j.begin(); ok; i, ok = j.begin() {
-		j.group(s, j.groups[i], j.groups[i+1])
+		j.group(s, j.groups[i][0], j.groups[i][1])
 	}
 }
 
@@ -242,13 +246,17 @@ func (j *job) together(s *search, from, to int, several bool) (n int) {
 		edge := &j.edges[i]
 		path[len(path)-1] = graph.choices[edge.open.next[edge.number]]
 		if n == 0 {
-			edge.outcome = s.look(j.pass, path, edge, s.retrace(path, edge.open.trail, several))
+			choice := path[len(path)-1]
+			edge.outcome = s.look(j.pass, choice, edge.open.actor, s.retrace(path, edge.open.trail, several))
+			if edge.err == nil && !several && len(path) >= aheadFrom {
+				edge.ahead = s.goAhead(j.pass, &edge.outcome)
+			}
 		} else {
 			ok, err := brancher.Again(path[len(path)-1])
 			if !ok && err == nil {
 				continue
 			}
-			outcome := s.look(j.pass, path, edge, err)
+			outcome := s.look(j.pass, path[len(path)-1], edge.open.actor, err)
 			if outcome.err != nil {
 				return n // it is tried in a run of its own, which tells whether that is so
 			}

@@ -62,7 +62,7 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		config, err := cfg.Complete(sel)
 		needed := err == nil && config.IsLeast() // on a slow machine it takes longer
 		if o.Budget > 0 && (o.limited || !needed) {
-			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), 1)
+			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), o.shortest())
 		}
 		if !exploration.search(t, cfg) {
 			return
@@ -78,6 +78,15 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		}
 	}
 	logUntried(t, sel, searches)
+}
+
+// shortest is how long a search may take that a claim does not need, if the others have used up the budget: one that
+// tried nothing says nothing.
+func (o *Options) shortest() time.Duration {
+	if o.limited {
+		return 1
+	}
+	return time.Second
 }
 
 // exploration is the searches of one test.

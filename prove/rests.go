@@ -2,10 +2,14 @@ package prove
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // restTimes are how long subjects do not ask, next to multiples of a window.
@@ -37,6 +41,64 @@ func (s *simulation) rests() []*scene {
 	}
 	says += " after the limit was used up" + s.lowered()
 	return append(out, s.scripted(says, all, s.crossed, began))
+}
+
+// desertedFor is how long a scene rests at least after callers have died: longer than any usual lease.
+const desertedFor = 24 * time.Hour
+
+// deserted is the scene in which the callers of a standing policy die with all that they hold. Another one comes long
+// after the life of their requests, and is admitted. See [quota.Request.Life].
+func (s *simulation) deserted() []*scene {
+	policy := s.crossed
+	if policy.Window.Kind != quota.Standing || !s.sel.GivesBack || policy.Limit > mostLimit {
+		return nil
+	}
+	script := &script{units: harness.LeastCost(&policy)}
+	subject := script.subject()
+	died := script.ask(subject, time.Second, policy.Limit/script.units, s.apart(&policy))
+	for i := range script.requests {
+		script.requests[i].Fate = workloads.FateAbandon
+	}
+	rest := max(desertedFor, 2*harness.DefaultLife, 2*policy.Hold)
+	script.ask(subject, died+rest, 1, 0)
+	script.requests[len(script.requests)-1].Fate = workloads.FateFail
+	says := fmt.Sprintf("callers that die and hold the whole limit, and one that asks %s later", quota.LengthText(rest))
+	out := s.scripted(says+s.lowered(), script, policy, began)
+	out.judge = s.judgeDeserted
+	return []*scene{out}
+}
+
+// judgeDeserted looks whether the last request was rejected. When a store frees what a dead caller held is not told
+// exactly, so the oracle says nothing of it.
+func (s *simulation) judgeDeserted(p *played) (wrong, told string, err error) {
+	wrong, told, err = s.judge(p)
+	declared := slices.ContainsFunc(s.sel.Guarantee, func(clause quota.Clause) bool {
+		return clause.Property == quota.PropertyFalseReject
+	})
+	if wrong != "" || err != nil || declared {
+		return wrong, told, err
+	}
+	file, err := oracle.OpenHistory(filepath.Join(p.config.Archive, p.run.HistoryName()))
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	var last oracle.Event
+	for events, err := range file.Subjects() {
+		if err != nil {
+			return "", "", err
+		}
+		for _, event := range events {
+			if event.Kind == oracle.Take && event.Call > last.Call {
+				last = event
+			}
+		}
+	}
+	if last.Outcome == oracle.Rejected {
+		wrong = "STRANDED: the last request was rejected, although the life of all others was over: Request.Life says how " +
+			"long units are held at most, and quota.MayReject declares that they are held for ever\n"
+	}
+	return wrong, "", nil
 }
 
 // restTimes are those that are longer than a window and end within the simulated month, the longest last.

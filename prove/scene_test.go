@@ -16,6 +16,8 @@ import (
 	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/replicated" // has redis-wait
+	_ "github.com/quotabench/quotabench/strategies/reserve"    // has lua-reserve
 )
 
 // scenePrefix begins the names of limiters that a simulation alone looks at.
@@ -28,7 +30,9 @@ type acted struct {
 	options prove.Options
 	allow   func(p *player, ctx context.Context, key string) (bool, error)
 	// memory is set if it has no store.
-	memory    bool
+	memory bool
+	// strategy is the registered one whose code it is, instead of allow.
+	strategy  string
 	guarantee []quota.Clause
 	// wrong is what the simulation finds; "" for nothing.
 	wrong string
@@ -68,6 +72,9 @@ func (a acted) limiter(t *testing.T) (*strategies.Meta, prove.Options) {
 			}
 			return &playing{p, a.allow}, nil
 		})
+	if a.strategy != "" {
+		m = *testkit.Strategy(t, a.strategy).Meta
+	}
 	m.Guarantee = a.guarantee
 	if a.memory {
 		m.Needs = nil
@@ -169,6 +176,7 @@ func steady() []quota.Clause {
 
 const (
 	million = "1000000 requests refilling 1000000 per 1m"
+	ten     = "10 requests at a time"
 	paris   = "10 requests per calendar hour in Europe/Paris"
 )
 
@@ -203,6 +211,10 @@ var scenes = map[string]acted{
 		allow: perHour(func(p *player) string {
 			return p.policy.Window.At(p.now()).Start.UTC().Format(time.RFC3339)
 		})},
+	"lease":    {strategy: "lua-reserve", policy: ten, told: "callers that die and hold the whole limit"},
+	"no lease": {strategy: "redis-wait", policy: ten, wrong: "STRANDED: "},
+	"no lease as declared": {strategy: "redis-wait", policy: ten,
+		guarantee: []quota.Clause{quota.Exactly(), quota.MayReject()}, told: "callers that die and hold the whole limit"},
 	"gives up":      {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},
 	"goes on again": {kind: quota.Fixed, allow: perMinute, told: "what follows an outage of Redis"},
 }

@@ -62,6 +62,7 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 		t.Log("not tried: rests, odd moments of calendars, an outage and wrong clocks, with two windows")
 	} else {
 		scenes = append(scenes, simulation.rests()...)
+		scenes = append(scenes, simulation.deserted()...)
 		scenes = append(scenes, simulation.calendar()...)
 		scenes = append(scenes, simulation.outage()...)
 		scenes = append(scenes, simulation.clocks()...)

@@ -180,37 +180,60 @@ func transactions() []Limiter {
 	return []Limiter{
 		limiter("watch", "", quota.Fixed, watching(false)),
 		limiter("watch-conflict", "it takes a transaction that did not happen for one that did", quota.Fixed, watching(true)),
-		limiter("lock", "", quota.Fixed, locked(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, 30*time.Second)),
-		limiter("lock-forever", "a process that dies leaves its lock, which never expires", quota.Fixed, locked(`return redis.call('DEL', KEYS[1])`, 0)),
+		limiter("lock", "", quota.Fixed, (&locked{life: 30 * time.Second}).allow),
+		limiter("lock-reads-twice", "", quota.Fixed,
+			(&locked{life: 30 * time.Second, readsFirst: true, readsAgain: true}).allow),
+		limiter("lock-reads-first", "it reads before it has the lock", quota.Fixed,
+			(&locked{life: 30 * time.Second, readsFirst: true}).allow),
+		limiter("lock-forever", "a process that dies leaves its lock, which never expires", quota.Fixed,
+			(&locked{}).allow),
 	}
 }
 
 // locked reads and writes under a lock in Redis. Who does not get it in 200 tries is answered with an error.
-func locked(unlock string, life time.Duration) do {
-	script := redis.NewScript(unlock)
-	return func(ctx context.Context, s *state, key string) (bool, error) {
-		mine := strconv.FormatUint(s.env.Rand.Uint64(), 16)
-		for tries := 0; ; tries++ {
-			got, err := s.rdb.SetNX(ctx, key+":lock", mine, life).Result()
-			if err != nil {
-				return false, err
-			}
-			if got {
-				break
-			}
-			if tries == 200 {
-				return false, errors.New("somebody else has the lock")
-			}
-			if err := s.env.Clock.Sleep(ctx, 10*time.Millisecond); err != nil {
-				return false, err
-			}
+type locked struct {
+	life       time.Duration // of the lock; 0 for ever
+	readsFirst bool
+	readsAgain bool // what it has read first is not used then
+}
+
+var unlock = redis.NewScript(`
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`)
+
+func (l *locked) allow(ctx context.Context, s *state, key string) (bool, error) {
+	mine := strconv.FormatUint(s.env.Rand.Uint64(), 16)
+	var before int64
+	if l.readsFirst {
+		var err error
+		before, err = number(ctx, s.rdb, s.window(key))
+		if err != nil {
+			return false, err
 		}
-		n, err := number(ctx, s.rdb, s.window(key))
-		if err == nil && n < s.policy.Limit {
-			err = s.rdb.Set(ctx, s.window(key), n+1, s.length()).Err()
-		}
-		return err == nil && n < s.policy.Limit, errors.Join(err, script.Run(ctx, s.rdb, []string{key + ":lock"}, mine).Err())
 	}
+	for tries := 0; ; tries++ {
+		got, err := s.rdb.SetNX(ctx, key+":lock", mine, l.life).Result()
+		if err != nil {
+			return false, err
+		}
+		if got {
+			break
+		}
+		if tries == 200 {
+			return false, errors.New("somebody else has the lock")
+		}
+		if err := s.env.Clock.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return false, err
+		}
+	}
+	n, err := number(ctx, s.rdb, s.window(key))
+	if l.readsFirst && !l.readsAgain {
+		n = before
+	}
+	if err == nil && n < s.policy.Limit {
+		err = s.rdb.Set(ctx, s.window(key), n+1, s.length()).Err()
+	}
+	return err == nil && n < s.policy.Limit, errors.Join(err, unlock.Run(ctx, s.rdb, []string{key + ":lock"}, mine).Err())
 }
 
 func firsts() []Limiter {

@@ -121,6 +121,30 @@ func giving(script *redis.Script) func(context.Context, *plantedStrategy, *quota
 	}
 }
 
+var (
+	// hold has a member for each unit, whose score is when its lease ends.
+	hold = redis.NewScript(`redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+if redis.call('ZCARD', KEYS[1]) + ARGV[2] > tonumber(ARGV[1]) then return 0 end
+for i = 1, tonumber(ARGV[2]) do redis.call('ZADD', KEYS[1], ARGV[4], ARGV[5] .. ':' .. i) end
+return 1`)
+	endHold = redis.NewScript(`for i = 1, tonumber(ARGV[1]) do redis.call('ZREM', KEYS[1], ARGV[2] .. ':' .. i) end
+return 1`)
+)
+
+// leased takes units until the life of the request is over.
+func leased(ctx context.Context, s *plantedStrategy, key string, req quota.Request) (bool, error) {
+	now := s.env.Clock.Now()
+	ends := "+inf"
+	if req.Settles && req.Life > 0 {
+		ends = strconv.FormatInt(now.Add(req.Life).UnixMilli(), 10)
+	}
+	return evaluated(ctx, s, hold, key, req.Policy.Limit, req.Units, now.UnixMilli(), ends, req.ID)
+}
+
+func endLease(ctx context.Context, s *plantedStrategy, req *quota.Request, units int64) error {
+	return endHold.Run(ctx, s.rdb(), []string{s.key(req)}, units, req.ID).Err()
+}
+
 // underWay are limits of what is under way, counters of first requests, and limiters that charge after the work.
 func underWay() []Limiter {
 	never := func(*quota.Policy) time.Duration { return 0 }
@@ -128,7 +152,10 @@ func underWay() []Limiter {
 	window := func(policy *quota.Policy) time.Duration { return policy.Window.RealLength() }
 	exactly := quota.Exactly()
 	return []Limiter{
-		givesBack("slots", "", quota.Standing,
+		givesBack("slots", "", quota.Standing, &plantedStrategy{take: leased, back: endLease}, exactly),
+		givesBack("slots-declared", "", quota.Standing,
+			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly, quota.MayReject()),
+		givesBack("slots-kept", "the slot of a caller that has died is never free again", quota.Standing,
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly),
 		givesBack("slots-expire", "its count expires a minute after the first request, whatever is still under way",
 			quota.Standing, &plantedStrategy{take: occupying(occupy, minute), back: giving(leave)}, exactly),

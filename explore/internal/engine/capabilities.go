@@ -38,9 +38,13 @@ type Brancher interface {
 	// Sound reports, after Again and State, whether that step led to what it would have
 	// led to in a run of its own, as far as can be told. If it is false it may have.
 	Sound() bool
+	// Onward takes a further step after Branch, which may not be followed by Again then. It must come after
+	// [Engine.State] has told what the last step led to. ok is false if it did nothing, since the search may have
+	// changed something by looking.
+	Onward(choice Choice) (ok bool, err error)
 	// Trace has footprints kept from now on, or no longer.
 	Trace(on bool)
-	// Footprint is that of the last step, which was the last of Branch or of Again. It must
+	// Footprint is that of the last step, which was the last of Branch, Again or Onward. It must
 	// come after [Engine.State] has told what that led to. Footprints may be compared if
 	// both steps were taken from the same state.
 	Footprint() Footprint

@@ -149,6 +149,16 @@ func (w *Engine) Again(choice engine.Choice) (ok bool, err error) {
 	return true, w.Step(choice)
 }
 
+// Onward implements [engine.Brancher].
+func (w *Engine) Onward(choice engine.Choice) (ok bool, err error) {
+	defer w.caught("a step", &err)
+	if _, asked := w.instances[0].strategy.(strategies.Viewer); asked || w.branch.on {
+		return false, nil
+	}
+	w.foot.due = w.foot.on
+	return true, w.Step(choice)
+}
+
 // goBack puts the state back for a step, if it can.
 func (w *Engine) goBack(choice engine.Choice) bool {
 	branch := &w.branch

@@ -77,8 +77,11 @@ func (w *Engine) do(choice engine.Choice) error {
 			w.scheduler.Step(member.Actor)
 		}
 	default:
-		return w.befall(choice, member)
+		if err := w.befall(choice, member); err != nil {
+			return err
+		}
 	}
+	w.knowsMoment(member)
 	return nil
 }
 
@@ -182,7 +185,9 @@ func (w *Engine) observe(event *sched.Event) {
 	}
 	reply := engine.Digest{}
 	reply.Num(uint64(event.Op.Kind)<<8 | uint64(event.Outcome))
-	reply.Num(uint64(w.scheduler.Nano()))
+	if member.client == nil {
+		reply.Num(uint64(w.scheduler.Nano())) // its next round may depend on it
+	}
 	switch answered := event.Outcome == sched.Happened || event.Outcome == sched.Repeated; {
 	case event.Outcome == sched.Failed:
 		reply.Text(event.Err.Error())
@@ -195,6 +200,18 @@ func (w *Engine) observe(event *sched.Event) {
 	}
 	member.history.Fold(reply)
 	w.comes(member, &reply)
+}
+
+// knowsMoment has a caller know the moment of the step that it has taken, if it has read a clock in that. When it was
+// given a reply makes no other difference to it.
+func (w *Engine) knowsMoment(m *member) {
+	if !w.scheduler.ReadClock() || w.blind || w.Setup.Stateless {
+		return
+	}
+	moment := engine.Digest{}
+	moment.Moment(w.scheduler.Now())
+	m.history.Fold(moment)
+	w.comes(m, &moment)
 }
 
 // remember has an actor see what is in memory before it goes on: with the replies
@@ -235,6 +252,7 @@ func (w *Engine) ask(instance int) error {
 	return w.AskWhole(func() (goesOn bool, err error) {
 		w.remember(member)
 		w.scheduler.Step(member.Actor)
+		w.knowsMoment(member)
 		return !member.Done() && member.Ready() && !member.between(), nil
 	})
 }

@@ -23,11 +23,19 @@ type clock struct {
 }
 
 func (c clock) Now() time.Time {
+	c.scheduler.readsClock()
 	now := c.scheduler.cfg.Start.Add(c.scheduler.since)
 	if c.scheduler.since < c.after {
 		return now
 	}
 	return now.Add(c.skew)
+}
+
+// readsClock is called on goroutines of the strategy's own, too.
+func (s *Scheduler) readsClock() {
+	if !s.readClock.Load() {
+		s.readClock.Store(true)
+	}
 }
 
 func (c clock) Sleep(ctx context.Context, duration time.Duration) error {
@@ -38,6 +46,7 @@ func (c clock) Sleep(ctx context.Context, duration time.Duration) error {
 	if actor == nil {
 		return errOutside
 	}
+	c.scheduler.readsClock()
 	op := Op{Kind: Sleep, Until: c.scheduler.Now().Add(duration), ctx: ctx}
 	if err := actor.park(&op); err != nil {
 		return err

@@ -77,9 +77,11 @@ type Scheduler struct {
 	actors  []*Actor      // alive, by ID
 	made    int
 	running *Actor
-	syncs   []func(now time.Time)
-	queue   *queue // set by the first Simulate
-	event   Event  // that Observe is shown
+	// readClock is set once the step that was taken last has read a clock.
+	readClock atomic.Bool
+	syncs     []func(now time.Time)
+	queue     *queue // set by the first Simulate
+	event     Event  // that Observe is shown
 	// If runs follow each other, those of this run, and those of earlier ones
 	// that may be used again.
 	reused  bool
@@ -264,6 +266,9 @@ func (s *Scheduler) passes(duration time.Duration) {
 	}
 }
 
+// ReadClock reports whether the actor that was stepped last has read a clock in that step, or has begun to sleep.
+func (s *Scheduler) ReadClock() bool { return s.readClock.Load() }
+
 // NextDeadline is the earliest moment at which an actor that is not ready now
 // becomes ready by the passing of time alone.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
@@ -281,6 +286,7 @@ func (s *Scheduler) resume(actor *Actor) {
 		panic("sched: " + actor.Name + " is frozen")
 	}
 	s.stepped++
+	s.readClock.Store(false)
 	actor.enter()
 	defer actor.leave()
 	actor.done = actor.advance()
