@@ -102,9 +102,10 @@ func (r *Requests) Add(requests *Requests) {
 
 // Limited is whom the limit met.
 type Limited struct {
-	// Subjects of which a request was rejected, and Of all that asked.
+	// Subjects of which a request was rejected.
 	Subjects int64 `json:"subjects"`
-	Of       int64 `json:"of_subjects"`
+	// Of counts all subjects that asked.
+	Of int64 `json:"of_subjects"`
 	// Most are those with the most rejected requests, the most first; at most [MostLimited].
 	Most []LimitedSubject `json:"most"`
 }
@@ -116,8 +117,9 @@ const MostLimited = 10
 type LimitedSubject struct {
 	// Subject is its name in the trace.
 	Subject string `json:"subject"`
-	// Issued requests, and the Rejected ones among them.
-	Issued   int64 `json:"issued"`
+	// Issued requests.
+	Issued int64 `json:"issued"`
+	// Rejected ones among them.
 	Rejected int64 `json:"rejected"`
 }
 
