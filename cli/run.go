@@ -48,7 +48,8 @@ func registerRun(cmd *cobra.Command, flags *group.Settings, further []settings.S
 		flags.Subject(), flags.Stream(), flags.Load(), flags.Varied(completeParameters),
 		flags.Repeated(), flags.Budgeted(), flags.Seeded(), flags.Shared(), further,
 		flags.Trouble(), flags.Connected(), flags.Stores(), flags.Conditions(), flags.Survived(), flags.IfUndecided(),
-		flags.Other(), flags.Tolerated(), flags.Kept(), flags.Verbosity(), flags.Output(), flags.ConfigFile(), flags.PrintConfig("measure"))
+		flags.Other(), flags.Tolerated(), flags.Kept(), flags.Verbosity(), flags.Output(), flags.ConfigFile(),
+		flags.PrintConfig("measure"))
 }
 
 func measureOrCompare(cmd *cobra.Command, flags *group.Settings, several session.Measurer, args []string) error {

@@ -212,8 +212,8 @@ func Faults() []quota.Fault {
 	return slices.DeleteFunc(slices.Clone(engine.Faults), engine.OfServices)
 }
 
-// Untried are the faults that can befall one of the strategies, or services, that were searched, and that no search of it
-// had.
+// Untried are the faults that can befall one of the strategies, or services, that were searched, and that no search
+// of it had.
 func Untried(searches []*results.Search) (untried []quota.Fault) {
 	tried := map[string][]quota.Fault{}
 	possible := Faults()

@@ -199,7 +199,8 @@ func (c *Config) command() service.Command {
 	client, _ := c.Redis.(*redis.Client)
 	at, _ := c.clock()
 	return service.Command{
-		Clock: at, ClockIfAny: c.clockIfAny, Known: c.further, LimitNamed: c.limitNamed, Line: c.Service, Request: c.Request, Counter: c.Counter,
+		Clock: at, ClockIfAny: c.clockIfAny, Known: c.further, LimitNamed: c.limitNamed, Line: c.Service,
+		Request: c.Request, Counter: c.Counter,
 		Env: c.Environment, Redis: client,
 	}
 }

@@ -39,8 +39,8 @@ func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Faul
 }
 
 // guarantee judges the clauses by the clocks that instances have: a clock that is
-// ahead makes deadlines pass early, and only a strategy that tolerates that is judged. If somebody else changed counters
-// of some subjects, a clause that others show as broken is broken.
+// ahead makes deadlines pass early, and only a strategy that tolerates that is judged. If somebody else changed
+// counters of some subjects, a clause that others show as broken is broken.
 func (j *judgement) guarantee(own, rolling, others *oracle.Verdict) {
 	j.run.Guarantee = []results.Clause{}
 	if j.StoresApart {

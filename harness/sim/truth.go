@@ -85,7 +85,9 @@ func (t *truth) limited() *results.Limited {
 			})
 		}
 	}
-	slices.SortStableFunc(limited.Most, func(a, b results.LimitedSubject) int { return cmp.Compare(b.Rejected, a.Rejected) })
+	slices.SortStableFunc(limited.Most, func(a, b results.LimitedSubject) int {
+		return cmp.Compare(b.Rejected, a.Rejected)
+	})
 	limited.Most = limited.Most[:min(len(limited.Most), results.MostLimited)]
 	return limited
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis"
 )
 
-// columnsOfRows are the columns of all tables of the schema, and whether each is part of a primary key. Moments are left
-// out: they are those of the server's clock.
+// columnsOfRows are the columns of all tables of the schema, and whether each is part of a primary key. Moments are
+// left out: they are those of the server's clock.
 const columnsOfRows = `SELECT quote_ident(relname), quote_ident(attname), indrelid IS NOT NULL
 FROM pg_class
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped

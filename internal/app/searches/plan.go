@@ -28,7 +28,8 @@ func (a *asking) repeatsStopped(err error) bool {
 }
 
 // plan lists the searches of the chosen strategies: those of [explore.Config.Placed] if anything
-// except a policy, or the limit of a service, is said about what is to happen in them, and those of [explore.Searches] otherwise.
+// except a policy, or the limit of a service, is said about what is to happen in them, and those of
+// [explore.Searches] otherwise.
 func (s *Options) plan(chosen []strategies.Selection, cfg explore.Config) (out []asking) {
 	said := s.Full || s.Given("limit") && cfg.Service == "" // a service may have a limit that it does not read
 	for _, name := range []string{"instances", "clients", "script", "used", "skew", "faults", "times", "jobs"} {

@@ -11,8 +11,8 @@
 //
 // What is sent and answered is passed on byte by byte, in RESP2 and in RESP3.
 //
-// The proxy's connections to Redis are logged in. A service logs in to the proxy by a password of the proxy's own, where
-// there is one: other programs of the machine can reach its port, too.
+// The proxy's connections to Redis are logged in. A service logs in to the proxy by a password of the proxy's own,
+// where there is one: other programs of the machine can reach its port, too.
 package proxy
 
 import (
@@ -57,8 +57,8 @@ func Listen(password string, dial func(context.Context) (net.Conn, error)) (*Pro
 	if err != nil {
 		return nil, fmt.Errorf("listen for a service: %w", err)
 	}
-	proxy := &Proxy{dial: dial, password: password, addr: listener.Addr().String(), listener: listener, changed: make(chan struct{}, 1),
-		links: map[*link]struct{}{}}
+	proxy := &Proxy{dial: dial, password: password, addr: listener.Addr().String(), listener: listener,
+		changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
 	proxy.room = sync.NewCond(&proxy.mu)
 	proxy.ctx, proxy.cancel = context.WithCancel(context.Background())
 	proxy.running.Go(func() { proxy.accept(listener) })

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// FileName is a text as part of a file's name: what is neither a letter nor a digit, nor one of -_.=, becomes an underscore.
+// FileName is a text as part of a file's name: what is neither a letter nor a digit, nor one of -_.=, becomes an
+// underscore.
 func FileName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) && r != unicode.ReplacementChar || unicode.IsDigit(r) || strings.ContainsRune("-_.=", r) {

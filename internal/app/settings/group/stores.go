@@ -69,8 +69,8 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 // StoreVariable is the environment variable that names the main store of a driver.
 func StoreVariable(driver string) string { return "QUOTABENCH_" + strings.ToUpper(driver) }
 
-// Environment has the stores that flags name as variables for another program, and says which flags these are. Every user
-// of the machine can read the command line of a process, and a URL may have a password.
+// Environment has the stores that flags name as variables for another program, and says which flags these are. Every
+// user of the machine can read the command line of a process, and a URL may have a password.
 func (s *Settings) Environment() (flags, variables []string) {
 	for _, driver := range stores.Drivers() {
 		if slices.Contains(s.kinds, driver.Name) && driver.HasFlag() && s.Rank(driver.Name) == settings.ByFlag {
