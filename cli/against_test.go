@@ -30,8 +30,8 @@ func TestBothSidesComeFirst(t *testing.T) {
 	}
 }
 
-// TestARoundThatNeverCrossed: a slow round that asked nobody for more than the limit fails no comparison if others of its
-// side did. A side of which no round did is invalid.
+// TestARoundThatNeverCrossed: a slow round that asked nobody for more than the limit fails no comparison if others of
+// its side did. A side of which no round did is invalid.
 func TestARoundThatNeverCrossed(t *testing.T) {
 	round := func(trials int64) results.Run {
 		run := results.Run{Params: results.Params{Label: "a"}, Audit: results.Audit{Valid: true}}

@@ -49,9 +49,9 @@ type shadow struct {
 	jump jump
 }
 
-// follow looks for changes that no decision explains. A decision that nothing else was in flight with leaves in use what
-// was before it and its own units: a race cannot take units away then. No race adds units that nobody asked for, however
-// many decisions were in flight.
+// follow looks for changes that no decision explains. A decision that nothing else was in flight with leaves in use
+// what was before it and its own units: a race cannot take units away then. No race adds units that nobody asked for,
+// however many decisions were in flight.
 func (s *shadow) follow() {
 	slices.SortFunc(s.list, func(a, b told) int { return cmp.Compare(a.call, b.call) })
 	s.followFalls()

@@ -50,7 +50,8 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// TestStrangers: the change is somebody else's only if the counter at rest says the same, and if few decisions show one.
+// TestStrangers: the change is somebody else's only if the counter at rest says the same, and if few decisions show
+// one.
 func TestStrangers(t *testing.T) {
 	// counted are so many decisions of which each adds by units to the counter, with changes in between.
 	counted := func(n, by int64, changes map[int64]int64) (list []told, used int64) {
@@ -85,8 +86,9 @@ func TestStrangers(t *testing.T) {
 			policy := &quota.Policy{Window: window, Limit: 1000}
 			drive := &drive{policy: policy, told: list}
 			facts := &harness.Facts{
-				Policy: policy, History: history, Selection: strategies.Selection{Meta: &strategies.Meta{Counts: quota.CountsAdmitted}},
-				Initial: func(uint32) int64 { return 0 },
+				Policy: policy, History: history,
+				Selection: strategies.Selection{Meta: &strategies.Meta{Counts: quota.CountsAdmitted}},
+				Initial:   func(uint32) int64 { return 0 },
 				Readings: []harness.Readings{{At: harness.AtRest, List: []harness.Reading{
 					{Call: 1000, Reply: 1001, Tier: "redis", Units: used + c.rest, Known: true}}}},
 			}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Bounds of what a server answers. A client makes room for what the first bytes of a reply announce, and takes a line as
-// long as it is: whatever listens at the address of a Redis could have all memory otherwise.
+// Bounds of what a server answers. A client makes room for what the first bytes of a reply announce, and takes a line
+// as long as it is: whatever listens at the address of a Redis could have all memory otherwise.
 const (
 	maxLine     = 64 << 10  // bytes
 	maxElements = 1 << 20   // of a list or a map
@@ -18,8 +18,8 @@ const (
 	headSize    = 24        // of a line, in which its number stands
 )
 
-// bounded makes the connection fail at a reply that is beyond the bounds. The result offers access to the socket if conn
-// does: go-redis looks at that of an idle connection.
+// bounded makes the connection fail at a reply that is beyond the bounds. The result offers access to the socket if
+// conn does: go-redis looks at that of an idle connection.
 func bounded(conn net.Conn) net.Conn {
 	b := &boundedConn{Conn: conn}
 	if sys, ok := conn.(syscall.Conn); ok {

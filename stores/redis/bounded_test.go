@@ -13,7 +13,8 @@ import (
 // Replies of all kinds pass, in pieces of any size, one after the other.
 func TestBoundsOfReplies(t *testing.T) {
 	replies := "+OK\r\n-ERR no\r\n:5\r\n$3\r\na\nb\r\n$0\r\n\r\n$-1\r\n*-1\r\n_\r\n,1.5\r\n#t\r\n(123\r\n" +
-		"*0\r\n*2\r\n$1\r\nx\r\n*1\r\n:1\r\n%1\r\n+k\r\n+v\r\n~1\r\n+m\r\n>2\r\n+message\r\n+x\r\n|1\r\n+ttl\r\n:9\r\n+OK\r\n=5\r\ntxt:x\r\n!3\r\nERR\r\n"
+		"*0\r\n*2\r\n$1\r\nx\r\n*1\r\n:1\r\n%1\r\n+k\r\n+v\r\n~1\r\n+m\r\n>2\r\n+message\r\n+x\r\n" +
+		"|1\r\n+ttl\r\n:9\r\n+OK\r\n=5\r\ntxt:x\r\n!3\r\nERR\r\n"
 	for size := 1; size < len(replies); size++ {
 		var b bounds
 		for range 3 {

@@ -45,8 +45,8 @@ func (w *Engine) lookAtRows() error {
 	var lists []string
 	for _, table := range tables {
 		name := strings.ReplaceAll(table, "'", "''")
-		list := fmt.Sprintf("SELECT concat_ws(' ', '%s'%s), concat_ws(', ', NULL%s) FROM %s", name, names[table], values[table],
-			table)
+		list := fmt.Sprintf("SELECT concat_ws(' ', '%s'%s), concat_ws(', ', NULL%s) FROM %s", name, names[table],
+			values[table], table)
 		if names[table] == "" {
 			list = fmt.Sprintf("SELECT '%s', count(*) || ' rows' FROM %s HAVING count(*) > 0", name, table)
 		}

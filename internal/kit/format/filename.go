@@ -24,7 +24,8 @@ const maxName = 100
 // elsewhere by it.
 func CheckFileName(name string) error {
 	if name == "" || name != FileName(name) || name[0] == '.' || len(name) > maxName {
-		return fmt.Errorf("%.120q cannot be the name of a directory: write at most %d letters, digits, - and _", name, maxName)
+		return fmt.Errorf("%.120q cannot be the name of a directory: write at most %d letters, digits, - and _", name,
+			maxName)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ func TestFileNames(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"", ".", "..", "../victim", "a/b", "/tmp/x", `a\b`, "a\x1bb", "\u202ea", "a\nb", "a b", "\xff",
+	for _, name := range []string{"", ".", "..", "../victim", "a/b", "/tmp/x", `a\b`, "a\x1bb", "\u202ea", "a\nb", "a b",
+		"\xff",
 		".hidden", "C:x", strings.Repeat("x", 101)} {
 		if err := CheckFileName(name); err == nil {
 			t.Errorf("%q is taken", name)

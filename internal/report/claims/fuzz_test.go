@@ -100,7 +100,8 @@ func TestReportsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := DecodeReport([]byte(`{"schema":1,"claims":[` + strings.Replace(claim, "%", `[""]`, 1) + `]}`)); err != nil {
+	report := `{"schema":1,"claims":[` + strings.Replace(claim, "%", `[""]`, 1) + `]}`
+	if _, err := DecodeReport([]byte(report)); err != nil {
 		t.Errorf("a run that has no directory: %v", err)
 	}
 }

@@ -178,7 +178,8 @@ func DecodeReport(data []byte) (*Report, error) {
 	for i := range report.Claims {
 		judged := &report.Claims[i]
 		if len(judged.Directories) != len(judged.Commands) {
-			return nil, fmt.Errorf("claim %d has %d commands and %d directories", i+1, len(judged.Commands), len(judged.Directories))
+			return nil, fmt.Errorf("claim %d has %d commands and %d directories", i+1, len(judged.Commands),
+				len(judged.Directories))
 		}
 		for _, dir := range judged.Directories {
 			if err := format.CheckFileName(dir); dir != "" && err != nil {
@@ -191,8 +192,8 @@ func DecodeReport(data []byte) (*Report, error) {
 
 // Judge makes the runs that are needed, each once, and decides all claims. A run that fails leaves the claims that need
 // it undecided. What an interrupted pass has measured is judged. A cell that is undecided is measured once more, for
-// longer, and then judged by both runs. An error is about conditions that cannot be read; the rest is judged. There is no
-// report if a command line cannot be read: then no run is made.
+// longer, and then judged by both runs. An error is about conditions that cannot be read; the rest is judged. There
+// is no report if a command line cannot be read: then no run is made.
 func (p *Pass) Judge(ctx context.Context) (*Report, error) {
 	p.dirs, p.done, p.again = p.Earlier.directories(), map[string]*Record{}, map[*Claim]job{}
 	jobs, asked := p.plan()
@@ -317,7 +318,8 @@ func together(r, longer *Record) *Record {
 	return &Record{File: &file}
 }
 
-// Tried reports whether a run decided a claim, or none of them needs one. A pass in which every run failed says nothing.
+// Tried reports whether a run decided a claim, or none of them needs one. A pass in which every run failed says
+// nothing.
 func (r *Report) Tried() bool {
 	needed := false
 	for i := range r.Claims {

@@ -49,8 +49,8 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// TestWaitedForCore: a percentile that waiting for a core may explain in most rounds is an upper bound and has the mark,
-// except in gates. In a quotient it is a bound, unless both sides waited.
+// TestWaitedForCore: a percentile that waiting for a core may explain in most rounds is an upper bound and has the
+// mark, except in gates. In a quotient it is a bound, unless both sides waited.
 func TestWaitedForCore(t *testing.T) {
 	claims := &Record{File: &results.File{Kind: results.Measured}}
 	gates := &Record{File: claims.File, anyRounds: true}

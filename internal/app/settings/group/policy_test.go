@@ -28,7 +28,8 @@ func TestPolicyText(t *testing.T) {
 }
 
 func TestReadPolicy(t *testing.T) {
-	got, err := readPolicy("p.yaml", []byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a "+
+	got, err := readPolicy("p.yaml", []byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\n"+
+		"costs: [1, 5]\ndoc: of a "+
 		"tenant\n"))
 	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500,
 		Unit: "tokens", Costs: []int64{1, 5},
