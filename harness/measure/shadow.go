@@ -2,7 +2,6 @@ package measure
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
@@ -37,11 +36,15 @@ func (k *worker) tell(request *request) {
 
 // shadow is one subject's counter by what decisions said of it.
 type shadow struct {
-	list []told // by their calls
-	// steps are the admissions that nothing else was in flight with, and falls those after which less was in use than
+	list    []told // by their calls
+	initial int64  // units in use at the epoch
+	// steps are the decisions that nothing else was in flight with, and falls those after which less was in use than
 	// before them and their own units. fell are the units of the falls.
 	steps, falls int
 	fell         int64
+	sure         []jump
+	// unsure are falls with several decisions in flight, of which a race may have lost one.
+	unsure []jump
 	// gaps are how often units came to be in use that no decision took, and gained how many.
 	gaps   int
 	gained int64
@@ -58,22 +61,60 @@ func (s *shadow) follow() {
 	s.followGaps()
 }
 
+// rush is decisions each of which was in flight with another of them, or one alone.
+type rush struct {
+	call, reply int64 // the first and the last
+	units       int64 // of the admitted
+	used        int64 // in use afterwards
+	decisions   int
+}
+
+// rushes are the decisions, by their calls, in groups between which none was in flight.
+func rushes(list []told) (all []rush) {
+	for _, told := range list {
+		if len(all) == 0 || told.call > all[len(all)-1].reply {
+			all = append(all, rush{call: told.call, reply: told.reply})
+		}
+		last := &all[len(all)-1]
+		last.reply = max(last.reply, told.reply)
+		last.used = max(last.used, told.used)
+		last.decisions++
+		if told.admitted {
+			last.units += told.units
+		}
+	}
+	return all
+}
+
 func (s *shadow) followFalls() {
-	quiet := int64(math.MinInt64) // the last reply before the one under way
-	for i := 1; i < len(s.list); i++ {
-		before := s.list[i-1]
-		after := s.list[i]
-		aloneBefore := before.call > quiet && before.reply < after.call
-		aloneAfter := i+1 == len(s.list) || after.reply < s.list[i+1].call
-		quiet = max(quiet, before.reply)
-		if !after.admitted || !aloneBefore || !aloneAfter {
+	all := append([]rush{{used: s.initial, decisions: 1}}, rushes(s.list)...)
+	for i := 1; i < len(all); i++ {
+		before := all[i-1]
+		after := all[i]
+		fell := before.used + after.units - after.used
+		alone := before.decisions == 1 && after.decisions == 1
+		if alone && after.units > 0 {
+			s.steps++
+		}
+		if fell == 0 || after.units == 0 {
 			continue
 		}
-		s.steps++
-		if fell := before.used + after.units - after.used; fell > 0 {
+		subject := s.list[0].subject
+		change := jump{
+			before: harness.Reading{Subject: subject, Units: before.used},
+			after:  harness.Reading{Subject: subject, Units: before.used - fell},
+			from:   before.reply, to: after.call,
+		}
+		switch {
+		case !alone:
+			change.from = before.call
+			change.to = after.reply
+			s.unsure = append(s.unsure, change)
+		case fell > 0:
 			s.falls++
 			s.fell += fell
-			s.found(before, after, after.used-after.units)
+			s.sure = append(s.sure, change)
+			s.found(change)
 		}
 	}
 }
@@ -81,31 +122,29 @@ func (s *shadow) followFalls() {
 func (s *shadow) followGaps() {
 	all := slices.Clone(s.list)
 	slices.SortStableFunc(all, func(a, b told) int { return cmp.Compare(a.used, b.used) })
-	first := true
-	last := told{}
+	last := told{subject: s.list[0].subject, used: s.initial}
 	for _, next := range all {
 		taken := int64(0)
 		if next.admitted {
 			taken = next.units
 		}
-		if gap := next.used - taken - last.used; !first && gap > 0 {
+		if gap := next.used - taken - last.used; gap > 0 {
 			s.gaps++
 			s.gained += gap
-			s.found(last, next, next.used-taken)
+			s.found(jump{
+				before: harness.Reading{Subject: last.subject, Units: last.used},
+				after:  harness.Reading{Subject: next.subject, Units: next.used - taken},
+				from:   min(last.reply, next.call), to: next.call,
+			})
 		}
-		first = false
 		last = next
 	}
 }
 
-// found keeps the first change, to what was in use before the decision after it.
-func (s *shadow) found(before, after told, changed int64) {
-	if s.jump.to == 0 || after.call < s.jump.to {
-		s.jump = jump{
-			before: harness.Reading{Subject: before.subject, Units: before.used},
-			after:  harness.Reading{Subject: after.subject, Units: changed},
-			from:   min(before.reply, after.call), to: after.call,
-		}
+// found keeps the first change.
+func (s *shadow) found(change jump) {
+	if s.jump.to == 0 || change.to < s.jump.to {
+		s.jump = change
 	}
 }
 
@@ -120,7 +159,11 @@ func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err 
 	shadows := map[uint32]*shadow{}
 	for _, told := range pass.drive.told {
 		if shadows[told.subject] == nil {
-			shadows[told.subject] = &shadow{}
+			first := &shadow{}
+			if facts.Initial != nil {
+				first.initial = facts.Initial(told.subject)
+			}
+			shadows[told.subject] = first
 		}
 		shadows[told.subject].list = append(shadows[told.subject].list, told)
 	}
@@ -137,6 +180,7 @@ func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err 
 	if !fallsAreRare && !gapsAreRare {
 		return nil, nil
 	}
+	moment := shortestFall(shadows)
 	for events, err := range facts.History.Subjects() {
 		if err != nil {
 			return nil, err
@@ -144,6 +188,9 @@ func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err 
 		shadow := shadows[events[0].Subject]
 		if shadow == nil || len(shadow.list) != len(events) || !pass.drive.inFirstWindow(events) {
 			continue
+		}
+		if fallsAreRare {
+			shadow.resolve(moment)
 		}
 		drift, tier, ok := driftAtRest(facts, events)
 		if ok && (fallsAreRare && shadow.fell > 0 && drift == -shadow.fell ||
@@ -153,6 +200,32 @@ func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err 
 		}
 	}
 	return all, nil
+}
+
+// shortestFall is where the moment of a fall is known best.
+func shortestFall(shadows map[uint32]*shadow) (shortest jump) {
+	for _, shadow := range shadows {
+		for _, change := range shadow.sure {
+			if shortest.to == 0 || change.to-change.from < shortest.to-shortest.from {
+				shortest = change
+			}
+		}
+	}
+	return shortest
+}
+
+// resolve takes the falls with several decisions in flight for those of the stranger if all may have happened at the
+// moment of a fall for which there is no other explanation.
+func (s *shadow) resolve(moment jump) {
+	for _, change := range s.unsure {
+		if change.to < moment.from || change.from > moment.to {
+			return
+		}
+	}
+	for _, change := range s.unsure {
+		s.fell += change.before.Units - change.after.Units
+		s.found(change)
+	}
 }
 
 // inFirstWindow reports whether all events were in the window of the epoch.

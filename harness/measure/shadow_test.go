@@ -31,18 +31,21 @@ func during(t told) told {
 func TestShadow(t *testing.T) {
 	for name, c := range map[string]struct {
 		list         []told
+		initial      int64
 		fell, gained int64
 	}{
-		"calm":                 {[]told{one(1, 1), one(2, 2), one(3, 3), rejection(4, 3)}, 0, 0},
-		"in any order":         {[]told{one(1, 1), one(2, 3), during(one(3, 2)), one(4, 4)}, 0, 0},
-		"raised":               {[]told{one(1, 1), one(2, 3), one(3, 4)}, 0, 1},
-		"raised in a rush":     {[]told{one(1, 1), during(one(2, 2)), during(one(3, 4)), during(one(4, 5))}, 0, 1},
-		"raised at the end":    {[]told{one(1, 1), one(2, 2), rejection(3, 5)}, 0, 3},
-		"lowered":              {[]told{one(1, 1), one(2, 2), one(3, 2), one(4, 3)}, 1, 0},
-		"lowered at the limit": {[]told{one(1, 1), one(2, 2), rejection(3, 2), one(4, 2)}, 1, 0},
-		"an update lost":       {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 3)}, 0, 0},
+		"calm":                     {[]told{one(1, 1), one(2, 2), one(3, 3), rejection(4, 3)}, 0, 0, 0},
+		"in any order":             {[]told{one(1, 1), one(2, 3), during(one(3, 2)), one(4, 4)}, 0, 0, 0},
+		"raised":                   {[]told{one(1, 1), one(2, 3), one(3, 4)}, 0, 0, 1},
+		"raised in a rush":         {[]told{one(1, 1), during(one(2, 2)), during(one(3, 4)), during(one(4, 5))}, 0, 0, 1},
+		"raised at the end":        {[]told{one(1, 1), one(2, 2), rejection(3, 5)}, 0, 0, 3},
+		"lowered":                  {[]told{one(1, 1), one(2, 2), one(3, 2), one(4, 3)}, 0, 1, 0},
+		"lowered at the limit":     {[]told{one(1, 1), one(2, 2), rejection(3, 2), one(4, 2)}, 0, 1, 0},
+		"an update lost":           {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 3)}, 0, 0, 0},
+		"lowered before the first": {[]told{one(1, 4), one(2, 5)}, 4, 1, 0},
+		"raised before the first":  {[]told{one(1, 7), one(2, 8)}, 4, 0, 2},
 	} {
-		s := shadow{list: c.list}
+		s := shadow{list: c.list, initial: c.initial}
 		s.follow()
 		if s.fell != c.fell || s.gained != c.gained {
 			t.Errorf("%s: %d units fell and %d were gained, want %d and %d", name, s.fell, s.gained, c.fell, c.gained)
@@ -82,20 +85,67 @@ func TestStrangers(t *testing.T) {
 				history.Append(0, oracle.Event{Call: decision.call, Reply: decision.reply, Units: 1, Kind: oracle.Take,
 					Outcome: oracle.Admitted})
 			}
-			window := quota.Window{Kind: quota.Standing}
-			policy := &quota.Policy{Window: window, Limit: 1000}
+			policy := &quota.Policy{Window: quota.Window{Kind: quota.Standing}, Limit: 1000}
 			drive := &drive{policy: policy, told: list}
-			facts := &harness.Facts{
-				Policy: policy, History: history,
-				Selection: strategies.Selection{Meta: &strategies.Meta{Counts: quota.CountsAdmitted}},
-				Initial:   func(uint32) int64 { return 0 },
-				Readings: []harness.Readings{{At: harness.AtRest, List: []harness.Reading{
-					{Call: 1000, Reply: 1001, Tier: "redis", Units: used + c.rest, Known: true}}}},
-			}
-			got, err := new(counters).strangers(&pass{drive: drive}, facts)
+			atRest := harness.Readings{At: harness.AtRest, List: []harness.Reading{
+				{Call: 1000, Reply: 1001, Tier: "redis", Units: used + c.rest, Known: true}}}
+			got, err := new(counters).strangers(&pass{drive: drive}, shadowFacts(policy, history, atRest))
 			if err != nil || len(got) != c.want {
 				t.Errorf("%+v, %v, want %d", got, err, c.want)
 			}
 		})
+	}
+}
+
+// TestStrangerInARush: a fall while decisions are in flight is the stranger's if it may have happened at the moment of
+// another subject's fall that has no other explanation. At other moments it may be a race.
+func TestStrangerInARush(t *testing.T) {
+	const lowered = 8 // the decision before which a stranger takes a unit from each counter
+	for name, c := range map[string]struct {
+		rush int64 // the decision about the second subject that begins while the one before is in flight
+		want int
+	}{
+		"at the stranger's moment": {rush: lowered, want: 2},
+		"at another moment":        {rush: 15, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
+			drive := &drive{}
+			readings := harness.Readings{At: harness.AtRest}
+			for subject := range uint32(2) {
+				used := int64(0)
+				for i := int64(1); i <= 20; i++ {
+					falls := subject == 0 && i == lowered || subject == 1 && i == c.rush
+					if !falls {
+						used++
+					}
+					decision := one(i, used)
+					if subject == 1 && falls {
+						decision = during(decision)
+					}
+					decision.subject = subject
+					drive.told = append(drive.told, decision)
+					history.Append(0, oracle.Event{Call: decision.call, Reply: decision.reply, Subject: subject, Units: 1,
+						Kind: oracle.Take, Outcome: oracle.Admitted})
+				}
+				readings.List = append(readings.List, harness.Reading{Subject: subject, Call: 1000, Reply: 1001,
+					Tier: "redis", Units: used, Known: true})
+			}
+			drive.policy = &quota.Policy{Window: quota.Window{Kind: quota.Standing}, Limit: 1000}
+			got, err := new(counters).strangers(&pass{drive: drive}, shadowFacts(drive.policy, history, readings))
+			if err != nil || len(got) != c.want {
+				t.Errorf("%+v, %v, want %d", got, err, c.want)
+			}
+		})
+	}
+}
+
+// shadowFacts are those of a run that began with nothing in use.
+func shadowFacts(policy *quota.Policy, history *oracle.History, atRest harness.Readings) *harness.Facts {
+	return &harness.Facts{
+		Policy: policy, History: history,
+		Selection: strategies.Selection{Meta: &strategies.Meta{Counts: quota.CountsAdmitted}},
+		Initial:   func(uint32) int64 { return 0 },
+		Readings:  []harness.Readings{atRest},
 	}
 }
