@@ -211,7 +211,7 @@ func (p *Plan) CannotRun(selection strategies.Selection, mode strategies.Mode, c
 	}
 	if p.Second != nil {
 		if !selection.TwoQuotas {
-			return errors.New("it charges a request to one quota, and these requests have two")
+			return fmt.Errorf("it has one window, and the policy has two: give %s", twoQuotas())
 		}
 		if err := selection.ServesPolicy(p.Second); err != nil {
 			return err
@@ -230,6 +230,17 @@ func (p *Plan) CannotRun(selection strategies.Selection, mode strategies.Mode, c
 
 var modeParticiple = map[strategies.Mode]string{
 	strategies.ModeMeasure: "measured", strategies.ModeSimulate: "simulated", strategies.ModeExplore: "explored",
+}
+
+// twoQuotas names the strategies that serve a policy of two windows.
+func twoQuotas() string {
+	var names []string
+	for _, meta := range strategies.All() {
+		if meta.TwoQuotas && meta.BuiltIn() == nil {
+			names = append(names, meta.Name)
+		}
+	}
+	return format.Or(names)
 }
 
 // CrossesWindows reports whether the workload passes through several windows by

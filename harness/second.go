@@ -25,9 +25,11 @@ func (p *Plan) completeSecond() error {
 		return fmt.Errorf("a second limit of %d: give 1 to %d", p.Second.Limit, int64(quota.MaxLimit))
 	case p.Second.Name == p.Policy.Name:
 		return fmt.Errorf("both policies are %s: give two different ones", p.Second.Name)
-	case p.Workload.GivesBack || p.Stream.Speed() > 0:
-		return errors.New("requests of two quotas are not given back and not replayed by recorded time: " +
-			"give another workload, or no second quota")
+	case p.Workload.GivesBack:
+		return errors.New("requests of two quotas are not given back: give another workload, or no second quota")
+	case p.Stream.Speed() > 0 && p.Policy.Window.Kind == quota.Standing:
+		return errors.New("a quota of what is held has no recorded time that a second one could follow: " +
+			"give the second quota first, or no second quota")
 	case p.Archive != "" || p.Peers != nil:
 		return errors.New("a run with two quotas is neither kept as a history nor shared by several processes: " +
 			"leave that, or the second quota, out")
@@ -52,12 +54,22 @@ func (p *Plan) holder(subject uint32, i int64) uint32 {
 	return secondFrom + p.route(i)
 }
 
+// secondBeside is the second quota with its windows in the recorded time that those of the first follow, if there is one.
+func (p *Plan) secondBeside(first *quota.Policy) *quota.Policy {
+	if p.Stream.Speed() == 0 {
+		return p.Second
+	}
+	second := *p.Second
+	second.Window.Timeline = first.Window.Timeline
+	return &second
+}
+
 // ChargeSecond has request i charged to the second quota as well, if the plan has one.
 func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 	if p == nil || p.Second == nil {
 		return
 	}
-	req.Second.Policy = p.Second
+	req.Second.Policy = p.secondBeside(req.Policy)
 	req.Second.Subject = req.Subject
 	if p.Routes > 0 {
 		req.Second.Subject = p.routes[p.route(i)]
@@ -88,10 +100,10 @@ func (p *Plan) Record(history *oracle.History, worker int, event oracle.Event, g
 // second judges the second quota by itself, and adds what it finds to the run: leak and false
 // rejects are those of both, the clauses are held against each, and a note tells them apart.
 func (j *judgement) second() error {
-	policy := j.Plan.Second
-	if policy == nil {
+	if j.Plan.Second == nil {
 		return nil
 	}
+	policy := j.Plan.secondBeside(j.Policy)
 	facts := *j.Facts
 	facts.Policy = policy
 	facts.Initial = nil

@@ -16,7 +16,9 @@ const (
 	perPart     = `(?:/|\b(?:per|every|each|an?|in|within)\b)`
 	atOncePart  = ` (?:at once|concurrently|in flight)`
 	subjectPart = `user|client|customer|account|tenant|session|ip|ip address|key|api key`
-	windowPart  = `(?:(fixed|rolling|sliding|first-request|calendar)\s+)?([0-9]*)[\s-]*([A-Za-z]+)(?: window)?`
+	kindPart    = `(fixed|rolling|sliding|first-request|calendar)`
+	windowPart  = `(?:` + kindPart + `\s+)?([0-9]*)[\s-]*([A-Za-z]+)(?: window)?`
+	amountPart  = `([0-9]+(?:\.[0-9]+)?)[\s-]*([A-Za-z]+)`
 )
 
 var (
@@ -32,6 +34,10 @@ var (
 	burstEnd = regexp.MustCompile(`,? (?:with )?(?:a )?burst(?: of |[ =])` + numberPart + `$`)
 	// zoneEnd is the end of a policy, e.g. "in Europe/Berlin".
 	zoneEnd = regexp.MustCompile(` in ([A-Z][A-Za-z0-9_/+-]*)$`)
+	// sumEnd is the end of a policy whose length has a fraction or several units, e.g. "per rolling 1h30m".
+	sumEnd = regexp.MustCompile(`(` + perPart + `\s*(?:` + kindPart + `\s+)?)((?:` + amountPart + `(?:,?\s+)?)+)$`)
+	// amount is one of the parts of such a length.
+	amount = regexp.MustCompile(amountPart)
 	// subjectEnd says for whom a policy is, which it is in any case for each subject.
 	subjectEnd = regexp.MustCompile(`(?i) (?:per|for each) (?:` + subjectPart + `)$`)
 	// moreEnd is the end that all policies may have, e.g. "costing 1 or 5 held 30m".
@@ -56,6 +62,9 @@ var timeUnits = map[string]string{
 	"w": "w", "week": "w", "weeks": "w",
 	"mo": "month", "month": "month", "months": "month",
 }
+
+// unitLengths are in seconds.
+var unitLengths = map[string]int64{"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
 // writtenPolicy is a policy of a rate in the words of whoever wrote it. All but the limit and
 // the unit of time may be empty.
@@ -102,7 +111,7 @@ func formalRate(text string) (formal string, err error) {
 		word := strings.ToLower(short[3])
 		rest = short[1] + short[2] + " " + rateUnits[word] + " per " + rateTimes[word[len(word)-1]]
 	}
-	rate := ratePolicy.FindStringSubmatch(rest)
+	rate := ratePolicy.FindStringSubmatch(summed(rest))
 	if rate == nil {
 		return "", fmt.Errorf("give one such as %s", policyForms)
 	}
@@ -115,6 +124,31 @@ func formalRate(text string) (formal string, err error) {
 	policy.times = rate[5]
 	policy.timeIn = rate[6]
 	return policy.formal()
+}
+
+// summed is a policy with one number of seconds for a length that has a fraction or several units. It changes no other.
+func summed(text string) string {
+	end := sumEnd.FindStringSubmatch(text)
+	if end == nil {
+		return text
+	}
+	written := end[len(end)-3]
+	amounts := amount.FindAllStringSubmatch(written, -1)
+	if len(amounts) == 1 && !strings.Contains(written, ".") {
+		return text
+	}
+	sum := new(big.Rat)
+	for _, part := range amounts {
+		length := unitLengths[timeUnits[strings.ToLower(part[2])]]
+		sum.Add(sum, new(big.Rat).Mul(decimal(part[1]), new(big.Rat).SetInt64(length)))
+		if length == 0 {
+			return text
+		}
+	}
+	if !sum.IsInt() {
+		return text
+	}
+	return strings.TrimSuffix(text, written) + sum.Num().String() + "s"
 }
 
 // unitOf is what a policy counts: requests, if nothing is said.

@@ -110,7 +110,7 @@ func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err
 	} else {
 		d.witness.Taken(err)
 	}
-	if out == oracle.Rejected {
+	if out == oracle.Rejected || out == oracle.Elsewhere {
 		t.subject.rejected++
 		d.rejectedLast = t.subject.name
 	}

@@ -147,7 +147,7 @@ func TestSecondQuotaIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, skipped := cfg.Split()
-	if why := skipped["memory-deque"]; len(skipped) != 1 || !strings.Contains(why, "these requests have two") {
+	if why := skipped["memory-deque"]; len(skipped) != 1 || !strings.Contains(why, "the policy has two") {
 		t.Error(skipped)
 	}
 	for what, change := range map[string]func(*sim.Config){

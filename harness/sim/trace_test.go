@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -35,6 +36,35 @@ func TestTrace(t *testing.T) {
 		if took := time.Duration(r.ElapsedNS); took < 48*time.Hour || took > 48*time.Hour+3*time.Second {
 			t.Errorf("%s: the trace took %v", r.Strategy, took)
 		}
+	}
+}
+
+// Both windows of a policy follow the recorded time of a trace, and who is rejected by either is counted.
+func TestTraceOfTwoWindows(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace.csv")
+	text := "time,subject\n2025-03-31T09:59:50Z,a\n2025-03-31T09:59:51Z,a\n2025-03-31T09:59:52Z,a\n" +
+		"2025-03-31T09:59:53Z,a\n2025-03-31T10:00:01Z,a\n2025-03-31T10:00:02Z,a\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config(t, "fixed-window", "user-links", "trace")
+	first, err := quota.ParsePolicy("5 requests per fixed 10s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := quota.ParsePolicy("3 requests per calendar hour")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Policy = first
+	cfg.Second = &second
+	cfg.Stream.Set("trace", file)
+	r := run(t, cfg).Runs[0]
+	valid(t, &r)
+	want := &results.Limited{Subjects: 1, Of: 1, Most: []results.LimitedSubject{{Subject: "a", Issued: 6, Rejected: 1}}}
+	if r.Admitted != 5 || r.Leak.Units != 0 || r.FalseRejects.Count != 0 || !reflect.DeepEqual(r.Limited, want) {
+		t.Errorf("%d admitted, leak %d, %d false rejects, limited %+v, want 5, 0, 0 and %+v", r.Admitted, r.Leak.Units,
+			r.FalseRejects.Count, r.Limited, want)
 	}
 }
 

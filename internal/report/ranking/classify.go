@@ -349,11 +349,10 @@ func notGivenPct(summary *results.Summary) float64 {
 
 // clean says how much evidence there is that nothing leaks.
 func clean(summary *results.Summary, leak bound) string {
-	text := "never over the limit in "
+	text := "never over the limit in " + format.Number(summary.Leak.Trials, "window")
 	if summary.Leak.Trials < fewTrials {
-		text += "only "
+		text += " (few)"
 	}
-	text += format.Number(summary.Leak.Trials, "window")
 	if summary.Leak.Possible > 0 {
 		text += " for certain, and by at most " + format.Units(summary.Leak.Possible, summary.Params.Unit)
 	}

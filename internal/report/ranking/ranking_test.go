@@ -101,16 +101,16 @@ func TestGroups(t *testing.T) {
 		want   ranking.Group
 		reason string
 	}{
-		"nothing wrong": {nil, ranking.Enforces, "never over the limit in only 10 windows"},
+		"nothing wrong": {nil, ranking.Enforces, "never over the limit in 10 windows (few)"},
 		"evidence": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Trials = 30
 		}}, ranking.Enforces, "never over the limit in 30 windows"},
 		"one store declared": {[]func(*results.Run){declare(), func(r *results.Run) {
 			r.NotPromised = []string{results.SeveralRegions}
 		}},
-			ranking.Enforces, "never over the limit in only 10 windows, but promises nothing under several regions"},
+			ranking.Enforces, "never over the limit in 10 windows (few), but promises nothing under several regions"},
 		"nothing declared": {[]func(*results.Run){declare()}, ranking.Enforces,
-			"never over the limit in only 10 windows, but declares no bound"},
+			"never over the limit in 10 windows (few), but declares no bound"},
 		"one unit, exact clause": {[]func(*results.Run){leak(1),
 			declare(clause(results.LeakProperty, 0, 1, results.Broken))}, ranking.Fails,
 			"over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
@@ -140,7 +140,7 @@ func TestGroups(t *testing.T) {
 		"a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 5, 0, results.Kept))},
 			ranking.Bounded, "no leak found, bounded by 5 requests per window"},
 		"the strictest clause": {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept),
-			clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "never over the limit in only 10 windows"},
+			clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "never over the limit in 10 windows (few)"},
 		"one wrong rejection": {[]func(*results.Run){reject(1)}, ranking.Fails,
 			"rejects 0.20 % of valid requests, and declares no bound"},
 		"declared rejections": {[]func(*results.Run){reject(125),
@@ -193,11 +193,11 @@ func TestGroups(t *testing.T) {
 		}, busy}, ranking.Unusable, "50.0 % of requests end in an error"},
 		"a tenth of errors": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors = 100
-		}}, ranking.Enforces, "never over the limit in only 10 windows"},
+		}}, ranking.Enforces, "never over the limit in 10 windows (few)"},
 		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors, r.ErrorKinds, r.Params.Trouble = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100},
 				trouble.MustParse("redis:away@0.3-0.6")
-		}}, ranking.Enforces, "never over the limit in only 10 windows"},
+		}}, ranking.Enforces, "never over the limit in 10 windows (few)"},
 		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) {
 			r.Params.Trouble = trouble.MustParse("redis:away@0.3-0.6")
 		}},
@@ -224,10 +224,10 @@ func TestGroups(t *testing.T) {
 				"window; counts per process"},
 		"outside": {[]func(*results.Run){func(r *results.Run) {
 			r.Outside = true
-		}}, ranking.Enforces, "never over the limit in only 10 windows; measured from outside"},
+		}}, ranking.Enforces, "never over the limit in 10 windows (few); measured from outside"},
 		"possible": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Possible = 7
-		}}, ranking.Enforces, "never over the limit in only 10 windows for certain, and by at most 7 requests"},
+		}}, ranking.Enforces, "never over the limit in 10 windows (few) for certain, and by at most 7 requests"},
 		"baseline": {[]func(*results.Run){leak(500), func(r *results.Run) {
 			r.Form = results.FormBaseline
 		}}, ranking.Baseline, "marks the floor or the ceiling"},
