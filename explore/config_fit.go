@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -112,7 +113,14 @@ func (c *Config) fitPolicy(meta *strategies.Meta) error {
 	if meta.ServesPolicy(&same) == nil {
 		policy = same
 	}
-	return fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, meta.Name, policy.Text())
+	service := ""
+	if c.Service != "" {
+		service = " --service " + format.Quoted(c.Service)
+	}
+	if c.Request != "" {
+		service += " --request " + format.Quoted(c.Request)
+	}
+	return fmt.Errorf("%w; this searches it: quotabench explore %s%s --policy '%s'", err, meta.Name, service, policy.Text())
 }
 
 // fitFaults reports a fault that cannot be injected.

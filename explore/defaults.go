@@ -351,7 +351,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	} else {
 		add(waits, Leak, FalseReject, TTL)
 	}
-	if c.Policy.Name != "" && c.Limit != 1 && c.Limit <= mostSpread {
+	if c.Policy.Name != "" && c.Limit != 1 && c.Limit <= MostSpread {
 		add(further.spread(), Leak, FalseReject)
 	}
 	return out
@@ -411,8 +411,9 @@ func (c Config) waiting() Config {
 	return c
 }
 
-// mostSpread is the largest limit with which [Config.spread] is searched: it takes twice as many requests.
-const mostSpread = 5
+// MostSpread is the largest limit, in units, with which requests in different parts of a window are searched: it takes
+// twice as many of them.
+const MostSpread = 5
 
 // spread is the search of a service in which requests come in different parts of a window: with a limit of one, a
 // window that begins at a request is like one that moves.

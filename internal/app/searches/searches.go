@@ -234,6 +234,10 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 	if x.AllFaults && len(chosen) == 1 {
 		x.allFaults(cfg, chosen[0])
 	}
+	if cfg.Policy.Name != "" && cfg.Limit > explore.MostSpread {
+		fmt.Fprintf(x.stderr, "not tried: requests in different parts of a window, which have a limit of %d at most: "+
+			"give --limit\n", explore.MostSpread)
+	}
 	if x.Parallel == 0 {
 		cfg.Workers = min(cfg.Workers, mostSets)
 		if x.server != nil && x.server.Info().Kind == stores.KindURL { // the further databases are others'

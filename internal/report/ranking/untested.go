@@ -82,9 +82,17 @@ func unexplored(first *Strategy) Untested {
 	}
 	explore := "quotabench explore " + label
 	if policy := first.Summary.Policy; policy != defaultPolicy && knownPolicy(policy) {
-		explore += " --policy " + format.Quoted(policy)
+		explore += " --policy " + format.Quoted(bothWindows(first.Summary))
 	}
 	return Untested{What: what, Command: explore + " --faults all"}
+}
+
+// bothWindows is the policy of a record, with its second window if each subject has one.
+func bothWindows(summary *results.Summary) string {
+	if knownPolicy(summary.Params.Second) {
+		return summary.Policy + " and " + summary.Params.Second
+	}
+	return summary.Policy
 }
 
 // knownPolicy reports whether the command line takes the policy of a record: one from a file has a name that means
