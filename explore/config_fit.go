@@ -51,6 +51,10 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		if err := script.Validate(sel.Meta); err != nil {
 			return c, err
 		}
+		if script.Others() && c.Service == "" {
+			return c, fmt.Errorf("script %q has another subject, which a service alone is searched with: give one by "+
+				"--service, or leave it out", script)
+		}
 	}
 	if err := c.fitLimits(); err != nil {
 		return c, err

@@ -345,6 +345,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	if strings.Contains(c.Request, "{units}") {
 		add(further.oversized(), Leak)
 	}
+	add(further.neighbour(), Leak, FalseReject)
 	waits := further.waiting()
 	if waits.LearnWindow {
 		add(waits, FalseReject)
@@ -391,6 +392,18 @@ func (c Config) oversized() Config {
 	c.Instances = 1
 	large := Action{Kind: Take, Units: c.Limit + 1}
 	c.Scripts = []Script{{large, {Kind: Take, Units: 1}, large}}
+	return c
+}
+
+// neighbour is the search of a service in which two subjects ask in turn, of which one has a name that begins with the
+// other's: none takes the other's units or gives them back.
+func (c Config) neighbour() Config {
+	c.leaveOne()
+	c.Clients = 1
+	c.Instances = 1
+	take := Action{Kind: Take, Units: 1}
+	other := Action{Kind: Take, Units: 1, Other: 1}
+	c.Scripts = []Script{{take, other, take, other}}
 	return c
 }
 

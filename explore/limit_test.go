@@ -236,6 +236,9 @@ func TestLimitsThatCannotChange(t *testing.T) {
 			t.Errorf("%s was read", bad)
 		}
 	}
+	if s, err := explore.ParseScripts("take@1=2,take@9"); err != nil || s[0].String() != "take@1=2,take@9" || !s[0].Others() {
+		t.Errorf("%v, %v", s, err)
+	}
 	if s, err := explore.ParseScripts("take=2,limit=1,refund"); err != nil || s[0].String() != "take=2,limit=1,refund" ||
 		!s[0].Settles(0) {
 		t.Errorf("%v, %v", s, err)

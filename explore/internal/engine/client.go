@@ -80,14 +80,14 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 // request is that of an action.
 func (c *Client) request(action int, units int64) quota.Request {
 	req := quota.Request{
-		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: c.Run.Truth.Policy, Units: units,
-		Settles: c.Script.Settles(action),
+		ID: uint64(c.Index*MaxActions + action + 1), Subject: SubjectOf(c.Script[action].Other), Policy: c.Run.Truth.Policy,
+		Units: units, Settles: c.Script.Settles(action),
 	}
 	if req.Settles {
 		req.Life = c.Setup.Life
 	}
 	if c.Setup.NamesSecond {
-		req.Second.Subject = Subject
+		req.Second.Subject = req.Subject
 		req.Second.Policy = c.Setup.Second
 	}
 	return req
@@ -97,7 +97,9 @@ func (c *Client) request(action int, units int64) quota.Request {
 func (c *Client) take(ctx context.Context, action int, units int64, reservation *quota.Reservation) bool {
 	req := c.request(action, units)
 	truth := &c.Run.Truth
+	other := c.Script[action].Other
 	c.Pending = truth.call(c.Index, oracle.Take, units, -1)
+	truth.isOf(c.Pending, other)
 	life := req.Life
 	if !req.Settles {
 		life = truth.Policy.Hold
@@ -124,7 +126,8 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 		truth.grant(e, granted)
 		truth.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
-		c.Run.Timeline.Say(results.ToldAdmitted, grantText(verdictText(results.ToldAdmitted, decision), granted, units))
+		c.Run.Timeline.Say(results.ToldAdmitted,
+			grantText(verdictText(results.ToldAdmitted, decision, other), granted, units))
 		*reservation = decision.Reservation
 		req.Units = granted
 		reservation.Request = req // strategies that settle nothing leave it out
@@ -134,15 +137,19 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 	default:
 		truth.reply(c.Index, e, oracle.Rejected)
 	}
-	c.Run.Timeline.Say(results.ToldRejected, verdictText(results.ToldRejected, decision))
+	c.Run.Timeline.Say(results.ToldRejected, verdictText(results.ToldRejected, decision, other))
 	return false
 }
 
-func verdictText(told results.Told, decision quota.Decision) string {
+func verdictText(told results.Told, decision quota.Decision, other int) string {
+	text := string(told)
 	if decision.Degraded {
-		return string(told) + " without its store"
+		text += " without its store"
 	}
-	return string(told)
+	if other > 0 {
+		text = "subject " + string(SubjectOf(other)) + " " + text
+	}
+	return text
 }
 
 func grantText(text string, granted, asked int64) string {

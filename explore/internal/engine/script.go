@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -35,6 +36,19 @@ type Action struct {
 	// Units of a take, the actual units of a commit (0 means those taken), and the
 	// limit from then on.
 	Units int64 `json:"units,omitempty"`
+	// Other is the number of another subject that a take is for, from 1; 0 is the one that all clients share.
+	Other int `json:"other,omitempty"`
+}
+
+// MaxOthers bounds the other subjects of a script.
+const MaxOthers = 9
+
+// SubjectOf is the name of the subject that all clients share if other is 0, or of another one, which begins with it.
+func SubjectOf(other int) quota.Subject {
+	if other == 0 {
+		return Subject
+	}
+	return Subject + quota.Subject(strconv.Itoa(other))
 }
 
 // Script is what one client does, in order. Commits and refunds of a take that
@@ -52,6 +66,11 @@ func (s Script) Settles(take int) bool {
 	return false
 }
 
+// Others reports whether the script has takes of other subjects.
+func (s Script) Others() bool {
+	return slices.ContainsFunc(s, func(action Action) bool { return action.Other > 0 })
+}
+
 // Operates reports whether the script changes the limit.
 func (s Script) Operates() bool {
 	return slices.ContainsFunc(s, func(action Action) bool { return action.Kind == Limit })
@@ -62,6 +81,9 @@ func (s Script) String() string {
 	parts := make([]string, len(s))
 	for i, action := range s {
 		parts[i] = string(action.Kind)
+		if action.Other > 0 {
+			parts[i] += "@" + strconv.Itoa(action.Other)
+		}
 		if action.Kind == Take && action.Units != 1 || action.Kind == Commit && action.Units != 0 || action.Kind == Limit {
 			parts[i] += "=" + strconv.FormatInt(action.Units, 10)
 		}
@@ -70,7 +92,7 @@ func (s Script) String() string {
 }
 
 // ParseScripts reads scripts such as "take=5,refund;take": one per client,
-// separated by semicolons, the last of them for all further clients.
+// separated by semicolons, the last of them for all further clients. "take@1" is a take of another subject.
 func ParseScripts(text string) ([]Script, error) {
 	if text == "" {
 		return nil, nil
@@ -79,26 +101,40 @@ func ParseScripts(text string) ([]Script, error) {
 	for one := range strings.SplitSeq(text, ";") {
 		var script Script
 		for word := range strings.SplitSeq(one, ",") {
-			name, units, given := strings.Cut(strings.TrimSpace(word), "=")
-			action := Action{Kind: ActionKind(name)}
-			if action.Kind == Take {
-				action.Units = 1
-			}
-			known := action.Kind == Take || action.Kind.settles() || action.Kind == Limit && given
-			if given {
-				n, err := strconv.ParseInt(units, 10, 64)
-				known = known && err == nil && n >= 1 && action.Kind != Refund
-				action.Units = n
-			}
-			if !known {
-				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS, refund or limit=UNITS",
-					word)
+			action, err := parseAction(word)
+			if err != nil {
+				return nil, err
 			}
 			script = append(script, action)
 		}
 		out = append(out, script)
 	}
 	return out, nil
+}
+
+func parseAction(word string) (Action, error) {
+	name, units, given := strings.Cut(strings.TrimSpace(word), "=")
+	name, other, ofOther := strings.Cut(name, "@")
+	action := Action{Kind: ActionKind(name)}
+	if action.Kind == Take {
+		action.Units = 1
+	}
+	known := action.Kind == Take || action.Kind.settles() || action.Kind == Limit && given
+	if given {
+		n, err := strconv.ParseInt(units, 10, 64)
+		known = known && err == nil && n >= 1 && action.Kind != Refund
+		action.Units = n
+	}
+	if ofOther {
+		n, err := strconv.Atoi(other)
+		known = known && err == nil && n >= 1 && n <= MaxOthers && action.Kind == Take
+		action.Other = n
+	}
+	if !known {
+		return action, fmt.Errorf("script action %q: write take, take=UNITS, take@1 (of another subject), commit, "+
+			"commit=UNITS, refund or limit=UNITS", word)
+	}
+	return action, nil
 }
 
 // MaxActions bounds a script: more would never end.
@@ -116,6 +152,8 @@ func (s Script) Validate(meta *strategies.Meta) error {
 		switch {
 		case (action.Kind == Take || action.Kind == Limit) && action.Units < 1 || action.Units < 0 || action.Units > MaxUnits:
 			return fmt.Errorf("a %s of %d units: give at most %d", action.Kind, action.Units, int64(MaxUnits))
+		case action.Other > 0 && s.Settles(i):
+			return fmt.Errorf("script %q settles a take of another subject: only those of the shared one are settled", s)
 		case action.Kind.settles() && i == 0:
 			return fmt.Errorf("script %q begins with a %s: there is nothing to settle yet", s, action.Kind)
 		case action.Kind == Refund && !meta.GivesBack:

@@ -28,6 +28,9 @@ type Truth struct {
 	// Crossed is set once time has left the window of the start.
 	Crossed bool
 
+	// others is set once another subject than the shared one has asked.
+	others bool
+
 	base   *quota.Policy // with the limit of the start
 	limits []oracle.LimitChange
 	// changing is set while the last of limits is under way.
@@ -96,6 +99,12 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	return e
 }
 
+// isOf says which other subject a take is for, if it is not for the shared one.
+func (t *Truth) isOf(take, other int) {
+	t.events[take].Subject = uint32(other)
+	t.others = t.others || other > 0
+}
+
 // grant notes that a take gets only so many of its units, before its reply.
 func (t *Truth) grant(e int, units int64) {
 	rest := t.events[e].Units - units
@@ -124,7 +133,9 @@ func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 	if event.Kind == oracle.Take {
 		switch outcome {
 		case oracle.Admitted:
-			t.InUse += event.Units
+			if event.Subject == 0 {
+				t.InUse += event.Units
+			}
 			t.admitted(e)
 			t.Peak = max(t.Peak, t.InUse)
 		case oracle.Rejected, oracle.RejectedDegraded:
@@ -209,8 +220,16 @@ func (t *Truth) Config() oracle.Config {
 	}
 	return oracle.Config{
 		Window: t.base.Window, Limit: t.base.Limit, Changes: t.limits, Epoch: t.start,
-		Initial: func(uint32) int64 { return t.Initial },
+		Initial: t.initial,
 	}
+}
+
+// initial are the units that a subject has used at the start.
+func (t *Truth) initial(subject uint32) int64 {
+	if subject > 0 {
+		return 0
+	}
+	return t.Initial
 }
 
 // Judge is the oracle's verdict on what has happened so far.
@@ -280,7 +299,7 @@ func falselyRejected(configs []oracle.Config, events []oracle.Event, rejection i
 
 // Leak is the certain leak so far, in units.
 func (t *Truth) Leak() int64 {
-	if t.Crossed || t.Changed() || t.Second != nil {
+	if t.Crossed || t.Changed() || t.Second != nil || t.others {
 		return t.Judge().LeakWorst
 	}
 	return max(0, t.Peak-max(t.Policy.Limit, t.Initial))
@@ -292,7 +311,12 @@ func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool,
 		return want, false, nil
 	}
 	m := t.moment() + 1
-	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
+	events := t.history()
+	if t.others {
+		ofOther := func(event oracle.Event) bool { return event.Subject > 0 }
+		events = slices.DeleteFunc(slices.Clone(events), ofOther)
+	}
+	return oracle.Expect(t.Config(), 0, events, oracle.Reading{Call: m, Reply: m}, counts)
 }
 
 // CopyTo makes another truth the same. What it held before is used again.
@@ -314,7 +338,7 @@ func (t *Truth) Digest(digest *Digest, ordered bool) {
 	digest.Num(uint64(t.InUse))
 	digest.Num(uint64(t.Peak))
 	digest.Num(uint64(t.inFlight))
-	if ordered || t.Crossed {
+	if ordered || t.Crossed || t.others {
 		digest.Fold(t.order)
 		return
 	}
@@ -402,13 +426,15 @@ func (t *Truth) expire() {
 		m := t.moment()
 		event := oracle.Event{
 			Call: m, Reply: m, Units: take.Units - s.back, Kind: oracle.Expire, Instance: take.Instance,
-			TakeCall: take.Call, TakeReply: take.Reply,
+			Subject: take.Subject, TakeCall: take.Call, TakeReply: take.Reply,
 		}
 		if s.doubtful {
 			event.Outcome = oracle.Failed
 		}
 		t.events = append(t.events, event)
-		t.InUse -= min(take.Units, event.Units)
+		if take.Subject == 0 {
+			t.InUse -= min(take.Units, event.Units)
+		}
 		t.note(3, s.take, uint64(event.Outcome))
 		return true
 	})

@@ -252,6 +252,11 @@ func (w *Engine) begin() error {
 	return nil
 }
 
+// nameOf is the name that a subject of a script has in this run.
+func (w *Engine) nameOf(subject quota.Subject) quota.Subject {
+	return quota.Subject(w.subject) + quota.Subject(strings.TrimPrefix(string(subject), string(engine.Subject)))
+}
+
 // newSubject is one that was not used before.
 func (w *Engine) newSubject() quota.Subject {
 	return quota.Subject(fmt.Sprintf("%sx%07d", w.subjects, w.named.Add(1)))

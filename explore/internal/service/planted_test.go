@@ -113,6 +113,18 @@ func init() { limiters = planteds }
 var planteds = map[string]func(ctx context.Context, p *planted, key string) (bool, error){
 	"units":       unitsLimiter("all"),
 	"large-units": unitsLimiter("any"),
+	// The counter of a subject begins with that of another one removed, whose name is shorter.
+	"clears": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if err == nil && n == 1 {
+			err = errors.Join(p.Expire(ctx, key, time.Minute).Err(), p.Del(ctx, key[:len(key)-1]).Err())
+		}
+		return n <= p.limit, err
+	},
+	// Names are cut, so that subjects share a counter.
+	"shares": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return limiters["lua"](ctx, p, key[:min(len(key), len("s000000x0000000"))])
+	},
 	// What it rejects is in the log, too.
 	"log-rejected": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := slides.Run(ctx, p, []string{key}, p.limit, "all").Int64()

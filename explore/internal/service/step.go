@@ -73,7 +73,7 @@ type answer struct {
 func (c *client) send() {
 	c.first = make(chan answer, 1)
 	c.instance.proxy.Hold(true)
-	req := quota.Request{Subject: quota.Subject(c.engine.subject), Policy: &c.engine.Setup.Policy}
+	req := quota.Request{Subject: c.engine.nameOf(engine.SubjectOf(c.Script[0].Other)), Policy: &c.engine.Setup.Policy}
 	req.Units = c.Script[0].Units
 	go func(first chan<- answer) {
 		decision, err := c.ask(req)
@@ -107,7 +107,7 @@ func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 		answer := <-first
 		return answer.decision, answer.err
 	}
-	req.Subject = quota.Subject(c.engine.subject)
+	req.Subject = c.engine.nameOf(req.Subject)
 	c.instance.proxy.Hold(true)
 	return c.ask(req)
 }

@@ -165,6 +165,9 @@ func passed(search *results.Search, other string) string {
 			return fmt.Sprintf("%d x %s", times, fault)
 		})
 	}
+	if slices.ContainsFunc(search.Scripts, func(script string) bool { return strings.Contains(script, "@") }) {
+		callers += " for two subjects"
+	}
 	if search.Passes {
 		callers += ", time passing between calls"
 	}
