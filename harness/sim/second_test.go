@@ -29,7 +29,7 @@ func routed(t *testing.T, list, kind string, requests int64) sim.Config {
 }
 
 // inTurnAndTogether are the strategies that serve two quotas, each with both ways to charge them.
-const inTurnAndTogether = "fixed-window,fixed-window:both=together,sliding-log,sliding-log:both=together"
+const inTurnAndTogether = "fixed-window:both=after,fixed-window,sliding-log:both=after,sliding-log"
 
 // One after the other, the user is charged for requests that the route rejects. Together, nobody is.
 func TestTwoQuotas(t *testing.T) {

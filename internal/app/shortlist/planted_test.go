@@ -207,7 +207,7 @@ func TestTwoWindows(t *testing.T) {
 	s := finished(t, shortlist.Question{
 		Policy: policyOf(quota.Fixed), Second: &second,
 		Strategies: []strategies.Selection{
-			planted("one", quota.Fixed, failing), testkit.Strategy(t, "fixed-window:both=together"),
+			planted("one", quota.Fixed, failing), testkit.Strategy(t, "fixed-window"),
 		},
 	})
 	all := s.Considered()

@@ -85,7 +85,7 @@ func (s *Shortlist) judge(c *contender, summary *results.Summary, at results.Sta
 	case summary.Leak.Units > 0:
 		why.Cause = results.OverLimit
 		why.Units = summary.Leak.WorstUnits
-		why.Pct = summary.Leak.PctOfLimit
+		why.Pct = results.Percent(float64(summary.Leak.WorstUnits), float64(summary.Params.Limit))
 	case summary.FalseRejects.Count > 0:
 		why.Cause = results.RejectsValid
 		why.Pct = summary.FalseRejects.PctOfValid

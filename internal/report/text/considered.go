@@ -121,7 +121,7 @@ func leakReason(considered *results.Considered) string {
 		return fmt.Sprintf("admits %d over a limit of %d: %s", considered.Units, considered.Schedule.Limit,
 			scheduleText(considered.Schedule))
 	}
-	return "admits " + format.Pct(considered.Pct) + " above the limit" + during[considered.Stage]
+	return "admits up to " + format.Pct(considered.Pct) + " above the limit" + during[considered.Stage]
 }
 
 // rejectReason says what was rejected although there was room.

@@ -40,7 +40,7 @@ func TestLeftOutLines(t *testing.T) {
 	want := `not recommended  why
 ────────────────────────────────────────────────────────────────────────────────────
 slow             does not meet p99<5ms: p99 is 7 ms
-at-the-end       admits 36.8 % above the limit over the end of a window (simulated)
+at-the-end       admits up to 36.8 % above the limit over the end of a window (simulated)
 racy             admits 2 over a limit of 3: 1 step, 2 clients, Redis is away
 ninth            the 8 that were measured come before it
 elsewhere        serves other kinds of windows

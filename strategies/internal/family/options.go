@@ -55,8 +55,8 @@ func ExactlyUnlessOpen(tolerates ...quota.Fault) quota.Clause {
 
 // Both is the option that says how a request is charged to two quotas.
 var Both = quota.Option{
-	Name: "both", Default: "after", Values: []string{"after", together},
-	Doc: "if the second quota rejects, the first has paid (after) or not (together)",
+	Name: "both", Default: together, Values: []string{together, "after"},
+	Doc: "if the second quota rejects, the first has not paid (together) or has (after)",
 }
 
 const together = "together"
