@@ -364,6 +364,9 @@ func TestPlantedFaults(t *testing.T) {
 			t.Parallel()
 			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, Bounds: explore.Bounds{First: true},
 				Process: explore.Process{Environment: []string{slow}}}
+			if c.fault == restart { // after each schedule it is seen whether the service recovers
+				cfg.Clients = 1
+			}
 			if c.fault == late && c.want == "" { // each schedule waits for a timeout
 				cfg.MaxStates = 8
 				cfg.Preemptions = -1
