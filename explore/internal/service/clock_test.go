@@ -142,6 +142,7 @@ func TestClocksThatAreMoved(t *testing.T) {
 
 // What a Redis in memory does not have is told.
 func TestCommandsOfTheRedisInMemory(t *testing.T) {
+	testenv.Sequential(t)
 	t.Parallel()
 	_, err := searched(t, "function", explore.Config{})
 	var unfit *explore.UnfitError

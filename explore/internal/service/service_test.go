@@ -397,6 +397,7 @@ func TestTimeout(t *testing.T) {
 
 // Passwords of a service's own URLs stand in no record.
 func TestPasswordsOfAService(t *testing.T) {
+	testenv.Sequential(t)
 	t.Parallel()
 	cfg := explore.Config{
 		Process: explore.Process{Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'",
@@ -674,6 +675,7 @@ func TestServicesThatDoNotRepeat(t *testing.T) {
 // A service with a limit of its own, or that does not know the subject, is told what to type. One that reads LIMIT and
 // admits more is judged, as one whose limit was named.
 func TestLimitOfAService(t *testing.T) {
+	testenv.Sequential(t)
 	t.Parallel()
 	for _, c := range []struct {
 		kind         string
