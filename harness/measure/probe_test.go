@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -104,6 +105,7 @@ func TestProbeOfAServiceThatFails(t *testing.T) {
 // TestWarmUpOfErrors: errors that the strategy's source asks for are answers, and
 // any others in every request are a store that is not there.
 func TestWarmUpOfErrors(t *testing.T) {
+	testenv.Sequential(t)
 	prescribed := &screening{warmUp: strategies.ErrPrescribed}
 	r := prescribed.measure(t)
 	requireValid(t, r)
@@ -193,6 +195,7 @@ func (u *unsteady) measure(t *testing.T) results.Run {
 // another one, and neither does one whose requests were not answered in time. A planted further
 // command for each decision is counted each time.
 func TestDisturbedProbe(t *testing.T) {
+	testenv.Sequential(t)
 	for extra := range 2 {
 		want := float64(1 + extra)
 		for _, u := range []*unsteady{{}, {opens: 1}, {opens: probeAttempts - 1}, {late: 2, opens: 2},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 
@@ -46,6 +47,7 @@ func (c *costly) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 }
 
 func TestPlantedCost(t *testing.T) {
+	testenv.Sequential(t)
 	c := &costly{}
 	sel := c.selection()
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
@@ -129,6 +131,7 @@ func TestOutageFailsClosed(t *testing.T) {
 // TestComesBackEmpty: the month that Redis has forgotten begins anew, and a clause
 // that does not tolerate that is not judged.
 func TestComesBackEmpty(t *testing.T) {
+	testenv.Sequential(t)
 	r := measureLonger(t, "incr-expire", "link-hits", "steady", func(c *Config) {
 		c.Load = harness.Closed()
 		c.Policy.Limit = 10
@@ -146,6 +149,7 @@ func TestComesBackEmpty(t *testing.T) {
 }
 
 func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
+	testenv.Sequential(t)
 	r := measureLonger(t, "incr-expire", "contact-form", "boundary", func(*Config) {}, func(r results.Run) bool {
 		return decided(r, 0, 0.4) >= 200 && decided(r, 0.6, 1) >= 200 // of 20 subjects with a limit of 3
 	})["incr-expire"]
@@ -161,6 +165,7 @@ func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
 }
 
 func TestUploadsAreSettled(t *testing.T) {
+	testenv.Sequential(t)
 	// with sessions of each fate
 	r := measureLonger(t, "exact", "tenant-uploads", "uploads", func(*Config) {}, func(r results.Run) bool {
 		s := r.Settlement
