@@ -17,7 +17,6 @@ import (
 // nor a simulation can take their server from, keep what they declare when it is away
 // for a fifth of a run.
 func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
-	testenv.Sequential(t)
 	var names []string
 	for _, m := range strategies.All() {
 		tolerates := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -67,7 +66,6 @@ func TestPeersClockBounds(t *testing.T) {
 // TestPeersKnowWhatWasFilled: one fills subjects for all, and reads the counters for all. What the others keep says
 // what was there, too.
 func TestPeersKnowWhatWasFilled(t *testing.T) {
-	testenv.Sequential(t)
 	for number := range 2 {
 		others := &plannedPeers{number: number, of: 2}
 		p := &planted{drift: 2}

@@ -195,7 +195,6 @@ func (u *unsteady) measure(t *testing.T) results.Run {
 // another one, and neither does one whose requests were not answered in time. A planted further
 // command for each decision is counted each time.
 func TestDisturbedProbe(t *testing.T) {
-	testenv.Sequential(t)
 	for extra := range 2 {
 		want := float64(1 + extra)
 		for _, u := range []*unsteady{{}, {opens: 1}, {opens: probeAttempts - 1}, {late: 2, opens: 2},

@@ -131,7 +131,6 @@ func TestOutageFailsClosed(t *testing.T) {
 // TestComesBackEmpty: the month that Redis has forgotten begins anew, and a clause
 // that does not tolerate that is not judged.
 func TestComesBackEmpty(t *testing.T) {
-	testenv.Sequential(t)
 	r := measureLonger(t, "incr-expire", "link-hits", "steady", func(c *Config) {
 		c.Load = harness.Closed()
 		c.Policy.Limit = 10
@@ -165,7 +164,6 @@ func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
 }
 
 func TestUploadsAreSettled(t *testing.T) {
-	testenv.Sequential(t)
 	// with sessions of each fate
 	r := measureLonger(t, "exact", "tenant-uploads", "uploads", func(*Config) {}, func(r results.Run) bool {
 		s := r.Settlement

@@ -113,7 +113,6 @@ func (endless) Close(context.Context) error { return nil }
 
 // TestScriptsThatDoNotEnd: the call that sends one is given up as any that does not return.
 func TestScriptsThatDoNotEnd(t *testing.T) {
-	testenv.Sequential(t)
 	if !testenv.Apart(t) { // the script goes on
 		return
 	}
