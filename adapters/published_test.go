@@ -50,9 +50,22 @@ var rows = []struct {
 
 var clock = []quota.Fault{quota.FaultClock}
 
+// slow are tried with QUOTABENCH_LONG alone. The suite waits a minute for the goroutine that gin leaves, and a
+// search and the suite take 20 s each for mennanov's check for races.
+var slow = map[string]bool{"lib-gin-memory": true, "lib-mennanov-token-checked": true}
+
+// skipSlow skips the test of a slow limiter.
+func skipSlow(t *testing.T, strategy string) {
+	t.Helper()
+	if slow[strategy] {
+		testenv.Long(t)
+	}
+}
+
 func TestExplored(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.strategy, func(t *testing.T) {
+			skipSlow(t, r.strategy)
 			p := testkit.Policy(t, r.policy)
 			scripts, err := explore.ParseScripts(r.scripts)
 			if err != nil {
@@ -119,6 +132,7 @@ func TestConformance(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
+			skipSlow(t, m.Name)
 			part, ok := flawed[m.Name]
 			if !ok {
 				strategytest.Run(t, m)

@@ -148,10 +148,10 @@ claims:
 		"- {name: a, says: A., needs: redis, settings: --x, policies: [9/h], crosses: true}\n")
 	write(t, "policy.yaml", "name: n\ndoc: d\nlimit: 5\nunit: a\nwindow: fixed\nlength: 1m\ncosts: [1, 2]\n")
 	return slices.Concat(badFlags(), badKeys(),
-		badFiles(t, "good/results.json", "bad/results.json", 700, "report"),
-		badFiles(t, "good/results.json", "bad/results.json", 300, "compare", "good/results.json"),
+		badFiles(t, "good/results.json", "bad/results.json", testenv.Pick(200, 700), "report"),
+		badFiles(t, "good/results.json", "bad/results.json", testenv.Pick(100, 300), "compare", "good/results.json"),
 		badFiles(t, "good/series.json", "bad/series.json", 100, "report"),
-		badFiles(t, "found/exploration.json", "bad/exploration.json", 300, "report"),
+		badFiles(t, "found/exploration.json", "bad/exploration.json", testenv.Pick(100, 300), "report"),
 		badFiles(t, "claims.yaml", "bad.yaml", 100, "claims", "--out", "new"),
 		badFiles(t, "faults.yaml", "bad.yaml", 100, "faults", "honest", "--out", "new", "--list"),
 		badFiles(t, "policy.yaml", "bad.yaml", 100, "sim", "honest", "--print-config", "--policy", "@"),
@@ -184,7 +184,7 @@ func TestBadInputs(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	all := badInputs(t)
-	if len(all) < 2000 {
+	if len(all) < testenv.Pick(1_000, 2_000) {
 		t.Errorf("%d inputs", len(all))
 	}
 	var before, after runtime.MemStats

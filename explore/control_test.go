@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -11,6 +12,7 @@ import (
 // The exact control breaks nothing, whatever kind of window it counts in and
 // whatever moment its units are given back at.
 func TestTheExactControlBreaksNothing(t *testing.T) {
+	testenv.Sequential(t)
 	for name, c := range map[string]struct{ policy, script string }{
 		"rolling":                {"login", ""},
 		"late refund":            {"contact-form", "take,refund;take"},

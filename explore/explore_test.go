@@ -94,6 +94,7 @@ func TestClockLocksALink(t *testing.T) {
 }
 
 func TestLuaReserveLosesToItsSync(t *testing.T) {
+	testenv.Sequential(t)
 	f := found(t, run(t, "lua-reserve", explore.Config{Properties: []explore.Property{explore.Leak}}), explore.Leak)
 	got := words(f)
 	if !strings.Contains(got, "0:sync SET") || strings.Count(got, "EVAL") != 2 {
@@ -107,6 +108,7 @@ func TestLuaReserveLosesToItsSync(t *testing.T) {
 
 // A refund that the client library sends twice gives units of others back.
 func TestLuaReserveRefundsTwice(t *testing.T) {
+	testenv.Sequential(t)
 	r := run(t, "lua-reserve", explore.Config{
 		Clients: 3, Limit: 1, Scope: explore.Scope{JobRounds: -1}, Faults: []quota.Fault{quota.FaultRetry},
 		Properties: []explore.Property{explore.Leak},
@@ -119,6 +121,7 @@ func TestLuaReserveRefundsTwice(t *testing.T) {
 
 // ADR-005's check and charge are apart, whatever is written where.
 func TestRedisHashLeaksInEachWriteMode(t *testing.T) {
+	testenv.Sequential(t)
 	for _, mode := range []string{"back", "through", "literal"} {
 		t.Run(mode, func(t *testing.T) {
 			r := run(t, "redis-hash:write="+mode, explore.Config{Properties: []explore.Property{explore.Leak}})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -106,6 +107,7 @@ var tenants = func() quota.Policy {
 
 // Each fault is needed, and the schedule found is the shortest there is.
 func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
+	testenv.Sequential(t)
 	hourly := tenants
 	hourly.Window = quota.Window{Kind: quota.CalendarHour}
 	for name, c := range map[string]struct {

@@ -188,6 +188,7 @@ func (h *hasty) Allow(ctx context.Context, key string) (bool, error) {
 
 // For how long calls of foreign code are held up is told, and goes into the bounds of clauses.
 func TestForeignCallsThatAreHeldUp(t *testing.T) {
+	testenv.Sequential(t)
 	sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
 		return &hasty{strategies.Redis(env)}
 	}, strategies.NeedRedis)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -35,6 +36,7 @@ func hourly() quota.Policy {
 // fixed ones: around the boundary of two fixed windows, twice the limit fits into
 // one rolling window.
 func TestRollingClauses(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := explore.Config{
 		Policy: hourly(), Limit: 1, Faults: []quota.Fault{quota.FaultClock},
 		Properties: []explore.Property{explore.Guarantee},

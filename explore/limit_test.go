@@ -46,6 +46,7 @@ func chargedTo(ctx context.Context, p *planted, limit int64) (quota.Decision, er
 // there is but one. It leaks after the limit was lowered, and rejects wrongly after it
 // was raised; one that goes by the request's limit does neither.
 func TestChangedLimit(t *testing.T) {
+	testenv.Sequential(t)
 	remembers := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		if p.seen == 0 {
 			p.seen = r.Policy.Limit

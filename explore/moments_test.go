@@ -52,6 +52,9 @@ func TestSearchesFindWrongDeadlines(t *testing.T) {
 	testenv.Sequential(t)
 	for name, script := range deadlineScripts {
 		for _, foreign := range []bool{false, true} {
+			if foreign && !strings.HasSuffix(name, testenv.Pick("in the last millisecond", "")) {
+				continue // a bubble is slow
+			}
 			m := deadlines(script)
 			m.Foreign = foreign
 			wrong := strings.HasPrefix(name, "renewed")

@@ -143,6 +143,7 @@ func TestGivenBackAndUnderWay(t *testing.T) {
 
 // A count that is forgotten later than its units are held forgets nothing.
 func TestHeldForLessThanItsKeyLives(t *testing.T) {
+	testenv.Sequential(t)
 	for text, wrong := range map[string]bool{
 		"9 units at a time held 30s": false, "9 units at a time held 2m": true, "9 units at a time": true,
 	} {
@@ -253,6 +254,7 @@ func TestTwoWindows(t *testing.T) {
 // A request that is under way may yet be admitted: what is rejected meanwhile is no false reject yet, also if what the
 // policy's windows admit is bounded in rolling windows too.
 func TestRejectedWhileAnotherIsUnderWay(t *testing.T) {
+	testenv.Sequential(t)
 	for name, second := range map[string]quota.Policy{"one window": {}, "two windows": policy(t, "9 requests per fixed 1h")} {
 		sel, err := strategies.Parse("fixed-window")
 		if err != nil {

@@ -169,6 +169,7 @@ func TestSearchesFind(t *testing.T) {
 
 // A window that begins with a request and lasts whole seconds rejects what comes after half of one.
 func TestSearchesFindWindowsTooLong(t *testing.T) {
+	testenv.Sequential(t)
 	const script = `local n = redis.call("INCR", KEYS[1]) if n == 1 then redis.call("EXPIRE", KEYS[1], ARGV[1]) end return n`
 	m := strategies.FromFunc("whole seconds", []quota.Kind{quota.FirstRequest},
 		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/stacks"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -117,6 +118,7 @@ func TestWorkersOfHungSearch(t *testing.T) {
 // A script that is sent only if clients come between each other is unknown to the
 // store in each run before that, on any worker and whatever was run before.
 func TestScriptsSentLate(t *testing.T) {
+	testenv.Sequential(t)
 	script := redis.NewScript("return redis.call('INCR', KEYS[1])")
 	late := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		before, n, err := slow(ctx, p)

@@ -88,7 +88,7 @@ type Options struct {
 }
 
 // budget is that of an exploration if none is given.
-const budget = 20 * time.Second
+var budget = 20 * time.Second
 
 // replayVariable holds a token whose schedule alone is run.
 const replayVariable = "QUOTABENCH_REPLAY"

@@ -1,6 +1,7 @@
 package prove_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -26,7 +27,7 @@ const scenePrefix = "scene "
 // acted is a limiter with what its simulation says.
 type acted struct {
 	kind    quota.Kind
-	policy  string // of the proof; "" for none
+	policy  string // of the proof; "" for that of fewInAnHour, if it has one
 	options prove.Options
 	allow   func(p *player, ctx context.Context, key string) (bool, error)
 	// memory is set if it has no store.
@@ -38,6 +39,12 @@ type acted struct {
 	wrong string
 	// told is a text of its log.
 	told string
+}
+
+// fewInAnHour are policies of which a day has few requests.
+var fewInAnHour = map[quota.Kind]string{
+	quota.Rolling: "10 requests per rolling 3m",
+	quota.Fixed:   "10 requests per fixed 1h",
 }
 
 // player is one instance of such a limiter.
@@ -83,8 +90,8 @@ func (a acted) limiter(t *testing.T) (*strategies.Meta, prove.Options) {
 	o := a.options
 	o.Skip = []prove.Stage{prove.Conformance, prove.Exploration}
 	o.Days = 1
-	if a.policy != "" {
-		o.Policy = testkit.Policy(t, a.policy)
+	if policy := cmp.Or(a.policy, fewInAnHour[a.kind]); policy != "" {
+		o.Policy = testkit.Policy(t, policy)
 	}
 	return &m, o
 }
@@ -155,14 +162,14 @@ func perHour(name func(p *player) string) func(p *player, ctx context.Context, k
 	}
 }
 
-var perMinute = perHour(func(p *player) string { return p.now().UTC().Truncate(time.Minute).Format(time.RFC3339) })
+var perUTCHour = perHour(func(p *player) string { return p.now().UTC().Truncate(time.Hour).Format(time.RFC3339) })
 
 // givesUp never asks its store again once that has failed.
 var givesUp = func(p *player, ctx context.Context, key string) (bool, error) {
 	if p.broken {
 		return false, errors.New("the store has failed before")
 	}
-	ok, err := perMinute(p, ctx, key)
+	ok, err := perUTCHour(p, ctx, key)
 	p.broken = err != nil
 	return ok, err
 }
@@ -187,7 +194,7 @@ var scenes = map[string]acted{
 	"log of redis":       {kind: quota.Rolling, allow: logOfRedis},
 	"log of the process which promises nothing of clocks": {kind: quota.Rolling, allow: logOfProcess,
 		guarantee: []quota.Clause{quota.Exactly()}, told: "not claimed: clocks that differ: up to "},
-	"counter of the process": {kind: quota.Fixed, allow: perMinute, told: "not claimed: clocks that differ: up to "},
+	"counter of the process": {kind: quota.Fixed, allow: perUTCHour, told: "not claimed: clocks that differ: up to "},
 	"log of redis far apart": {kind: quota.Rolling, allow: logOfRedis,
 		options: prove.Options{Skew: []time.Duration{0, 30 * time.Second, -30 * time.Second}}},
 	"log of the process far apart": {kind: quota.Rolling, allow: logOfProcess, guarantee: []quota.Clause{quota.Exactly()},
@@ -216,7 +223,7 @@ var scenes = map[string]acted{
 	"no lease as declared": {strategy: "redis-wait", policy: ten,
 		guarantee: []quota.Clause{quota.Exactly(), quota.MayReject()}, told: "callers that die and hold the whole limit"},
 	"gives up":      {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},
-	"goes on again": {kind: quota.Fixed, allow: perMinute, told: "what follows an outage of Redis"},
+	"goes on again": {kind: quota.Fixed, allow: perUTCHour, told: "what follows an outage of Redis"},
 }
 
 // Rests, odd moments of calendars, clocks that are wrong and what follows an outage accuse the limiters that are wrong

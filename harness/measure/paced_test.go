@@ -19,6 +19,7 @@ import (
 // decision has a p99 of at least that at the common rate, and its throughput and
 // leak come from the closed loop.
 func TestPacedLatencyIsThePlantedOne(t *testing.T) {
+	testenv.Sequential(t)
 	p := &planted{leak: 2}
 	n := 0
 	p.delay = func(context.Context) {
@@ -148,6 +149,7 @@ func (takes) Close(context.Context) error { return nil }
 // TestPlantedTail: a millisecond in 2 % of decisions is p99, and a millisecond in 0.5 %
 // is p99.9 and not p99, in virtual time.
 func TestPlantedTail(t *testing.T) {
+	testenv.Sequential(t)
 	const tail = int64(time.Millisecond)
 	latency := func(n int64) results.Distribution {
 		v := &virtual{}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 
 	"github.com/quotabench/quotabench/quota"
@@ -225,6 +226,7 @@ func TestPlantedDelay(t *testing.T) {
 
 // Under load the same amounts are the least that may be reported.
 func TestPlantedUnderLoad(t *testing.T) {
+	testenv.Sequential(t)
 	p := &planted{
 		leak: 7, drift: -3,
 		rejectNo: func(n int64) bool { return n == 5 },

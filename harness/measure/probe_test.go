@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -104,6 +105,7 @@ func TestProbeOfAServiceThatFails(t *testing.T) {
 // TestWarmUpOfErrors: errors that the strategy's source asks for are answers, and
 // any others in every request are a store that is not there.
 func TestWarmUpOfErrors(t *testing.T) {
+	testenv.Sequential(t)
 	prescribed := &screening{warmUp: strategies.ErrPrescribed}
 	r := prescribed.measure(t)
 	requireValid(t, r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -39,6 +40,7 @@ func (h *hoarder) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 // TestPlantedKeys: what is left in a real Redis is counted to the key, over time as well,
 // and weighs at least as much as was put there.
 func TestPlantedKeys(t *testing.T) {
+	testenv.Sequential(t)
 	server := storetest.Redis(t)
 	if err := server.Admin().Set(t.Context(), "another's", 1, 0).Err(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 
@@ -46,6 +47,7 @@ func (c *costly) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 }
 
 func TestPlantedCost(t *testing.T) {
+	testenv.Sequential(t)
 	c := &costly{}
 	sel := c.selection()
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
@@ -146,6 +148,7 @@ func TestComesBackEmpty(t *testing.T) {
 }
 
 func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
+	testenv.Sequential(t)
 	r := measureLonger(t, "incr-expire", "contact-form", "boundary", func(*Config) {}, func(r results.Run) bool {
 		return decided(r, 0, 0.4) >= 200 && decided(r, 0.6, 1) >= 200 // of 20 subjects with a limit of 3
 	})["incr-expire"]

@@ -63,6 +63,7 @@ func TestMonthEnds(t *testing.T) {
 // TestClockSteps plants leaks: 3 s after a month's end a clock steps back to before that, where the old month has units
 // left, and forward into a month that nobody has asked in yet. By its own clock nothing leaks.
 func TestClockSteps(t *testing.T) {
+	testenv.Sequential(t)
 	var before int64 // the month's end
 	for _, c := range []struct {
 		step time.Duration

@@ -33,6 +33,7 @@ func TestLimitThatIsLoweredSlowly(t *testing.T) {
 // reading is off by exactly that until the next round of reconcile, by 305 s, and by nothing after it; without
 // reconcile it stays so.
 func TestPlantedOverwrite(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := asking(t, "three-tier:write=through,reconcile=5s", "agent-api")
 	cfg.Load = harness.OpenAt(1)
 	cfg.Duration = 10 * time.Minute

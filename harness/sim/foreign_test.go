@@ -277,7 +277,7 @@ func TestLockAcrossTheStore(t *testing.T) {
 					Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 				},
 				Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1, Instances: 1,
-				Callers: harness.Callers{DecisionTimeout: 5 * time.Second},
+				Callers: harness.Callers{DecisionTimeout: 2 * time.Second},
 			}})
 			for _, text := range []string{"(*locking).Allow (foreign_test.go", state, "nothing is said of the limiter"} {
 				if err == nil || !strings.Contains(err.Error(), text) {

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +51,7 @@ func newNetwork(cfg *Config, hash *stepHash, interrupt func() bool, beat *sched.
 	w.outages, w.turns = cfg.outages()
 	w.cold, w.wrong = cfg.Cold, newWrong(cfg, w.rng)
 	w.scheduler = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe,
-		Interrupt: interrupt, Beat: beat, Within: reflect.ValueOf((*pass).simulate).Pointer()})
+		Interrupt: interrupt, Beat: beat})
 	w.clock = w.scheduler.Clock(0)
 	return w
 }

@@ -38,6 +38,7 @@ func legs(d time.Duration) *sim.Network {
 // was spent of it leaks. Within the margin the instance settles it. What the first instance has
 // spent until it stands still, at 2.005 s, is what it was asked since the request for its block.
 func TestPausedLease(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct {
 		pause string
 		leaks bool

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -70,6 +71,7 @@ func TestTraceOfTwoWindows(t *testing.T) {
 
 // The project's real traces pass in a second or two.
 func TestRealTraces(t *testing.T) {
+	testenv.Sequential(t)
 	for name, policy := range map[string]string{"apache-access.log": "contact-form",
 		"azure-llm-2023-conversation.csv": "agent-tokens"} {
 		t.Run(name, func(t *testing.T) {

@@ -40,11 +40,15 @@ func main() {
 	if err == nil && *faults != "" {
 		err = keep(*faults, filepath.Join(*records, "faults"), "faults")
 	}
+	var evidence *Evidence
 	if err == nil {
-		err = write(*records, *out)
+		evidence, err = read(*records)
 	}
 	if err == nil {
-		err = writeReports(*records)
+		err = write(evidence, *out)
+	}
+	if err == nil {
+		err = writeReports(evidence, *records)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pages: "+err.Error())
@@ -52,20 +56,22 @@ func main() {
 	}
 }
 
-// write makes the pages of a directory anew.
-func write(records, out string) error {
+// read reads all that pages quote, except other pages.
+func read(records string) (*Evidence, error) {
 	evidence, err := readEvidence(records)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	evidence.Verdicts, err = readVerdicts(filepath.Join(records, "claims"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	evidence.Faults, err = readFaults(filepath.Join(records, "faults"))
-	if err != nil {
-		return err
-	}
+	return evidence, err
+}
+
+// write makes the pages of a directory anew.
+func write(evidence *Evidence, out string) (err error) {
 	evidence.Others, err = readOthers(out)
 	if err != nil {
 		return err
@@ -102,11 +108,7 @@ func write(records, out string) error {
 }
 
 // writeReports makes the texts next to records of runs, simulations and sweeps anew.
-func writeReports(records string) error {
-	evidence, err := readEvidence(records)
-	if err != nil {
-		return err
-	}
+func writeReports(evidence *Evidence, records string) error {
 	pages, err := reports(evidence)
 	for _, page := range pages {
 		if err == nil {

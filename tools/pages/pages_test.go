@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
@@ -20,6 +21,18 @@ const (
 	committed = "../../docs"
 )
 
+// committedEvidence is read once: that takes seconds.
+var committedEvidence = sync.OnceValues(func() (*Evidence, error) { return read(baseline) })
+
+func evidence(t *testing.T) *Evidence {
+	t.Helper()
+	e, err := committedEvidence()
+	if err != nil {
+		t.Fatalf("%v (make -C tools baseline makes the records anew)", err)
+	}
+	return e
+}
+
 // TestPagesAreCurrent: the committed pages are those that this program writes from the
 // committed records.
 func TestPagesAreCurrent(t *testing.T) {
@@ -29,8 +42,8 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := write(baseline, filepath.Join(out, "strategies")); err != nil {
-		t.Fatalf("%v (make -C tools baseline makes the records anew)", err)
+	if err := write(evidence(t), filepath.Join(out, "strategies")); err != nil {
+		t.Fatal(err)
 	}
 	for _, dir := range []string{"strategies", "images", "claims"} {
 		t.Run(dir, func(t *testing.T) { current(t, filepath.Join(out, dir), filepath.Join(committed, dir)) })
@@ -40,10 +53,7 @@ func TestPagesAreCurrent(t *testing.T) {
 
 // TestReportsAreCurrent: the committed text of each record is what this program writes from it.
 func TestReportsAreCurrent(t *testing.T) {
-	e, err := readEvidence(baseline)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evidence(t)
 	made, err := reports(e)
 	if err != nil || len(made) != len(e.Runs)+len(e.Sweeps) {
 		t.Fatalf("%d texts, %v", len(made), err)
@@ -124,9 +134,10 @@ func TestBaselineHasEveryStrategy(t *testing.T) {
 // recorded is the committed run in a directory.
 func recorded(t *testing.T, dir string) results.File {
 	t.Helper()
-	f, err := codec.Read(filepath.Join(baseline, dir, "results.json"))
-	if err != nil {
-		t.Fatal(err)
+	e := evidence(t)
+	i := slices.Index(e.Names, dir)
+	if i < 0 {
+		t.Fatalf("%s has no run", dir)
 	}
-	return f
+	return e.Runs[i]
 }

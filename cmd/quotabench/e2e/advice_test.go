@@ -26,7 +26,7 @@ func TestAdvice(t *testing.T) {
 		{[]string{"incr-expire", "--property", "leak"}, cli.ExitOK, true},
 		{[]string{"incr-expire", "--property", "leak", "--strict"}, cli.ExitGate, true},
 		{[]string{"incr-expire", "--full", "--strict"}, cli.ExitGate, true},
-		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--out", "out"}, cli.ExitOK, true},
+		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--clients", "2", "--out", "out"}, cli.ExitOK, true},
 		{[]string{"incr-expire-atomic", "--property", "leak", "--strict"}, cli.ExitOK, false},
 		{[]string{"unlimited", "--property", "leak", "--strict", "--exit-zero"}, cli.ExitOK, false},
 	} {

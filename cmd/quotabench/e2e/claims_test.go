@@ -175,11 +175,16 @@ func TestCommandsOfClaims(t *testing.T) {
 		}
 		files = append(files, file)
 	}
-	tried := 0
+	tried := map[string]bool{}
 	for _, f := range files {
 		for name, r := range f.Runs {
 			for pass, more := range map[string]string{"quick": r.Quick, "full": r.Full} {
-				args := append(wordsOf(strings.Join(strings.Fields(r.Command+" "+more), " ")), "--print-config")
+				words := strings.Join(strings.Fields(r.Command+" "+more), " ")
+				if tried[words] {
+					continue
+				}
+				tried[words] = true
+				args := append(wordsOf(words), "--print-config")
 				if args[0] == "explore" {
 					args = append(args[:len(args)-1], "--max-states", "20", "--out", t.TempDir())
 				}
@@ -187,12 +192,11 @@ func TestCommandsOfClaims(t *testing.T) {
 				if code := cli.Main(args, io.Discard, &errs); code == cli.ExitUsage {
 					t.Errorf("%s, %s, %s pass: %q: %s", f.Record, name, pass, args, errs.String())
 				}
-				tried++
 			}
 		}
 	}
-	if tried < 150 {
-		t.Errorf("%d commands were found: too few", tried)
+	if len(tried) < 100 {
+		t.Errorf("%d commands were found: too few", len(tried))
 	}
 }
 

@@ -76,10 +76,6 @@ type Engine struct {
 	foot       footprint
 }
 
-// carefulRuns is in how many runs of a strategy of this module, from the first, a command that
-// comes from a goroutine of its own is told from the caller's. Of others it is in all of them.
-const carefulRuns = 10
-
 // The arguments of all commands are looked at in the first sampledRuns runs, and
 // in each sampledEach-th after those.
 const sampledRuns, sampledEach = 256, 16
@@ -207,7 +203,6 @@ func (w *Engine) Begin() (err error) {
 	if err := w.store.reset(w.scheduler); err != nil {
 		return err
 	}
-	w.scheduler.Careful = w.runs < carefulRuns || !w.known || w.scheduler.Foreign()
 	w.goroutines = runtime.NumGoroutine()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++

@@ -69,7 +69,7 @@ func (l *live) wipe(ctx context.Context) error {
 func (l *live) evict(key string) error { return l.admin.Del(l.ctx, l.name+key).Err() }
 
 func (l *live) watch(w *Engine) {
-	l.rdb.AddHook(sched.Hook{Pass: w.pass, Checked: !w.known})
+	l.rdb.AddHook(sched.Hook{Pass: w.pass})
 }
 
 // A server's scripts are loaded for all of its clients.

@@ -20,14 +20,17 @@ func (w *Engine) statement(ctx context.Context, sql string, run func() error) er
 	return sched.Statement(ctx, sql, run)
 }
 
-// pass looks at a Redis command, and keeps those from the store that would race with
+// pass looks at the Redis commands of a call of the client, and keeps those from the store that would race with
 // everything here.
-func (w *Engine) pass(ctx context.Context, actor *sched.Actor, cmd redis.Cmder) bool {
-	if w.own(cmd.Name()) || actor == nil && w.refused(ctx, cmd.Name()) {
+func (w *Engine) pass(ctx context.Context, actor *sched.Actor, cmds ...redis.Cmder) bool {
+	first := cmds[0].Name()
+	if w.own(first) || actor == nil && w.refused(ctx, first) {
 		return false
 	}
 	if w.sampled && !w.blind {
-		w.Witness.Command(ctx, cmd.Name(), cmd.Args())
+		for _, cmd := range cmds {
+			w.Witness.Command(ctx, cmd.Name(), cmd.Args())
+		}
 	}
 	return true
 }

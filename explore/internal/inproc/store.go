@@ -74,7 +74,7 @@ func (t *memoryStore) watched(w *Engine) *redis.Client {
 		}
 		return nil
 	})
-	rdb.AddHook(sched.Hook{Pass: w.pass, Checked: !w.known})
+	rdb.AddHook(sched.Hook{Pass: w.pass})
 	rdb.AddHook(engine.Direct{Redis: t.redis, Enter: t.enter})
 	return rdb
 }

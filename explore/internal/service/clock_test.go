@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
@@ -27,6 +28,7 @@ func policy(t *testing.T, text string) quota.Policy {
 // What a limiter gets wrong then is found and repeated by its token, and one that is right is not accused.
 func TestRedisClockIsMoved(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	clock := []quota.Fault{quota.FaultClock}
 	for _, c := range []struct {
 		kind, policy string
@@ -43,6 +45,7 @@ func TestRedisClockIsMoved(t *testing.T) {
 		{"lua", "1 request per first-request 1m", clock, nil, ""},
 	} {
 		t.Run(c.kind+" "+c.policy, func(t *testing.T) {
+			t.Parallel()
 			cfg := explore.Config{Policy: policy(t, c.policy), Faults: c.faults, Scope: explore.Scope{Passes: c.faults == nil},
 				Properties: c.look}
 			found, err := searched(t, c.kind, cfg)
@@ -68,6 +71,7 @@ func TestRedisClockIsMoved(t *testing.T) {
 // What is given back in the next window is found by two requests of each client.
 func TestRefundToTheNextWindow(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	take := explore.Script{{Kind: explore.Take, Units: 1}, {Kind: explore.Take, Units: 1}}
 	found, err := searched(t, "refund", explore.Config{
 		Policy: policy(t, "1 request per fixed 1m"), Faults: []quota.Fault{quota.FaultClock},
@@ -83,6 +87,7 @@ func TestRefundToTheNextWindow(t *testing.T) {
 // A run that has moved the clock leaves nothing to the next: not the time, and not that keys of the instances are gone.
 func TestRedisClockIsSetBack(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	cfg := explore.Config{
 		Policy: policy(t, "1 request per first-request 1m"), Scope: explore.Scope{Passes: true},
 		Properties: []explore.Property{explore.FalseReject},
@@ -97,6 +102,7 @@ func TestRedisClockIsSetBack(t *testing.T) {
 // A limiter that goes by its own clock is not judged by another, unless both are moved together.
 func TestClocksThatAreMoved(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Scope: explore.Scope{Passes: true},
 		Properties: []explore.Property{explore.Leak, explore.FalseReject}}
 	_, err := searched(t, "own-time", cfg)
@@ -136,6 +142,8 @@ func TestClocksThatAreMoved(t *testing.T) {
 
 // What a Redis in memory does not have is told.
 func TestCommandsOfTheRedisInMemory(t *testing.T) {
+	testenv.Sequential(t)
+	t.Parallel()
 	_, err := searched(t, "function", explore.Config{})
 	var unfit *explore.UnfitError
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "does not have: fcall limit 1 s;") ||
@@ -147,6 +155,7 @@ func TestCommandsOfTheRedisInMemory(t *testing.T) {
 // Instances at one instant count two callers as one; a second apart they do not.
 func TestStoppedClock(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	stopped := explore.Config{Process: explore.Process{ServiceClock: "2026-01-01 00:00:00"},
 		Properties: []explore.Property{explore.Leak}}
 	if _, err := explored(t, "lua", stopped); err == nil || !strings.Contains(err.Error(), "libfaketime") {
@@ -188,6 +197,7 @@ func TestTimePassesByDefault(t *testing.T) {
 		"blocks": "unfit", "no-ttl": "unfit", "remembers": "",
 	} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			cfg := waiting(t)
 			if kind == "hours" { // also from the middle of one
 				cfg.ServiceClock = ""
@@ -231,6 +241,7 @@ func waiting(t *testing.T) explore.Config {
 
 // Commands that come after an answer, or that the answer does not wait for, are named, and nothing is claimed.
 func TestCommandsAfterTheAnswer(t *testing.T) {
+	defer setFor(&service.AnswerTime, 100*time.Millisecond)()
 	for kind, command := range map[string]string{"gives-back-later": "decr s", "does-not-wait": "set s 1 ex 60"} {
 		_, err := searched(t, kind, explore.Config{})
 		if !errors.Is(err, explore.ErrAfterAnswer) || !strings.Contains(err.Error(), ": "+command+": ") {

@@ -20,6 +20,7 @@ var replayLine = regexp.MustCompile(`replay: quotabench explore --replay (\S+) -
 // The command explores a service, writes files, and prints a line that repeats what it found.
 func TestExploreServiceCommand(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/stores/storetest"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	service.AnswerTime = 10 * time.Millisecond // most services of these tests do nothing after their answers
 	storetest.Main(m)
 }
 
@@ -537,6 +539,7 @@ func servePlanted(kind string) error {
 	if err != nil {
 		return err
 	}
+	o.DialerRetryTimeout = time.Millisecond // what dials again and again without Redis fails soon
 	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
 	address := "127.0.0.1:" + cmp.Or(os.Getenv(portVariable), os.Getenv("PORT"))
 	switch kind {

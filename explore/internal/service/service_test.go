@@ -122,6 +122,7 @@ type plantedSearch struct {
 
 // A key whose name a timeline shortens is the subject's own.
 func TestLongKeys(t *testing.T) {
+	t.Parallel()
 	key := strings.Repeat("p", 19) + "s" + strings.Repeat("z", 9)
 	findPlanted(t, []plantedSearch{
 		{"long-keys", nil, nil, fmt.Sprintf("leak: A get %[1]s = nil; B get %[1]s = nil; A set %[1]s 1 ex 60 = OK admitted; "+
@@ -145,6 +146,7 @@ func TestAfterFaults(t *testing.T) {
 	all := append(some, behaviour{"loaded-closed", "http", stuck}, behaviour{"open", "http:down=open", nil})
 	for _, c := range testenv.Pick(some, all) {
 		t.Run(c.kind+" "+c.strategy, func(t *testing.T) {
+			t.Parallel()
 			sel := testkit.Strategy(t, c.strategy)
 			asked := explore.Config{Process: explore.Process{Service: os.Args[0]}, Bounds: explore.Bounds{MaxStates: 60}}
 			for _, cfg := range explore.Searches(sel, asked) {
@@ -184,6 +186,7 @@ func TestAllFaults(t *testing.T) {
 
 // A key of the subject's own must expire. A setting need not.
 func TestKeysThatNeverExpire(t *testing.T) {
+	t.Parallel()
 	findPlanted(t, []plantedSearch{{"no-ttl", nil, nil, "ttl: A incr s = 1 admitted"}, {"preset", nil, nil, ""}})
 }
 
@@ -291,8 +294,8 @@ func TestSearchesOfAService(t *testing.T) {
 	}
 }
 
-// Requests for more than the limit, and time within a window, are tried by default: what is wrong is found in some search,
-// and its right twin in none.
+// Requests for more than the limit, and time within a window, are tried by default: what is wrong is found in some search
+// without faults, and its right twin in none.
 func TestRequestsByDefault(t *testing.T) {
 	testenv.Sequential(t)
 	const costs = "/?key={subject}&cost={units}"
@@ -305,33 +308,37 @@ func TestRequestsByDefault(t *testing.T) {
 		{"log-rejected", "", "", explore.FalseReject}, {"log", "", "", ""},
 		{"lua", "", rolling, explore.Leak}, {"log", "", rolling, ""},
 	} {
-		cfg := explore.Config{Process: explore.Process{Service: os.Args[0], Request: c.request},
-			Bounds: explore.Bounds{MaxStates: 150, Preemptions: -1}}
-		if c.policy != "" {
-			cfg.Policy = policy(t, c.policy)
-		}
-		var found explore.Property
-		for _, cfg := range explore.Searches(testkit.Strategy(t, "http"), cfg) {
-			if c.policy != "" && !cfg.Passes {
-				continue
+		t.Run(c.kind+" "+c.policy, func(t *testing.T) {
+			t.Parallel()
+			cfg := explore.Config{Process: explore.Process{Service: os.Args[0], Request: c.request},
+				Bounds: explore.Bounds{MaxStates: 150, Preemptions: -1}}
+			if c.policy != "" {
+				cfg.Policy = policy(t, c.policy)
 			}
-			got, _, err := countedOn(t, c.kind, cfg)
-			if err != nil && cfg.ServiceClock == "" { // the clock of a Go program cannot be stopped
-				t.Errorf("%s: %v", c.kind, err)
+			var found explore.Property
+			for _, cfg := range explore.Searches(testkit.Strategy(t, "http"), cfg) {
+				if c.policy != "" && !cfg.Passes || len(cfg.Faults) > 0 {
+					continue
+				}
+				got, _, err := countedOn(t, c.kind, cfg)
+				if err != nil && cfg.ServiceClock == "" { // the clock of a Go program cannot be stopped
+					t.Error(err)
+				}
+				if err == nil && len(got.Findings) > 0 {
+					found = got.Findings[0].Property
+					break
+				}
 			}
-			if err == nil && len(got.Findings) > 0 {
-				found = got.Findings[0].Property
-				break
+			if found != c.wrong {
+				t.Errorf("found %q, want %q", found, c.wrong)
 			}
-		}
-		if found != c.wrong {
-			t.Errorf("%s: found %q, want %q", c.kind, found, c.wrong)
-		}
+		})
 	}
 }
 
 // What Redis loses, and replies that come too late, are told from what each of them breaks.
 func TestPlantedFaults(t *testing.T) {
+	t.Parallel()
 	const slow = "REDIS_URL={redis-url}?read_timeout=500ms&max_retries=1"
 	scripts := quota.Fault("script-flush")
 	restart := quota.Fault("restart")
@@ -357,6 +364,9 @@ func TestPlantedFaults(t *testing.T) {
 			t.Parallel()
 			cfg := explore.Config{Faults: []quota.Fault{c.fault}, Properties: c.look, Bounds: explore.Bounds{First: true},
 				Process: explore.Process{Environment: []string{slow}}}
+			if c.fault == restart { // after each schedule it is seen whether the service recovers
+				cfg.Clients = 1
+			}
 			if c.fault == late && c.want == "" { // each schedule waits for a timeout
 				cfg.MaxStates = 8
 				cfg.Preemptions = -1
@@ -378,6 +388,7 @@ func TestPlantedFaults(t *testing.T) {
 
 // A search whose time is up before its first schedule claims nothing.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	found, err := explored(t, "lua", explore.Config{Bounds: explore.Bounds{Timeout: time.Nanosecond}})
 	if err != nil || found.Tried() || found.Claim != "" {
 		t.Errorf("found %+v, %v", found, err)
@@ -386,6 +397,8 @@ func TestTimeout(t *testing.T) {
 
 // Passwords of a service's own URLs stand in no record.
 func TestPasswordsOfAService(t *testing.T) {
+	testenv.Sequential(t)
+	t.Parallel()
 	cfg := explore.Config{
 		Process: explore.Process{Service: "CACHE=redis://:S3cr3tA@h '" + os.Args[0] + "'",
 			Environment: []string{"STORE=postgres://u:S3cr3tB@h/d"}},
@@ -407,6 +420,7 @@ func TestPasswordsOfAService(t *testing.T) {
 
 // A late reply proves nothing of a service that waits for it.
 func TestWithoutATimeout(t *testing.T) {
+	t.Parallel()
 	cfg := explore.Config{Faults: []quota.Fault{"timeout"}, Bounds: explore.Bounds{DecisionTimeout: time.Second},
 		Process: explore.Process{Environment: []string{"REDIS_URL={redis-url}?read_timeout=1m"}}}
 	_, err := explored(t, "lua", cfg)
@@ -419,6 +433,7 @@ func TestWithoutATimeout(t *testing.T) {
 // A counter that is named is held against what was admitted.
 func TestDriftOfACounter(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	for _, c := range []struct{ kind, counter, want string }{
 		{"incr-expire", "{subject}", "drift: A incr s = 1; A expire s 60 = 1 admitted; B incr s = 2 rejected"},
 		{"get-set", "{subject}", "drift: A get s = nil; B get s = nil; A set s 1 ex 60 = OK admitted; B set s 1 ex 60 = " +
@@ -454,6 +469,7 @@ func reads(client string) string {
 // A race that needs one interruption is found although a bound ends the search before.
 func TestFewPreemptions(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	for most, want := range map[int]bool{-1: false, 1: true} {
 		cfg := explore.Config{Bounds: explore.Bounds{MaxStates: 14, Preemptions: most},
 			Properties: []explore.Property{explore.Leak}}
@@ -515,6 +531,7 @@ func replayed(t *testing.T, kind string, f *results.Finding, on explore.Target) 
 // A service in another language is no other.
 func TestNode(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	node := testenv.Program(t, "node")
 	program, err := filepath.Abs("testdata/limiter.js")
 	if err != nil {
@@ -590,6 +607,7 @@ func TestMisbehavingServices(t *testing.T) {
 // What a second run of a schedule does not show is no finding, and is told.
 func TestEndOfAWindow(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	found, err := explored(t, "window-ends", explore.Config{Properties: []explore.Property{explore.Leak}})
 	if err != nil || len(found.Findings) > 0 || found.Capped != "1 schedule went otherwise when run again" {
 		t.Errorf("found %q, ended by %q, %v", told(found), found.Capped, err)
@@ -599,6 +617,7 @@ func TestEndOfAWindow(t *testing.T) {
 // Requests that come one after the other do so by the clocks of the processes, too.
 func TestClocksOfCallers(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	cfg := explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.FalseReject},
 		Bounds: explore.Bounds{MaxStates: 8, Preemptions: -1}}
 	found, err := explored(t, "caller-clock", cfg)
@@ -610,6 +629,7 @@ func TestClocksOfCallers(t *testing.T) {
 // Another program that has had the port for a moment is not taken for the service.
 func TestVisitedPort(t *testing.T) {
 	testenv.Sequential(t)
+	t.Parallel()
 	for _, kind := range []string{"visited", "cut"} {
 		found, err := explored(t, kind, explore.Config{})
 		if err != nil || len(found.Findings) > 0 || found.Claim == "" {
@@ -620,6 +640,7 @@ func TestVisitedPort(t *testing.T) {
 
 // A command that comes when its request is answered is no step of the next one.
 func TestCommandsAfterAnAnswer(t *testing.T) {
+	t.Parallel()
 	found, err := explored(t, "afterwards",
 		explore.Config{Clients: 3, Properties: []explore.Property{explore.Leak, explore.FalseReject}})
 	if err != nil || len(found.Findings) > 0 || found.Depth != 3 {
@@ -629,6 +650,7 @@ func TestCommandsAfterAnAnswer(t *testing.T) {
 
 // Nothing is claimed of a service whose commands could not all be held.
 func TestCommandsThatPass(t *testing.T) {
+	t.Parallel()
 	found, err := explored(t, "blocking", explore.Config{Limit: 1})
 	if !errors.Is(err, explore.ErrUnseen) || found == nil || found.Claim != "" {
 		t.Errorf("found %+v, %v", found, err)
@@ -653,6 +675,8 @@ func TestServicesThatDoNotRepeat(t *testing.T) {
 // A service with a limit of its own, or that does not know the subject, is told what to type. One that reads LIMIT and
 // admits more is judged, as one whose limit was named.
 func TestLimitOfAService(t *testing.T) {
+	testenv.Sequential(t)
+	t.Parallel()
 	for _, c := range []struct {
 		kind         string
 		limit        int64
@@ -682,6 +706,7 @@ func TestLimitOfAService(t *testing.T) {
 
 // What cannot be asked of a service is refused.
 func TestUnfitForServices(t *testing.T) {
+	t.Parallel()
 	for want, cfg := range map[string]explore.Config{
 		"of a Redis server": {Faults: []quota.Fault{quota.FaultClock}},
 		"fault retry":       {Faults: []quota.Fault{quota.FaultRetry}},

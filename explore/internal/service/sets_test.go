@@ -156,6 +156,7 @@ func shared(found *results.Search) bool {
 
 // Three clients are on two instances, and the last is on the first.
 func TestSomeShareAnInstance(t *testing.T) {
+	t.Parallel()
 	found, processes, err := counted(t, "locked-get-set",
 		explore.Config{Clients: 3, Instances: 2, Bounds: explore.Bounds{First: true},
 			Properties: []explore.Property{explore.Leak}})

@@ -132,7 +132,7 @@ func (a *Actor) String() string {
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
 func (a *Actor) park(op *Op) error {
-	if a.astray(false) {
+	if a.astray() {
 		return ErrForeign
 	}
 	return a.parkHere(op)

@@ -1,5 +1,8 @@
 package sched
 
+// Switch has every actor that parks switch to the scheduler.
+func (s *Scheduler) Switch() { s.switches = true }
+
 // Alive appends the actors that are not done to buf, in the order of their IDs.
 func (s *Scheduler) Alive(buf []*Actor) []*Actor { return append(buf, s.actors...) }
 

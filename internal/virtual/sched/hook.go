@@ -2,7 +2,6 @@ package sched
 
 import (
 	"context"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -15,11 +14,9 @@ import (
 // pipeline are one step each, since Redis may run others between them. The
 // client must not retry by itself (MaxRetries -1), or repeats stay unseen.
 type Hook struct {
-	// Pass, if not nil, is shown every command first, with the actor found in its
-	// context, or nil. One that it does not let pass answers [ErrForeign].
-	Pass func(ctx context.Context, actor *Actor, cmd redis.Cmder) bool
-	// Checked is set if Pass keeps what comes from goroutines that run no actor.
-	Checked bool
+	// Pass, if not nil, is shown every command or pipeline first, with the actor found in its
+	// context, or nil. What it does not let pass answers [ErrForeign].
+	Pass func(ctx context.Context, actor *Actor, cmds ...redis.Cmder) bool
 	// Answer, if not nil, is asked first to carry out a lone command under Simulate.
 	Answer Answer
 }
@@ -45,7 +42,7 @@ func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if actor == nil {
 			return next(ctx, cmd)
 		}
-		if actor.astray(h.Checked) {
+		if actor.astray() {
 			return ErrForeign
 		}
 		if actor.inside {
@@ -62,14 +59,14 @@ func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		actor := From(ctx)
-		if h.Pass != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return !h.Pass(ctx, actor, cmd) }) {
+		if h.Pass != nil && len(cmds) > 0 && !h.Pass(ctx, actor, cmds...) {
 			setErrors(cmds, ErrForeign)
 			return ErrForeign
 		}
 		if actor == nil || len(cmds) == 0 {
 			return next(ctx, cmds)
 		}
-		if actor.astray(h.Checked) {
+		if actor.astray() {
 			setErrors(cmds, ErrForeign)
 			return ErrForeign
 		}
@@ -132,7 +129,7 @@ func Statement(ctx context.Context, sql string, run func() error) error {
 	if actor == nil {
 		return run()
 	}
-	if actor.astray(false) {
+	if actor.astray() {
 		return ErrForeign
 	}
 	if actor.inside {

@@ -32,8 +32,6 @@ type Config struct {
 	Interrupt func() bool
 	// Beat, if not nil, counts whenever an actor goes on.
 	Beat *Beat
-	// Within, if not 0, is where a function begins that is among the callers of [New] until the run ends.
-	Within uintptr
 }
 
 // Beat shows to another goroutine whether actors go on.
@@ -97,11 +95,10 @@ type Scheduler struct {
 
 	pass func(duration time.Duration)
 
-	// Careful has every park check that it is on the actor's own goroutine, which
-	// takes some ten microseconds.
-	Careful bool
-	foreign atomic.Bool
-	goid    uint64
+	// switches has every actor that parks switch to the scheduler, even if it is the next one to go on.
+	switches bool
+	foreign  atomic.Bool
+	goid     uint64
 }
 
 // New makes a scheduler without actors.

@@ -126,7 +126,7 @@ func (q *queue) without(e *entry) bool {
 // back would cost more than what they do.
 func (s *Scheduler) goesOnBy(actor *Actor) bool {
 	queue := s.queue
-	if queue == nil || !queue.runs || s.Careful {
+	if queue == nil || !queue.runs || s.switches {
 		return false
 	}
 	queue.park(actor)

@@ -210,11 +210,11 @@ func TestStoreLivesOnVirtualTime(t *testing.T) {
 
 // Whether callers go on by themselves, and commands are answered without waking them,
 // changes no step: if a caller overtook another, or an answer came at another moment,
-// the traces would differ. Careful has every caller go through the scheduler.
+// the traces would differ. "switching" has every caller go through the scheduler.
 func TestShortCutsChangeNoStep(t *testing.T) {
 	for seed := range uint64(20) {
 		var want []string
-		for _, how := range []string{"careful", "alone", "answered", "half answered", "in pieces"} {
+		for _, how := range []string{"switching", "alone", "answered", "half answered", "in pieces"} {
 			w := newWorld(t)
 			answers := map[string]int64{}
 			asked := 0
@@ -238,7 +238,9 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 			s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
 				trace = append(trace, fmt.Sprint(e.Since, e.Actor.ID, e.Op.Kind, e.Op.Cmd))
 			}, Travel: func(a *sched.Actor, _ *sched.Op) time.Duration { return time.Duration(a.ID) * time.Microsecond }})
-			s.Careful = how == "careful"
+			if how == "switching" {
+				s.Switch()
+			}
 			rng := rand.New(rand.NewPCG(seed, 1))
 			latency := func(*sched.Actor, *sched.Op) time.Duration {
 				return time.Duration(rng.Int64N(3)) * time.Millisecond // many at the same moment

@@ -26,6 +26,7 @@ func (s *Scheduler) takeWorker() *worker {
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
 		w.yield = yield
+		markActor()
 		for {
 			w.actor.live()
 			w.actor = nil
