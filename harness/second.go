@@ -54,7 +54,8 @@ func (p *Plan) holder(subject uint32, i int64) uint32 {
 	return secondFrom + p.route(i)
 }
 
-// secondBeside is the second quota with its windows in the recorded time that those of the first follow, if there is one.
+// secondBeside is the second quota with its windows in the recorded time that those of the first follow, if there is
+// one.
 func (p *Plan) secondBeside(first *quota.Policy) *quota.Policy {
 	if p.Stream.Speed() == 0 {
 		return p.Second
