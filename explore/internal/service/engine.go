@@ -322,6 +322,10 @@ func (w *Engine) Close() error {
 	for _, instance := range w.instances {
 		errs = append(errs, instance.end(), instance.proxy.Close())
 	}
+	if w.memory == nil && w.own == nil && len(w.instances) > 0 { // the database was empty, and the next search needs it so
+		w.seen = false
+		errs = append(errs, w.clean())
+	}
 	if w.memory != nil {
 		errs = append(errs, w.cmd.Redis.Close())
 		w.memory.Close()

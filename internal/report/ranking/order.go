@@ -24,7 +24,7 @@ const (
 // leak, and those of the other groups by speed if byTime is set. Strategies that the paired
 // rounds cannot tell apart share a place: among them
 // those whose promise survives more faults come first, then those that send fewer commands
-// and statements per decision.
+// and statements per decision, down to one: where callers share a command, a lost reply affects all of them.
 func Sort(all []Strategy, byTime bool) {
 	slices.SortStableFunc(all, func(a, b Strategy) int { return rank(a.Group) - rank(b.Group) })
 	for from := 0; from < len(all); {
@@ -79,7 +79,7 @@ func sortGroup(left []Strategy, byTime bool) {
 		}
 		slices.SortStableFunc(left[:n], func(a, b Strategy) int {
 			return cmp.Or(cmp.Compare(b.Survives, a.Survives), cmp.Compare(commands(&a), commands(&b)),
-				strings.Compare(a.Label, b.Label))
+				compareShared(&a, &b), strings.Compare(a.Label, b.Label))
 		})
 		for i := range left[:n] {
 			left[i].Place = place
@@ -88,8 +88,24 @@ func sortGroup(left []Strategy, byTime bool) {
 	}
 }
 
-// commands and statements per decision, the mean of a whole run.
-func commands(strategy *Strategy) float64 { return math.Round(strategy.Summary.Cost.PerDecision()) }
+// commands and statements per decision, the mean of a whole run, and at least one.
+func commands(strategy *Strategy) float64 {
+	return max(1, math.Round(strategy.Summary.Cost.PerDecision()))
+}
+
+// SharesCommands reports whether most decisions share a command with others, or need none.
+func (s *Strategy) SharesCommands() bool { return s.Summary.Cost.PerDecision() < 0.5 }
+
+// compareShared puts strategies that share no commands first.
+func compareShared(a, b *Strategy) int {
+	switch {
+	case a.SharesCommands() == b.SharesCommands():
+		return 0
+	case a.SharesCommands():
+		return 1
+	}
+	return -1
+}
 
 // open reports whether strategies are compared by latency at a common rate.
 // Otherwise it is throughput.

@@ -303,17 +303,19 @@ func TestCheapest(t *testing.T) {
 		in   ranking.Setting
 		want string
 	}{
-		"the faster":            {file(timed("slow", 2000, 1), timed("fast", 1000, 2)), "fast"},
-		"fewer commands":        {file(timed("two", 1000, 2, mixed), timed("one", 1500, 1)), "one"},
-		"more faults":           {file(timed("hardy", 1500, 2, hardy), timed("one", 1000, 1, mixed)), "hardy"},
-		"hardy, but slow":       {file(timed("hardy", 2000, 2, hardy), timed("one", 1000, 1)), "one"},
-		"also if disturbed":     {file(timed("two", 1000, 2, disturbed), timed("one", 4000, 1, disturbed)), "two"},
-		"hardly fewer":          {file(timed("first", 1000, 1.02), timed("second", 1010, 1)), "first"},
-		"not per process":       {file(timed("alone", 10, 0, alone), timed("shared", 1000, 1)), "shared"},
-		"per process at last":   {file(timed("alone", 10, 0, alone), timed("leaks", 5, 1, leak(3))), "alone"},
-		"not without commands":  {file(timed("idle", 10, 0), timed("shared", 1000, 1)), "shared"},
-		"not without a promise": {file(timed("none", 10, 1, declare()), timed("shared", 1000, 1)), "shared"},
-		"none":                  {file(timed("leaks", 5, 1, leak(3)), timed("rejects", 5, 1, reject(500))), ""},
+		"the faster":             {file(timed("slow", 2000, 1), timed("fast", 1000, 2)), "fast"},
+		"fewer commands":         {file(timed("two", 1000, 2, mixed), timed("one", 1500, 1)), "one"},
+		"not shared, if as fast": {file(timed("batch", 1000, 0.1, mixed), timed("one", 1500, 1)), "one"},
+		"shared, if faster":      {file(timed("batch", 1000, 0.1), timed("one", 2000, 1)), "batch"},
+		"more faults":            {file(timed("hardy", 1500, 2, hardy), timed("one", 1000, 1, mixed)), "hardy"},
+		"hardy, but slow":        {file(timed("hardy", 2000, 2, hardy), timed("one", 1000, 1)), "one"},
+		"also if disturbed":      {file(timed("two", 1000, 2, disturbed), timed("one", 4000, 1, disturbed)), "two"},
+		"hardly fewer":           {file(timed("first", 1000, 1.02), timed("second", 1010, 1)), "first"},
+		"not per process":        {file(timed("alone", 10, 0, alone), timed("shared", 1000, 1)), "shared"},
+		"per process at last":    {file(timed("alone", 10, 0, alone), timed("leaks", 5, 1, leak(3))), "alone"},
+		"not without commands":   {file(timed("idle", 10, 0), timed("shared", 1000, 1)), "shared"},
+		"not without a promise":  {file(timed("none", 10, 1, declare()), timed("shared", 1000, 1)), "shared"},
+		"none":                   {file(timed("leaks", 5, 1, leak(3)), timed("rejects", 5, 1, reject(500))), ""},
 	} {
 		got := ""
 		if x := c.in.Cheapest(); x != nil {

@@ -165,6 +165,8 @@ func against(setting *ranking.Setting, x, best *ranking.Strategy) string {
 		return "slower"
 	case x.Survives < best.Survives:
 		return tie(setting) + "its promise holds under fewer faults"
+	case x.SharesCommands() && !best.SharesCommands():
+		return tie(setting) + "several callers share a command"
 	case x.Summary.Cost.PerDecision() > best.Summary.Cost.PerDecision():
 		return tie(setting) + "more commands"
 	default:

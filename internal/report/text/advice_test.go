@@ -16,11 +16,13 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 	sends := f.Summarised()[0]
 	silent := sends
 	busy := sends
+	batches := sends
 	broken := sends
 	over := sends
 	rejects := sends
 	silent.Cost = results.Cost{}
 	busy.Cost.Commands = 9
+	batches.Cost.Commands = 0.1
 	broken.Verdict = results.Broken
 	over.Leak.Units = 3
 	rejects.FalseRejects.Count = 3
@@ -57,8 +59,9 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 		"not shown to be slower, its promise holds under fewer faults": with(&sends, func(x *ranking.Strategy) {
 			x.Survives = 1
 		}),
-		"not shown to be slower, more commands": with(&busy, nil),
-		"as good":                               with(&sends, nil),
+		"not shown to be slower, more commands":                   with(&busy, nil),
+		"not shown to be slower, several callers share a command": with(&batches, nil),
+		"as good": with(&sends, nil),
 	} {
 		best := with(&sends, nil)
 		best.Label = "best"
