@@ -84,7 +84,7 @@ func shared(t *testing.T, server *redisstore.Store) stores.Store {
 }
 
 // TestOwnFaultsAreNotTheStores: on a store that others have access to, a strategy that loses
-// counts by a race is called broken. One that removes its own counters is undecided.
+// counts by a race is called broken. One that removes its own counters is broken or undecided, and never right.
 func TestOwnFaultsAreNotTheStores(t *testing.T) {
 	every := monitor.Every
 	timeout := monitor.Timeout
@@ -120,12 +120,13 @@ func TestOwnFaultsAreNotTheStores(t *testing.T) {
 					},
 				}}}
 			})
-			want := results.Broken
-			if planted.forget > 0 { // nobody can tell it from somebody else who removes keys
-				want = results.Undecided
+			wants := []string{results.Broken}
+			forgets := planted.forget > 0
+			if forgets { // nobody can tell it from somebody else who removes keys, unless no look saw a removal
+				wants = append(wants, results.Undecided)
 			}
-			if r.Audit.Has("store-changed") != (want == results.Undecided) || r.Leak.Units == 0 || len(r.Guarantee) != 1 ||
-				r.Guarantee[0].Verdict != want {
+			if r.Audit.Has("store-changed") != forgets || r.Leak.Units == 0 || len(r.Guarantee) != 1 ||
+				!slices.Contains(wants, r.Guarantee[0].Verdict) {
 				t.Errorf("leak %+v, guarantee %+v, audit %+v", r.Leak, r.Guarantee, r.Audit)
 			}
 		})
