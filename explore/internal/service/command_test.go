@@ -107,3 +107,16 @@ func TestExploreServiceCommand(t *testing.T) {
 		t.Errorf("counted: %s", counted)
 	}
 }
+
+// TestCommandLeavesOutSpread: what a larger limit leaves out of the searches of a service is said.
+func TestCommandLeavesOutSpread(t *testing.T) {
+	const left = "not tried: requests in different parts of a window"
+	for limit, said := range map[string]bool{"5": false, "6": true} {
+		var out, errs bytes.Buffer
+		code := cli.Main([]string{"explore", "http", "--service", "/there/is/no/such/program", "--policy",
+			"8 per rolling 1m", "--limit", limit}, &out, &errs)
+		if code != cli.ExitUsage || strings.Contains(errs.String(), left) != said {
+			t.Errorf("limit %s: exit %d, %s", limit, code, errs.String())
+		}
+	}
+}

@@ -235,7 +235,7 @@ func TestReasonsHaveFigures(t *testing.T) {
 		t.Errorf("racy: %+v", found)
 	}
 	command := "quotabench sim at-the-end --policy '20 calls per rolling 1m' "
-	if simulated.Pct <= 0 || !strings.HasPrefix(simulated.Command, command) {
+	if most := 100 * float64(simulated.Units) / 20; most <= 0 || simulated.Pct != most || !strings.HasPrefix(simulated.Command, command) {
 		t.Errorf("at-the-end: %+v", simulated)
 	}
 }

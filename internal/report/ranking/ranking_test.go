@@ -482,6 +482,11 @@ func TestUntested(t *testing.T) {
 		"other policy": {nil, func(r *results.Run) {
 			r.Policy = "login"
 		}, "crashes, retries and other faults: quotabench explore a:b=c --policy login --faults all"},
+		"two windows": {nil, func(r *results.Run) {
+			r.Policy = "2-requests-per-fixed-10s"
+			r.Params.Second = "20 requests per fixed 1h"
+		}, "crashes, retries and other faults: quotabench explore a:b=c --policy '2-requests-per-fixed-10s and 20 requests " +
+			"per fixed 1h' --faults all"},
 		"failed over": {redis, func(r *results.Run) {
 			r.Params.Trouble = trouble.MustParse("redis:failover@0.5-0.52")
 		}, faults},
