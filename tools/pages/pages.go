@@ -62,7 +62,7 @@ const guide = `
 - **Figures** are those of [a report](../reading-a-report.md#correctness).
 - **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving. A search with *20,000+* states is not complete. [Assumptions](../exploration.md#reading-a-claim).
 
-` + "`quotabench list strategies` prints the options of each strategy, and where it differs from its design record.\n"
+` + "`quotabench list strategies` prints the options of each strategy.\n"
 
 func index(all []*strategies.Meta, evidence *Evidence) []byte {
 	var buffer bytes.Buffer
@@ -139,6 +139,7 @@ func page(meta *strategies.Meta, evidence *Evidence) []byte {
 	}
 	fmt.Fprint(&buffer, "\n\n")
 	algorithm(&buffer, meta)
+	deviations(&buffer, meta)
 	guarantee(&buffer, meta)
 	if len(meta.Notes.Trouble) > 0 {
 		fmt.Fprintf(&buffer, "## Trouble\n\n%s\n\n", strings.Join(meta.Notes.Trouble, "\n"))
@@ -174,6 +175,18 @@ func algorithm(buffer *bytes.Buffer, meta *strategies.Meta) {
 	fmt.Fprint(buffer, "## Algorithm\n\n")
 	for i, step := range meta.Notes.How {
 		fmt.Fprintf(buffer, "%d. %s\n", i+1, step)
+	}
+	fmt.Fprintln(buffer)
+}
+
+// deviations are where the strategy differs from its design record.
+func deviations(buffer *bytes.Buffer, meta *strategies.Meta) {
+	if meta.Source == "" || len(meta.Notes.Deviations) == 0 {
+		return
+	}
+	fmt.Fprintf(buffer, "## Different from %s\n\n", meta.Source)
+	for _, text := range meta.Notes.Deviations {
+		fmt.Fprintf(buffer, "- %s\n", text)
 	}
 	fmt.Fprintln(buffer)
 }

@@ -112,7 +112,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 		"# check-then-set\n\nReads a | and writes.\n\n- Use it alone.\n- Not with two.\n",
 		"[Form](README.md#how-to-read-a-page): documented (ADR-RM-3). Stores: redis. Windows: fixed. [Not "+
 			"in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
-		"1. It reads.\n2. It writes.\n", "|admits at most L while alone|all|crash|\n",
+		"1. It reads.\n2. It writes.\n", "## Different from ADR-RM-3\n\n- Keys are shorter.\n", "|admits at most L while alone|all|crash|\n",
 		"|first|43,210|", "|7|5 of 1,234|2.00 %|-3 redis|",
 		"|`take`|1|none|0|drift 2 (crash); leak 3|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
 	)
