@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/results"
 )
@@ -37,7 +36,7 @@ func TestARoundThatNeverCrossed(t *testing.T) {
 		run := results.Run{Params: results.Params{Label: "a"}, Audit: results.Audit{Valid: true}}
 		run.Leak.Trials = trials
 		if trials == 0 {
-			run.Audit.Discard(harness.CodeNeverCrossed, results.DiscardsCorrectness, "planted")
+			run.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
 		}
 		return run
 	}

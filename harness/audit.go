@@ -132,9 +132,6 @@ func (j *judgement) results() int64 {
 	return ours.Total()
 }
 
-// CodeNeverCrossed is the code of the finding that no subject was asked for more than its limit.
-const CodeNeverCrossed = "limit-never-crossed"
-
 // auditWorkload asks whether the requests were what the workload promises.
 func (j *judgement) auditWorkload() {
 	if meta := j.Plan.Workload; !j.run.Partial {
@@ -144,11 +141,11 @@ func (j *judgement) auditWorkload() {
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: "+
 				"nothing was admitted, so the leak of 0 says nothing")
 		case j.asked > j.Policy.Limit && j.results() > 0:
-			j.note(CodeNeverCrossed, fmt.Sprintf("no subject was asked for more than its limit of %s except by requests that "+
+			j.note(results.NeverCrossed, fmt.Sprintf("no subject was asked for more than its limit of %s except by requests that "+
 				"ended in an error of the strategy, %d in all: nothing could leak",
 				format.Units(j.Policy.Limit, j.Policy.Unit), j.results()))
 		default:
-			j.discard(CodeNeverCrossed, "no subject was asked for more than its limit of %s, so nothing could leak; "+
+			j.discard(results.NeverCrossed, "no subject was asked for more than its limit of %s, so nothing could leak; "+
 				"give a smaller --limit or a longer --duration",
 				format.Units(j.Policy.Limit, j.Policy.Unit))
 		}

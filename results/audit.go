@@ -89,6 +89,9 @@ func (a *Audit) Planned() bool { return !a.discards(DiscardsRound) && !a.Has(Sto
 // server took its place, and nobody had asked for it.
 const StoreRestarted = "store-restarted"
 
+// NeverCrossed is the code of the finding that no subject was asked for more than its limit.
+const NeverCrossed = "limit-never-crossed"
+
 // ClocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
 const ClocksDiffer = "clocks-differ"
 

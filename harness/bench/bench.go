@@ -211,7 +211,7 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	run := &report.Runs[0]
 	for _, reason := range run.Audit.Reasons {
 		// A benchmark's first passes are too short to cross a limit or a boundary.
-		short := reason.Code == harness.CodeNeverCrossed || reason.Code == "boundary-missed"
+		short := reason.Code == results.NeverCrossed || reason.Code == "boundary-missed"
 		if reason.Discards == results.DiscardsCorrectness && !short {
 			b.Fatalf("%s: %s", reason.Code, reason.Detail)
 		}

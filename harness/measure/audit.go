@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/stat"
@@ -383,9 +382,9 @@ func CrossedElsewhere(runs []results.Run) {
 		if !crossed[run.Key()] {
 			continue
 		}
-		run.Audit.Soften(harness.CodeNeverCrossed)
+		run.Audit.Soften(results.NeverCrossed)
 		if run.Paced != nil {
-			run.Paced.Audit.Soften(harness.CodeNeverCrossed)
+			run.Paced.Audit.Soften(results.NeverCrossed)
 		}
 	}
 }

@@ -111,6 +111,25 @@ func TestAuditLimitNeverCrossed(t *testing.T) {
 	}
 }
 
+// TestFirstPassCrosses: the first pass of a strategy goes on until it went beyond a limit of 20, though its time of five
+// requests is over. A later one ends in time.
+func TestFirstPassCrosses(t *testing.T) {
+	pass := func(earlier int) results.Run {
+		return measureOne(t, &planted{}, "hot-key", func(c *Config) {
+			c.Requests = 0
+			c.Duration = 5 * time.Microsecond
+			c.Earlier = earlier
+		})
+	}
+	first := pass(0)
+	if first.Issued < 30 || first.Leak.Trials == 0 || !first.Audit.Valid {
+		t.Errorf("the first pass had %d requests and %d trials: %+v", first.Issued, first.Leak.Trials, first.Audit)
+	}
+	if later := pass(1); later.Issued > 20 || !hasReason(later, results.NeverCrossed) {
+		t.Errorf("a later pass had %d requests: %+v", later.Issued, later.Audit)
+	}
+}
+
 func TestAuditControls(t *testing.T) {
 	exact := &planted{leak: 1}
 	r := measureOne(t, exact, "hot-key", func(c *Config) { c.Strategies[0].Control = strategies.ControlExact })

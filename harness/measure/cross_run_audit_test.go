@@ -367,7 +367,7 @@ func TestCrossedElsewhere(t *testing.T) {
 		r := results.Run{Params: results.Params{Label: label}, Audit: results.Audit{Valid: true}}
 		r.Leak.Trials = trials
 		if trials == 0 {
-			r.Audit.Discard(harness.CodeNeverCrossed, results.DiscardsCorrectness, "planted")
+			r.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
 		}
 		return r
 	}
@@ -384,7 +384,7 @@ func TestCrossedElsewhere(t *testing.T) {
 	if !runs[1].Paced.Audit.Valid {
 		t.Errorf("the open loop: %+v", runs[1].Paced.Audit)
 	}
-	if !runs[0].Audit.Has(harness.CodeNeverCrossed) {
+	if !runs[0].Audit.Has(results.NeverCrossed) {
 		t.Error("the finding is gone")
 	}
 }

@@ -52,6 +52,9 @@ type drive struct {
 	online    bool // keep the oracle's online counters
 	shown     bool // to [Live], while the pass goes on
 	shadowed  bool // keep what decisions say of counters
+	// crossing is how many requests a closed loop gives at least, though its time is over, within [crossingGrace]: one
+	// subject is asked for more than its limit by them. 0 if time alone counts.
+	crossing int64
 	// longCrossings is set if each worker has several requests of each crossing.
 	longCrossings bool
 
@@ -134,9 +137,12 @@ func (d *drive) closedLoop(ctx context.Context) {
 	if d.duration > 0 {
 		deadline = d.epoch + d.duration
 	}
+	going := func(now int64) bool {
+		return now < deadline || d.next.Load() < d.crossing && now < deadline+int64(crossingGrace)
+	}
 	d.work(ctx, func(worker *worker) {
 		took := int64(0)
-		for worker.last < deadline && !d.ended() {
+		for going(worker.last) && !d.ended() {
 			worker.Beat()
 			end := d.next.Add(worker.share)
 			for i := end - worker.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
@@ -150,6 +156,10 @@ func (d *drive) closedLoop(ctx context.Context) {
 		}
 	})
 }
+
+// crossingGrace is how much longer than planned a closed loop lasts at most, until it has asked one subject for more
+// than its limit.
+const crossingGrace = 3 * time.Second
 
 // nextShare is how many requests a worker takes from the stream at once, after one that took ns nanoseconds: one, so
 // that all workers are on the same crossing at the same time, or two if a crossing is long enough for that. If a

@@ -38,3 +38,25 @@ func TestInvalidFiguresFail(t *testing.T) {
 		}
 	}
 }
+
+// TestTooSlowToJudge: a strategy that was asked for too little fails no run that chose its strategies itself, unless all
+// of them were.
+func TestTooSlowToJudge(t *testing.T) {
+	judged := results.Run{Audit: results.Audit{Valid: true}}
+	judged.Leak.Trials = 1
+	slow := results.Run{Audit: results.Audit{Valid: true}}
+	slow.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
+	chosen := []results.Considered{{Strategy: "slow"}}
+	for name, c := range map[string]struct {
+		file  results.File
+		fails bool
+	}{
+		"one of several": {results.File{Considered: chosen, Runs: []results.Run{judged, slow}}, false},
+		"all":            {results.File{Considered: chosen, Runs: []results.Run{slow, slow}}, true},
+		"named":          {results.File{Runs: []results.Run{judged, slow}}, true},
+	} {
+		if err := Verdict(&c.file); (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

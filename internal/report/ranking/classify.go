@@ -119,6 +119,8 @@ func (j *judgement) unusable() (Group, string) {
 	switch {
 	case j.Form == results.FormBaseline:
 		return Baseline, "marks the floor or the ceiling"
+	case !j.Counts() && j.Audit.Has(results.NeverCrossed):
+		return Undecided, j.Audit.Discarded()
 	case !j.Counts():
 		return Unusable, "its figures do not count: " + j.Audit.Discarded()
 	case errorsPct(j.Summary, false) > mostErrors:

@@ -213,6 +213,9 @@ func TestGroups(t *testing.T) {
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
 			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
 		}}, ranking.Unusable, "its figures do not count: redis evicted 3 keys"},
+		"too slow": {[]func(*results.Run){func(r *results.Run) {
+			r.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "no subject was asked for more")
+		}}, ranking.Undecided, "no subject was asked for more"},
 		"nothing over": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Trials = 0
 		}}, ranking.Undecided, "nothing was asked beyond the limit, so no leak could show"},
