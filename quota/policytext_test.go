@@ -144,6 +144,7 @@ func TestNearestPolicy(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"1.5 calls per hour":   "no whole number",
+		"1.000 calls per hour": "the limit 1.000 is a fraction in one country and 1000 in another: write 1000",
 		"10/s burst 0.5":       "the burst 0.5 is no whole number",
 		"10/s burst":           "give one such as",
 		"1/2/h":                "give one such as",

@@ -160,9 +160,16 @@ func unitOf(words string) string {
 	return strings.ReplaceAll(words, " ", "-")
 }
 
+// grouped are digits of which a point may stand between thousands.
+var grouped = regexp.MustCompile(`^\d{1,3}(\.\d{3})+$`)
+
 // wholeNumber reads e.g. "1,000", "10k" or "1.5M".
 func wholeNumber(what, digits, suffix string) (string, error) {
 	times := map[string]int64{"": 1, "k": 1000, "K": 1000, "M": 1_000_000}
+	if suffix == "" && grouped.MatchString(digits) {
+		plain := strings.ReplaceAll(digits, ".", "")
+		return "", fmt.Errorf("the %s %s is a fraction in one country and %s in another: write %s", what, digits, plain, plain)
+	}
 	n := decimal(digits)
 	n.Mul(n, new(big.Rat).SetInt64(times[suffix]))
 	if !n.IsInt() {

@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,29 +36,35 @@ type policyFile struct {
 
 // policies sets the policy of a plan, or both of a limiter with two windows, e.g. "10/s and 1000/h".
 func (s *Settings) policies(plan *harness.Plan) (err error) {
-	first, second, two := strings.Cut(s.Policy, twoWindows)
-	plan.Policy, err = LookupPolicy(first)
+	windows := []string{s.Policy}
+	plan.Policy, err = LookupPolicy(s.Policy)
+	if err != nil {
+		windows = twoWindows.Split(s.Policy, 2)
+	}
+	if len(windows) == 2 {
+		plan.Policy, err = LookupPolicy(windows[0])
+	}
 	if err != nil {
 		return s.Wrong("policy", err)
 	}
-	s.Chose = Reading(first, &plan.Policy)
-	if !two {
+	s.Chose = Reading(windows[0], &plan.Policy)
+	if len(windows) == 1 {
 		return nil
 	}
 	if s.Route != "" {
 		return s.Wrong("route-policy", errors.New("the policy has two windows already: leave one of the three out"))
 	}
-	policy, err := LookupPolicy(second)
+	policy, err := LookupPolicy(windows[1])
 	if err != nil {
 		return s.Wrong("policy", err)
 	}
 	plan.Second = &policy
-	s.Chose = format.Join("; ", s.Chose, Reading(second, &policy))
+	s.Chose = format.Join("; ", s.Chose, Reading(windows[1], &policy))
 	return nil
 }
 
 // twoWindows stands between the policies of a limiter with two windows.
-const twoWindows = " and "
+var twoWindows = regexp.MustCompile(`\s+and\s+|,\s+|\s*[;&]\s*`)
 
 // BothPolicies are those of the flag, e.g. of "10/s and 1000/h". The second one is empty if there is one.
 func (s *Settings) BothPolicies() (first, second quota.Policy, err error) {

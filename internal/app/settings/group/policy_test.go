@@ -27,6 +27,23 @@ func TestPolicyText(t *testing.T) {
 	}
 }
 
+// TestTwoWindows: two policies stand next to each other in several ways, and a comma before a burst is none of them.
+func TestTwoWindows(t *testing.T) {
+	for text, want := range map[string]string{
+		"10/s and 1000/h":    "10-requests-per-fixed-1s, 1000-requests-per-fixed-1h",
+		"10/s, 1,000/h":      "10-requests-per-fixed-1s, 1000-requests-per-fixed-1h",
+		"10/s; 1000 per h":   "10-requests-per-fixed-1s, 1000-requests-per-fixed-1h",
+		"10 req/s, burst 20": "20-requests-refilling-10-per-1s, ",
+	} {
+		s := New(Run)
+		s.Policy = text
+		first, second, err := s.BothPolicies()
+		if got := first.Name + ", " + second.Name; err != nil || got != want {
+			t.Errorf("%s: %q and %v, want %q", text, got, err, want)
+		}
+	}
+}
+
 func TestReadPolicy(t *testing.T) {
 	got, err := readPolicy("p.yaml", []byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\n"+
 		"costs: [1, 5]\ndoc: of a "+
