@@ -168,7 +168,7 @@ func wholeNumber(what, digits, suffix string) (string, error) {
 	times := map[string]int64{"": 1, "k": 1000, "K": 1000, "M": 1_000_000}
 	if suffix == "" && grouped.MatchString(digits) {
 		plain := strings.ReplaceAll(digits, ".", "")
-		return "", fmt.Errorf("the %s %s is a fraction in one country and %s in another: write %s", what, digits, plain, plain)
+		return "", fmt.Errorf("the %s %s is a fraction in one country and %[3]s in another: write %[3]s", what, digits, plain)
 	}
 	n := decimal(digits)
 	n.Mul(n, new(big.Rat).SetInt64(times[suffix]))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"strconv"
@@ -48,13 +49,6 @@ func takeApart(spec string) (word string, s shape, err error) {
 	if !any {
 		return word, s, nil
 	}
-	number := func(what, text string, least, most int) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > most {
-			return 0, stores.WrongSpec(driverName, "%s:%s: give %s=%d to %d", word, list, what, least, most)
-		}
-		return n, nil
-	}
 	seen := map[string]bool{}
 	for part := range strings.SplitSeq(list, ",") {
 		name, value, valued := strings.Cut(part, "=")
@@ -62,31 +56,8 @@ func takeApart(spec string) (word string, s shape, err error) {
 			return word, s, stores.WrongSpec(driverName, "%s:%s: %s is given twice: keep one", word, list, name)
 		}
 		seen[name] = true
-		switch {
-		case name == "replicas" && valued:
-			s.replicas, err = number(name, value, 1, maxReplicas)
-		case name == "cluster" && valued:
-			s.masters, err = number(name, value, minMasters, maxMasters)
-		case name == "sentinel" && valued:
-			s.sentinels, err = number(name, value, 1, maxWatchers)
-		case name == "image" && value != "" && word == "container":
-			s.image = value
-		case name == "durable" && !valued:
-			s.durable = true
-		case name == "maxmemory" && value != "":
-			if !memorySize.MatchString(value) {
-				return word, s, stores.WrongSpec(driverName, "%s:%s: %s is no size of a memory: give one such as 8mb", word, list,
-					value)
-			}
-			s.memory = value
-		case name == "policy" && value != "" && s.memory != "":
-			s.policy = value
-		default:
-			err = stores.WrongSpec(driverName, "%s:%s: behind the colon stands replicas=N, cluster=N, sentinel=N, durable, "+
-				"maxmemory=N,policy=NAME, or behind that of container image=IMAGE", word, list)
-		}
-		if err != nil {
-			return word, s, err
+		if err := s.take(word, name, value, valued); err != nil {
+			return word, s, stores.WrongSpec(driverName, "%s:%s: %v", word, list, err)
 		}
 	}
 	if s.masters > 0 && s.sentinels > 0 {
@@ -94,6 +65,41 @@ func takeApart(spec string) (word string, s shape, err error) {
 		return word, s, stores.WrongSpec(driverName, why, word, list)
 	}
 	return word, s, nil
+}
+
+// take takes one setting from behind the colon of a word.
+func (s *shape) take(word, name, value string, valued bool) (err error) {
+	switch {
+	case name == "replicas" && valued:
+		s.replicas, err = between(name, value, 1, maxReplicas)
+	case name == "cluster" && valued:
+		s.masters, err = between(name, value, minMasters, maxMasters)
+	case name == "sentinel" && valued:
+		s.sentinels, err = between(name, value, 1, maxWatchers)
+	case name == "image" && value != "" && word == "container":
+		s.image = value
+	case name == "durable" && !valued:
+		s.durable = true
+	case name == "maxmemory" && value != "":
+		if !memorySize.MatchString(value) {
+			return fmt.Errorf("%s is no size of a memory: give one such as 8mb", value)
+		}
+		s.memory = value
+	case name == "policy" && value != "" && s.memory != "":
+		s.policy = value
+	default:
+		return errors.New("behind the colon stands replicas=N, cluster=N, sentinel=N, durable, maxmemory=N,policy=NAME, " +
+			"or behind that of container image=IMAGE")
+	}
+	return err
+}
+
+func between(what, text string, least, most int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("give %s=%d to %d", what, least, most)
+	}
+	return n, nil
 }
 
 // memorySize is a size above 0 of at most 12 digits, as Redis takes it.

@@ -34,15 +34,8 @@ func (w *Engine) makeTables() error {
 	if err != nil {
 		return err
 	}
-	for _, text := range tables {
-		var n int64
-		if err := w.admin.QueryRow(w.base, "SELECT count(*) FROM "+text).Scan(&n); err != nil {
-			return fmt.Errorf("look into table %s: %w", text, err)
-		}
-		if n > 0 {
-			return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its table %s is not empty at the start",
-				w.sel.Name, text)}
-		}
+	if err := w.areEmpty(tables); err != nil {
+		return err
 	}
 	if len(tables) == 0 {
 		tables, err = w.madeLate(list)
@@ -56,16 +49,35 @@ func (w *Engine) makeTables() error {
 	for _, text := range sequences {
 		w.empty += "SELECT setval(" + text + ", 1, false);"
 	}
-	lowest, err := w.names(`SELECT format('SELECT %L, min(%I)::numeric FROM %I', table_name || '.' || column_name, column_name, table_name)
-		FROM information_schema.columns JOIN pg_tables ON schemaname = table_schema AND tablename = table_name
-		WHERE table_schema = current_schema()
-		AND data_type IN ('smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision') ORDER BY 1`)
+	lowest, err := w.names(lowestOfColumns)
 	if err != nil {
 		return err
 	}
 	w.lowest = strings.Join(lowest, " UNION ALL ")
 	w.tables = true
 	return w.lookAtRows()
+}
+
+// lowestOfColumns gives a query for each column of numbers, of its name and its lowest value.
+const lowestOfColumns = `
+	SELECT format('SELECT %L, min(%I)::numeric FROM %I', table_name || '.' || column_name, column_name, table_name)
+	FROM information_schema.columns JOIN pg_tables ON schemaname = table_schema AND tablename = table_name
+	WHERE table_schema = current_schema()
+	AND data_type IN ('smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision') ORDER BY 1`
+
+// areEmpty is an error if a table has rows before the strategy was asked.
+func (w *Engine) areEmpty(tables []string) error {
+	for _, text := range tables {
+		var n int64
+		if err := w.admin.QueryRow(w.base, "SELECT count(*) FROM "+text).Scan(&n); err != nil {
+			return fmt.Errorf("look into table %s: %w", text, err)
+		}
+		if n > 0 {
+			return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot be explored: its table %s is not empty at the start",
+				w.sel.Name, text)}
+		}
+	}
+	return nil
 }
 
 // madeLate are the tables of a strategy that makes them when it is asked for the first time.

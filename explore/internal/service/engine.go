@@ -231,16 +231,7 @@ func (w *Engine) begin() error {
 	}
 	w.callers = w.callers[:0]
 	for i := range w.Setup.Clients {
-		instance := w.instances[i%len(w.instances)]
-		w.Run.Timeline.Column(engine.ClientColumn(i))
-		c := &client{engine: w, instance: instance, strategy: instance.strategy, child: instance.child,
-			stops: make(chan stop, 1), Client: w.Client(i)}
-		c.Strategy = func() strategies.Strategy { return c }
-		c.resume = make(chan struct{})
-		c.quit = make(chan struct{})
-		c.gone = make(chan struct{})
-		c.Over = c.over
-		c.Turn = func() { c.halt(answered) }
+		c := w.newClient(i)
 		w.callers = append(w.callers, c)
 		c.ctx, c.cancel = context.WithCancel(w.base)
 		// The fault timeout would befall it while it waits, its clock would stand, of clients that share an instance the
@@ -250,6 +241,21 @@ func (w *Engine) begin() error {
 		}
 	}
 	return nil
+}
+
+// newClient is the i-th client of a run. The instances have the clients in turns.
+func (w *Engine) newClient(i int) *client {
+	instance := w.instances[i%len(w.instances)]
+	w.Run.Timeline.Column(engine.ClientColumn(i))
+	c := &client{engine: w, instance: instance, strategy: instance.strategy, child: instance.child,
+		stops: make(chan stop, 1), Client: w.Client(i)}
+	c.Strategy = func() strategies.Strategy { return c }
+	c.resume = make(chan struct{})
+	c.quit = make(chan struct{})
+	c.gone = make(chan struct{})
+	c.Over = c.over
+	c.Turn = func() { c.halt(answered) }
+	return c
 }
 
 // nameOf is the name that a subject of a script has in this run.

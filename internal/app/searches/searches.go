@@ -177,19 +177,23 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 			return exploration.end(exit.With(exit.Usage, err))
 		}
 	}
-	exploration.undecided()
-	if err := exploration.untried(); err != nil {
-		return exploration.end(exit.With(exit.Failed, err))
+	return exploration.end(exploration.concluded(chosen, cfg))
+}
+
+// concluded says what no search decided, and what to change. It is an error if nothing was searched.
+func (x *exploration) concluded(chosen []strategies.Selection, cfg explore.Config) error {
+	x.undecided()
+	if err := x.untried(); err != nil {
+		return exit.With(exit.Failed, err)
 	}
 	if cfg.Service == "" {
-		exploration.advise(chosen, cfg.Policy)
+		x.advise(chosen, cfg.Policy)
 	}
-	record := &exploration.record
-	ended := len(record.Searches) + len(record.Censuses) + len(record.Failed)
-	if ended == 0 && exploration.ctx.Err() == nil {
-		return exploration.end(exit.Usagef("none of the strategies can be explored: %s", record.Skipped[0].Reason))
+	ended := len(x.record.Searches) + len(x.record.Censuses) + len(x.record.Failed)
+	if ended == 0 && x.ctx.Err() == nil {
+		return exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason)
 	}
-	return exploration.end(nil)
+	return nil
 }
 
 // searchAll makes the searches of the plan and takes in what they find. alone is set if one strategy was chosen: the

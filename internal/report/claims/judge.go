@@ -126,37 +126,41 @@ func (j *Judgement) decide(claim *Claim, records map[string]*Record) error {
 		swept = sweep.File.Sweep.Parameters[0]
 	}
 	by := map[Verdict][]string{}
-	var measured, forms []string
 	for _, value := range swept.Values {
-		at := claim.evaluation(records)
-		if claim.Each != "" {
-			at = at.At(claim.Each, value)
-		}
-		truth, err := at.Truth(claim.holds)
+		verdict, err := j.decideAt(claim, records, value)
 		if err != nil {
 			return err
 		}
-		j.Why = cmp.Or(j.Why, truth.Why)
-		j.Close = j.Close || truth.Close
-		by[verdict(truth)] = append(by[verdict(truth)], value)
-		where := ""
-		mark := ""
-		if value != "" {
-			where = " at " + value
-			mark = " " + Marks[verdict(truth)]
-		}
-		measured, err = shown(measured, at, claim.shows, claim.Named, where+mark)
-		if err == nil && claim.form != nil {
-			forms, err = shown(forms, at, claim.form, "", where)
-		}
-		if err != nil {
-			return err
-		}
+		by[verdict] = append(by[verdict], value)
 	}
-	j.Measured = strings.Join(measured, "; ")
-	j.Form = strings.Join(forms, "; ")
 	j.overall(swept.Name, by)
 	return nil
+}
+
+// decideAt decides the claim at a value of what it is about each of, "" if it is about one run, and adds the figures
+// there.
+func (j *Judgement) decideAt(claim *Claim, records map[string]*Record, value string) (Verdict, error) {
+	at := claim.evaluation(records)
+	if claim.Each != "" {
+		at = at.At(claim.Each, value)
+	}
+	truth, err := at.Truth(claim.holds)
+	if err != nil {
+		return Undecided, err
+	}
+	j.Why = cmp.Or(j.Why, truth.Why)
+	j.Close = j.Close || truth.Close
+	where := ""
+	mark := ""
+	if value != "" {
+		where = " at " + value
+		mark = " " + Marks[verdict(truth)]
+	}
+	j.Measured, err = shown(j.Measured, at, claim.shows, claim.Named, where+mark)
+	if err == nil && claim.form != nil {
+		j.Form, err = shown(j.Form, at, claim.form, "", where)
+	}
+	return verdict(truth), err
 }
 
 func verdict(truth condition.Truth) Verdict {
@@ -169,18 +173,17 @@ func verdict(truth condition.Truth) Verdict {
 	return Undecided
 }
 
-// shown appends what an expression shows, or the left side of the first comparison. Its name is before the first of the
-// list, and where, a value of a sweep, behind each.
-func shown(list []string, at *condition.Evaluation, expression *condition.Expression,
-	named, where string) ([]string, error) {
+// shown appends to a text what an expression shows, or the left side of the first comparison. Its name is before the
+// first of them, and where, a value of a sweep, behind each.
+func shown(before string, at *condition.Evaluation, expression *condition.Expression, named, where string) (string, error) {
 	text, err := at.Text(expression)
 	if text == "" {
-		return list, err
+		return before, err
 	}
-	if len(list) == 0 {
-		text = cmp.Or(named, at.Words(expression)) + " = " + text
+	if before != "" {
+		return before + "; " + text + where, err
 	}
-	return append(list, text+where), err
+	return cmp.Or(named, at.Words(expression)) + " = " + text + where, err
 }
 
 // evaluation of a claim, by the records of its runs.
