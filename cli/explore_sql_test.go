@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 // Without a server, what is SQL is refused if it was named, and skipped in a

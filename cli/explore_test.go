@@ -19,10 +19,10 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/results/schema"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // anyToken is what golden files leave out: another version of Go may pack tokens

@@ -23,10 +23,10 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestSignals: each of them ends the context, and a terminal that hangs up twice does

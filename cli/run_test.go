@@ -16,10 +16,10 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // loops has most runs leave the open loop out, unless QUOTABENCH_LONG is set.

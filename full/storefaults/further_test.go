@@ -22,8 +22,8 @@ import (
 	"github.com/quotabench/quotabench/full/stores/nats"
 	"github.com/quotabench/quotabench/full/stores/zookeeper"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/storetest"
 
 	_ "github.com/quotabench/quotabench/full/strategies/etcd"
 	_ "github.com/quotabench/quotabench/full/strategies/jetstream"

@@ -6,9 +6,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/storetest"
 
 	_ "github.com/quotabench/quotabench/strategies/all"
 )

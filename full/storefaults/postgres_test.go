@@ -15,9 +15,9 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // owner is an administrator of a PostgreSQL, whose connections nothing here ends.

@@ -5,12 +5,12 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // verdicts of a run that must not depend on where a server runs.

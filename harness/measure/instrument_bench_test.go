@@ -14,11 +14,11 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/monitor"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 func TestMain(m *testing.M) {

@@ -10,9 +10,9 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestPause has one of two instances stand still: its requests wait, between commands and before the first one, and

@@ -14,9 +14,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // measure runs on a real server what a simulation is configured for.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // INCRs is a go-redis INCR loop of 50 goroutines on a real server, in commands

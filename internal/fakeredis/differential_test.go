@@ -17,7 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

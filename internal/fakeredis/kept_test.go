@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/fakeredis"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 // kept is a miniredis whose scripts run in one Lua state. taken counts them.

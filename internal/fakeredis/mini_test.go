@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 // miniScripts as strategies write them, and what makes conversions show.

@@ -3,8 +3,8 @@ package postgres_test
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	_ "github.com/quotabench/quotabench/stores/container" // for tests on containers
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

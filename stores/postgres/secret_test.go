@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestOwnServersAskForAPassword tries to get in as another user of this machine

@@ -18,9 +18,9 @@ import (
 	"github.com/quotabench/quotabench/internal/host/cores"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestSlotMoves counts in keys of one slot before, while and after it moves to another master, twice: no count is lost,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 // TestUsageWeighsKeys: a few keys are weighed one by one, with all that they hold, and

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestMarkKeepsAnExpiryOfOthers: a look at the mark leaves the expiry that somebody has

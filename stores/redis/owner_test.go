@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 func TestRootStartsRedisAsAnotherUser(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func TestKeysUnderAndWipeStayInsideThePrefix(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestRefundsKnowTheirTake refunds and commits in a later window than the epoch's.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 

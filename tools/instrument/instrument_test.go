@@ -19,7 +19,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/host/cores"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/tools/program"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )

@@ -25,9 +25,9 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestSoak runs commands in this process for QUOTABENCH_SOAK, e.g. 10m, on servers

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestStoreKilledAmidARun: the command says in one line that the store failed and when,

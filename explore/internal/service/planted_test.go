@@ -19,7 +19,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/service"
 	"github.com/quotabench/quotabench/internal/kit/clock"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 

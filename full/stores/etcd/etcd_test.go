@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/full/stores/etcd"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func open(t testing.TB) *etcd.Store {

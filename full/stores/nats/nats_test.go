@@ -11,8 +11,8 @@ import (
 	"github.com/quotabench/quotabench/full/internal/keepcheck"
 	"github.com/quotabench/quotabench/full/stores/nats"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func open(t testing.TB) *nats.Store {

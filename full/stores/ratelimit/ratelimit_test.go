@@ -14,8 +14,8 @@ import (
 	"github.com/quotabench/quotabench/full/stores/ratelimit"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

@@ -10,8 +10,8 @@ import (
 	_ "github.com/quotabench/quotabench/full/strategies/etcd"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies/consensus"
 )
 

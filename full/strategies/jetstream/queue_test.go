@@ -7,8 +7,8 @@ import (
 	_ "github.com/quotabench/quotabench/full/stores/nats"
 	_ "github.com/quotabench/quotabench/full/strategies/jetstream"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
 )

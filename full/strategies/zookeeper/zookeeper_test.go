@@ -7,7 +7,7 @@ import (
 	_ "github.com/quotabench/quotabench/full/stores/zookeeper"
 	_ "github.com/quotabench/quotabench/full/strategies/zookeeper"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/strategies/consensus"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

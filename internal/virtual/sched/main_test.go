@@ -3,7 +3,7 @@ package sched_test
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/nginx"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/nginx"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

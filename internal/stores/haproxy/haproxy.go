@@ -1,7 +1,7 @@
 // Package haproxy starts HAProxy servers for runs, with a stick table that counts
 // requests in their configuration. It is a driver of package stores, which registers
 // itself when it is imported. HAProxy servers of a user's own are measured as services:
-// see package [github.com/quotabench/quotabench/stores/service].
+// see package [github.com/quotabench/quotabench/internal/stores/service].
 //
 // A strategy is given a client with two methods, HTTP and Locate. The settings of
 // Locate are period (e.g. "10s" or "250ms"), above (requests per period from which on

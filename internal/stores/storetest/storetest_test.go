@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/service"
 	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/service"
-	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // TestClient: requests go where the URL leads, with its login, over as many connections

@@ -1,7 +1,7 @@
 // Package nginx starts nginx servers for runs, with a limit_req in their
 // configuration. It is a driver of package stores, which registers itself when it is
 // imported. nginx servers of a user's own are measured as services: see package
-// [github.com/quotabench/quotabench/stores/service].
+// [github.com/quotabench/quotabench/internal/stores/service].
 //
 // A strategy is given a client with two methods, HTTP and Locate. The settings of
 // Locate are rate (as limit_req_zone takes it, e.g. "10r/s"), burst, nodelay (true or
