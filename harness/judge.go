@@ -194,9 +194,7 @@ func judge(run *results.Run, facts *Facts, goOn func() error, visitors []visitor
 	if err := judgement.clauses(); err != nil {
 		return *judgement.verdict, err
 	}
-	if err := judgement.findings(); err != nil {
-		return *judgement.verdict, err
-	}
+	judgement.findings()
 	if err := goOn(); err != nil {
 		return *judgement.verdict, err
 	}
@@ -211,6 +209,9 @@ type judgement struct {
 	cfg     oracle.Config
 	verdict *oracle.Verdict
 	drift   *driftFinder
+	// ofSecond are the verdicts on the second quota, if there is one: by the clock of the stores, and by those of the
+	// instances.
+	ofSecond struct{ stores, own *oracle.Verdict }
 	// initial is what subjects with events had used at the epoch, for the archive.
 	initial map[uint32]int64
 	planned int64 // errors of takes that an outage explains
@@ -269,13 +270,15 @@ func (j *judgement) judgeHistory(goOn func() error, visitors []visitor) error {
 	if j.Plan.Archive != "" && j.Initial != nil {
 		visitors = append(slices.Clip(visitors), j.seeInitial)
 	}
-	judged, err := j.History.Judge(j.cfg, func(events []oracle.Event) error {
+	judged, second, err := j.judgeBoth(j.History.Judge, func(events []oracle.Event) error {
 		if err := goOn(); err != nil {
 			return err
 		}
 		return j.see(events, visitors)
 	})
 	j.verdict = &judged
+	j.ofSecond.stores = &second
+	j.ofSecond.own = &second
 	if err != nil {
 		return fmt.Errorf("judge the history: %w", err)
 	}
@@ -318,16 +321,13 @@ func (j *judgement) clauses() error {
 
 // findings judges the second quota, and audits the run. If several processes drive the load, who joins their runs
 // does that.
-func (j *judgement) findings() error {
+func (j *judgement) findings() {
 	if j.Plan.Peers != nil {
 		j.leaveToPeers()
-		return nil
+		return
 	}
-	if err := j.second(); err != nil {
-		return err
-	}
+	j.second()
 	j.audit()
-	return nil
 }
 
 // correctness sets the run's leak and false rejects.
@@ -468,10 +468,13 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	if skew == 0 {
 		return j.verdict, nil
 	}
-	own, err := oracle.JudgeSubjects(j.cfg, j.run.ElapsedNS, j.shifted())
+	own, second, err := j.judgeBoth(func(config oracle.Config, _ ...oracle.Visitor) (oracle.Verdict, error) {
+		return oracle.JudgeSubjects(config, j.run.ElapsedNS, j.shifted())
+	})
 	if err != nil {
 		return nil, fmt.Errorf("judge the history by the instances' clocks: %w", err)
 	}
+	j.ofSecond.own = &second
 	differ := fmt.Sprintf("instances' clocks differ by up to %v", skew)
 	follows := fmt.Sprintf("by their own clocks, the leak is %s, and false rejects are %d",
 		format.Units(own.LeakUnits, "units"), own.FalseRejects)

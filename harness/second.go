@@ -78,7 +78,7 @@ func (p *Plan) ChargeSecond(req *quota.Request, i int64) {
 }
 
 // Record records what request i was told, which was granted that many of its units: the event, one more about what an
-// admitted request was not granted, and one about its second quota, if it was asked about that.
+// admitted request was not granted, and one about its second quota.
 func (p *Plan) Record(history *oracle.History, worker int, event oracle.Event, granted, i int64) {
 	if event.Outcome == oracle.Admitted && granted < event.Units {
 		short := event
@@ -88,44 +88,95 @@ func (p *Plan) Record(history *oracle.History, worker int, event oracle.Event, g
 		event.Units = granted
 	}
 	history.Append(worker, event)
-	switch {
-	case p == nil || p.Second == nil || event.Outcome == oracle.Rejected || event.Outcome == oracle.RejectedDegraded:
+	if p == nil || p.Second == nil {
 		return
-	case event.Outcome == oracle.Elsewhere:
+	}
+	switch event.Outcome {
+	case oracle.Elsewhere:
 		event.Outcome = oracle.Rejected
+	case oracle.Rejected, oracle.RejectedDegraded:
+		event.Outcome = oracle.Elsewhere
 	}
 	event.Subject = p.holder(event.Subject, i)
 	history.Append(worker, event)
 }
 
-// second judges the second quota by itself, and adds what it finds to the run: leak and false
-// rejects are those of both, the clauses are held against each, and a note tells them apart.
-func (j *judgement) second() error {
-	if j.Plan.Second == nil {
-		return nil
+// rejection is a request that was rejected. The number of its subject is 0 if several subjects have one second quota.
+type rejection struct {
+	subject     uint32
+	call, reply int64
+	instance    uint8
+}
+
+// occupied are the rejections during which the second quota was full for a moment at least, and whether it may have had
+// room at another.
+type occupied map[rejection]bool
+
+func (j *judgement) rejection(event *oracle.Event) rejection {
+	r := rejection{call: event.Call, reply: event.Reply, instance: event.Instance}
+	if j.Plan.Routes == 0 {
+		r.subject = event.Subject % secondFrom
 	}
-	policy := j.Plan.secondBeside(j.Policy)
+	return r
+}
+
+// judgeBoth judges the first quota, which visitors see, and the second one, if there is one. A rejection is wrong if both
+// had room for it, and counts with the first.
+func (j *judgement) judgeBoth(judge func(oracle.Config, ...oracle.Visitor) (oracle.Verdict, error),
+	visit ...oracle.Visitor) (first, second oracle.Verdict, err error) {
+	config := j.cfg
+	if j.Plan.Second != nil {
+		full := occupied{}
+		second, err = judge(j.secondConfig(full))
+		if err != nil {
+			return first, second, err
+		}
+		config.Rejected = func(event *oracle.Event, always, once bool) (wrong, possiblyWrong bool) {
+			roomAtTimes, full := full[j.rejection(event)]
+			return always && !full, once && (roomAtTimes || !full)
+		}
+	}
+	first, err = judge(config, visit...)
+	return first, second, err
+}
+
+// secondConfig is what the history is judged against for the second quota. It notes rejections while that is full.
+func (j *judgement) secondConfig(full occupied) oracle.Config {
+	policy := j.secondPolicy()
+	config := oracle.Config{Window: policy.Window, Limit: policy.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom,
+		Span: j.cfg.Span}
+	config.Rejected = func(event *oracle.Event, always, once bool) (wrong, possiblyWrong bool) {
+		if !always {
+			key := j.rejection(event)
+			before, known := full[key]
+			full[key] = once && (before || !known)
+		}
+		return false, false
+	}
+	return config
+}
+
+// secondPolicy is the second quota as it was in the run.
+func (j *judgement) secondPolicy() *quota.Policy { return j.Plan.secondBeside(j.Policy) }
+
+// second adds what was found of the second quota to the run: the leak is that of both, the clauses about leaks are held
+// against each, and a note tells them apart.
+func (j *judgement) second() {
+	if j.Plan.Second == nil {
+		return
+	}
+	policy := j.secondPolicy()
 	facts := *j.Facts
 	facts.Policy = policy
 	facts.Initial = nil
 	facts.LimitChanges = nil
-	cfg := oracle.Config{Window: policy.Window, Limit: policy.Limit, Epoch: j.Epoch, Brief: true, From: secondFrom,
-		Span: j.cfg.Span}
-	verdict, err := facts.History.Judge(cfg)
-	if err != nil {
-		return fmt.Errorf("judge the history of the second quota: %w", err)
-	}
 	run := results.Run{Rates: results.Rates{ElapsedNS: j.run.ElapsedNS}}
-	o := judgement{Facts: &facts, run: &run, cfg: cfg, verdict: &verdict}
-	own, err := o.ownClocks()
-	if err != nil {
-		return err
-	}
-	o.guarantee(own, nil, nil)
-	correctness(&run, &verdict, policy)
+	o := judgement{Facts: &facts, run: &run, verdict: j.ofSecond.stores}
+	o.guarantee(j.ofSecond.own, nil, nil)
+	correctness(&run, o.verdict, policy)
 	first := j.run.Leak
 	second := run.Leak
-	both := j.verdict.With(&verdict)
+	both := j.verdict.With(o.verdict)
 	correctness(j.run, &both, j.Policy)
 	byTier(j.run, &both, j.Tiers)
 	if n := float64(both.Crossings); n > 0 {
@@ -136,14 +187,15 @@ func (j *judgement) second() error {
 		whose = "of the routes"
 	}
 	for _, clause := range run.Guarantee {
+		if clause.Property == string(quota.PropertyFalseReject) { // it is about both, and judged with the first
+			continue
+		}
 		clause.Formula += ", " + whose
 		j.run.Guarantee = append(j.run.Guarantee, clause)
 	}
-	of := func(v *oracle.Verdict, p *quota.Policy) string {
-		return fmt.Sprintf("of %s, the leak is %s, and false rejects are %d", p.Name, format.Units(v.LeakUnits, p.Unit),
-			v.FalseRejects)
+	of := func(leak int64, p *quota.Policy) string {
+		return fmt.Sprintf("of %s, the leak is %s", p.Name, format.Units(leak, p.Unit))
 	}
-	j.note("second-quota", "leak and false rejects are those of both quotas: "+of(j.verdict, j.Policy)+"; "+whose+", "+
-		of(&verdict, policy))
-	return nil
+	j.note("second-quota", "the leak is that of both quotas, and a rejection is false if both had room: "+
+		of(j.verdict.LeakUnits, j.Policy)+"; "+whose+", "+of(o.verdict.LeakUnits, policy))
 }

@@ -200,7 +200,7 @@ func (b *bucket) sortedMoments() []int64 {
 // can have been missing while the request was under way.
 func (b *bucket) judgeRejections() {
 	for _, event := range b.takes {
-		if !event.rejected() {
+		if !b.refuses(event) {
 			continue
 		}
 		call := instant(event.Call)

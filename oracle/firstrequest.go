@@ -256,7 +256,7 @@ func (f *firstRequest) fill() {
 		switch {
 		case event.admitted():
 			f.enterAdmitted(event, first, last)
-		case event.rejected():
+		case f.refuses(event):
 			f.enterRejected(event, last)
 		}
 	}
@@ -432,6 +432,7 @@ func (f *firstRequest) judgeRefusals(window *ownWindow, k int) {
 
 // judgeRefusal enters a rejection of which all windows are known.
 func (f *firstRequest) judgeRefusal(request *refusal) {
+	request.always, request.once = f.wrongIn(request.Event, request.always, request.once)
 	f.mark(request.Event, request.always)
 	f.verdictOn(&f.verdict, request.least(), request.Units, request.always, request.once)
 }

@@ -346,14 +346,29 @@ func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wro
 // refused enters a rejection. There was room for at least surely units all the time,
 // and for at most once units at some moment.
 func (j *judge) refused(verdict *windowVerdict, event *Event, surely, once int64) {
-	j.mark(event, event.least() <= surely)
+	certain, possible := j.wrongIn(event, event.least() <= surely, event.least() <= once)
+	j.mark(event, certain)
 	if event.short() {
-		certain := max(0, min(surely, event.Units))
-		possible := max(0, min(once, event.Units))
-		j.verdictOn(verdict, certain, possible, surely > 0, once > 0)
+		surely = max(0, min(surely, event.Units))
+		once = max(0, min(once, event.Units))
+		j.verdictOn(verdict, surely, once, certain, possible)
 		return
 	}
-	j.verdictOn(verdict, event.Units, event.Units, event.Units <= surely, event.Units <= once)
+	j.verdictOn(verdict, event.Units, event.Units, certain, possible)
+}
+
+// refuses reports whether the event is a rejection that is judged here.
+func (j *judge) refuses(event *Event) bool {
+	return event.rejected() || event.Outcome == Elsewhere && j.cfg.Rejected != nil
+}
+
+// wrongIn reports whether a rejection is wrong for certain, and possibly, if this quota had room all the time, or at some
+// moment.
+func (j *judge) wrongIn(event *Event, always, once bool) (certain, possible bool) {
+	if j.cfg.Rejected == nil {
+		return always, once
+	}
+	return j.cfg.Rejected(event, always, once)
 }
 
 // verdictOn enters a rejection into the window of its call, with the units that were

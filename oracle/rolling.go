@@ -78,7 +78,9 @@ func (r *rolling) enterTakes() {
 	var total int64
 	for _, event := range r.takes {
 		total += event.Units
-		r.asked.addCertainStay(event.Call, event.Reply, event.Units, length)
+		if event.Outcome != Elsewhere {
+			r.asked.addCertainStay(event.Call, event.Reply, event.Units, length)
+		}
 		if r.separate && event.answered() {
 			r.answered.addCertainStay(event.Call, event.Reply, event.Units, length)
 		}
@@ -146,10 +148,7 @@ func (r *rolling) judgeRejections() {
 func (r *rolling) neverGiven() (units int64) {
 	var granted []answer // rejections that got room, by the end of their stay
 	var staying int64
-	for _, event := range r.takes {
-		if !event.rejected() {
-			continue
-		}
+	for _, event := range r.wrong {
 		for len(granted) > 0 && granted[0].reply <= event.Call {
 			staying -= granted[0].units
 			granted = granted[1:]

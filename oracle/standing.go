@@ -78,7 +78,7 @@ func (j *judge) overStanding() (over excess, possible int64) {
 // falseRejects judges the rejections among requests that lie in one window.
 func (j *judge) falseRejects(verdict *windowVerdict, takes []*Event) {
 	for _, event := range takes {
-		if event.rejected() {
+		if j.refuses(event) {
 			lowest, highest := j.limits(event)
 			surely, once := j.used.left(instant(event.Call), instant(event.Reply), lowest, highest)
 			j.refused(verdict, event, surely, once)

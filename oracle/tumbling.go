@@ -276,7 +276,7 @@ func (t *tumbling) judgeRejections() {
 	verdict.sure.falseRejects = verdict.FalseRejectUnits
 	verdict.sure.falsePossible = verdict.FalseRejectUnitsPossible
 	for _, request := range t.riders {
-		if !request.rejected() {
+		if !t.refuses(request.Event) {
 			continue
 		}
 		// Nothing enters the curves at or after the window's end that could matter.
@@ -409,9 +409,10 @@ func (t *tumbling) roomOfEach() (admitted, refused []roomy) {
 // leave judges and drops the riders that were answered in this window.
 func (t *tumbling) leave() {
 	for _, request := range t.riders {
-		if request.Reply < t.end && request.rejected() {
-			t.mark(request.Event, request.always)
-			t.verdictOn(&t.out.Windows[request.home], request.least(), request.Units, request.always, request.once)
+		if request.Reply < t.end && t.refuses(request.Event) {
+			certain, possible := t.wrongIn(request.Event, request.always, request.once)
+			t.mark(request.Event, certain)
+			t.verdictOn(&t.out.Windows[request.home], request.least(), request.Units, certain, possible)
 		}
 	}
 	t.riders = slices.DeleteFunc(t.riders, func(request *rider) bool { return request.Reply < t.end })

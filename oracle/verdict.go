@@ -33,6 +33,10 @@ type Config struct {
 	From, Below uint32
 	// Span is the length of time of the verdict's MaxSpan; 0 leaves that out.
 	Span time.Duration
+	// Rejected is told of each rejection whether this quota had room for it all the time, and at some moment, and returns
+	// which of the two is to count. It is asked about rejections by another quota ([Elsewhere]), too: one that both could
+	// have made is no false reject if only one of them was full. nil judges the rejections of this quota alone.
+	Rejected func(event *Event, always, once bool) (wrong, possiblyWrong bool)
 }
 
 // about reports whether the subject of these events is judged.
@@ -157,6 +161,7 @@ func (v Verdict) With(verdict *Verdict) Verdict {
 	}
 	v.FalseRejectUnits += verdict.FalseRejectUnits
 	v.FalseRejectUnitsPossible += verdict.FalseRejectUnitsPossible
+	v.unexplained = v.unexplained || verdict.unexplained
 	return v
 }
 
