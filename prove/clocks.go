@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -63,6 +64,9 @@ func (s *simulation) clocksApart() *scene {
 	enough := skewedRequests / s.perWindow() * s.length.Seconds()
 	config := s.steadily(min(s.duration, max(fewestWindows*s.length, time.Duration(enough*float64(time.Second)))))
 	config.Instances = max(s.instances, len(skew))
+	ahead := max(0, slices.Max(skew))
+	behind := min(0, slices.Min(skew))
+	s.gather(&config, ahead-behind)
 	var texts []string
 	for i, ahead := range skew {
 		config.Trouble = append(config.Trouble, trouble.ClockAhead(i, ahead))
@@ -75,6 +79,26 @@ func (s *simulation) clocksApart() *scene {
 	config.Strategies = []strategies.Selection{selection}
 	says := "clocks of instances ahead by " + strings.Join(texts, ", ")
 	return &scene{says: says + s.lowered(), subjects: simulatedSubjects, config: config, judge: s.judgeApart}
+}
+
+// gather has the requests of each window come within a few times the length by which clocks differ, around the window's
+// end: two instances then ask between the moments at which either takes the same units for gone, however long the window
+// is. A few come in between. A window that is not much longer than that has enough requests at any time.
+func (s *simulation) gather(config *sim.Config, apart time.Duration) {
+	const times, inBetween = 4, 0.25
+	length := times * apart
+	if length == 0 || length > s.length/2 {
+		return
+	}
+	config.Load = harness.OpenAt(inBetween * s.perWindow() / s.length.Seconds())
+	rate := s.perWindow() / length.Seconds()
+	for at := s.length; at < config.Duration; at += s.length {
+		end := config.Start.Add(at)
+		if window := s.crossed.Window; window.Kind.Tumbling() {
+			end = window.At(end).Start
+		}
+		config.Rushes = append(config.Rushes, sim.Rush{Rate: rate, From: end.Add(-length / 2), For: length})
+	}
 }
 
 // heldApart are the clauses about leaks and false rejects if clocks differ. A clause that does not name a clock is

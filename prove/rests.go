@@ -9,6 +9,8 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -46,8 +48,8 @@ func (s *simulation) rests() []*scene {
 // desertedFor is how long a scene rests at least after callers have died: longer than any usual lease.
 const desertedFor = 24 * time.Hour
 
-// deserted is the scene in which the callers of a standing policy die with all that they hold. Another one comes long
-// after the life of their requests, and is admitted. See [quota.Request.Life].
+// deserted are the scenes in which the callers of a standing policy die with all that they hold, and later within their
+// requests, too. Another one comes long after the life of all requests, and is admitted. See [quota.Request.Life].
 func (s *simulation) deserted() []*scene {
 	policy := s.crossed
 	if policy.Window.Kind != quota.Standing || !s.sel.GivesBack || policy.Limit > mostLimit {
@@ -55,50 +57,105 @@ func (s *simulation) deserted() []*scene {
 	}
 	script := &script{units: harness.LeastCost(&policy)}
 	subject := script.subject()
+	script.fate = workloads.FateAbandon
 	died := script.ask(subject, time.Second, policy.Limit/script.units, s.apart(&policy))
-	for i := range script.requests {
-		script.requests[i].Fate = workloads.FateAbandon
-	}
-	rest := max(desertedFor, 2*harness.DefaultLife, 2*policy.Hold)
+	rest := restOf(&policy)
+	script.fate = workloads.FateFail
 	script.ask(subject, died+rest, 1, 0)
-	script.requests[len(script.requests)-1].Fate = workloads.FateFail
 	says := fmt.Sprintf("callers that die and hold the whole limit, and one that asks %s later", quota.LengthText(rest))
 	out := s.scripted(says+s.lowered(), script, policy, began)
 	out.judge = s.judgeDeserted
-	return []*scene{out}
+	return append([]*scene{out}, s.killed()...)
 }
 
-// judgeDeserted looks whether the last request was rejected. When a store frees what a dead caller held is not told
-// exactly, so the oracle says nothing of it.
+// restOf is longer than the life of any request under a standing policy.
+func restOf(policy *quota.Policy) time.Duration {
+	return max(desertedFor, 2*harness.DefaultLife, 2*policy.Hold)
+}
+
+const (
+	// killedSubjects ask for their limit so often, as many requests as mostKilled at most, and half of all die after each
+	// of the first commands of a request. Most slots are lost then if one death loses one.
+	killedSubjects = 8
+	killedRounds   = 10
+	mostKilled     = 10
+	killedCommands = 3
+)
+
+// killed are the scenes in which callers die within their requests.
+func (s *simulation) killed() (out []*scene) {
+	policy := s.crossed
+	policy.Limit = min(policy.Limit, mostKilled*harness.LeastCost(&policy))
+	if len(s.sel.RedisNeeds()) == 0 || s.sel.Foreign || s.sel.Client == strategies.AutoPipeline ||
+		s.sel.ServesPolicy(&policy) != nil {
+		return nil
+	}
+	rest := restOf(&policy)
+	for after := range killedCommands {
+		script := &script{units: harness.LeastCost(&policy), fate: workloads.FateAbandon}
+		for range killedSubjects {
+			subject := script.subject()
+			at := time.Second
+			for range killedRounds {
+				at = script.ask(subject, at, policy.Limit/script.units, longestApart) + 2*harness.DefaultLife
+			}
+			script.ask(subject, at+rest, 1, 0)
+		}
+		says := fmt.Sprintf("callers of which half die after command %d of their requests, and some that ask %s later", after+1,
+			quota.LengthText(rest))
+		scene := s.scripted(says, script, policy, began)
+		scene.config.Trouble = trouble.List{{
+			Where: trouble.Where{Name: trouble.Callers, Instance: trouble.All},
+			What:  trouble.What{Word: trouble.Killed, Share: 0.5, After: after + 1},
+			When:  trouble.Always,
+		}}
+		scene.judge = judgeStranded
+		out = append(out, scene)
+	}
+	return out
+}
+
+// judgeDeserted holds a run to the clauses, and looks for what is never free again.
 func (s *simulation) judgeDeserted(p *played) (wrong, told string, err error) {
 	wrong, told, err = s.judge(p)
-	declared := slices.ContainsFunc(s.sel.Guarantee, func(clause quota.Clause) bool {
+	if wrong != "" || err != nil {
+		return wrong, told, err
+	}
+	return judgeStranded(p)
+}
+
+// judgeStranded looks whether a request was rejected that came when the life of all others was over, unless a clause says
+// how many may be. When a store frees what a dead caller held is not told exactly, so the oracle says nothing of it.
+func judgeStranded(p *played) (wrong, told string, err error) {
+	declared := slices.ContainsFunc(p.config.Strategies[0].Guarantee, func(clause quota.Clause) bool {
 		return clause.Property == quota.PropertyFalseReject
 	})
-	if wrong != "" || err != nil || declared {
-		return wrong, told, err
+	if declared {
+		return "", "", nil
 	}
 	file, err := oracle.OpenHistory(filepath.Join(p.config.Archive, p.run.HistoryName()))
 	if err != nil {
 		return "", "", err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	var last oracle.Event
+	rest := int64(restOf(&p.config.Policy))
 	for events, err := range file.Subjects() {
 		if err != nil {
 			return "", "", err
 		}
+		var before int64
 		for _, event := range events {
-			if event.Kind == oracle.Take && event.Call > last.Call {
-				last = event
+			if event.Kind != oracle.Take {
+				continue
 			}
+			if event.Outcome == oracle.Rejected && event.Call-before >= rest {
+				return "STRANDED: a request was rejected, although the life of all others was over: Request.Life says how long " +
+					"units are held at most, and quota.MayReject declares that they are held for ever\n", "", nil
+			}
+			before = event.Call
 		}
 	}
-	if last.Outcome == oracle.Rejected {
-		wrong = "STRANDED: the last request was rejected, although the life of all others was over: Request.Life says how " +
-			"long units are held at most, and quota.MayReject declares that they are held for ever\n"
-	}
-	return wrong, "", nil
+	return "", "", nil
 }
 
 // restTimes are those that are longer than a window and end within the simulated month, the longest last.

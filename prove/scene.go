@@ -140,7 +140,8 @@ func (p *played) first() (string, error) {
 // script is a stream of requests at moments that are chosen.
 type script struct {
 	units    int64 // of each request
-	scene    int   // its number among the scripts of a proof, whose subjects differ
+	fate     workloads.Fate
+	scene    int // its number among the scripts of a proof, whose subjects differ
 	subjects uint32
 	requests []workloads.Op
 }
@@ -155,7 +156,7 @@ func (s *script) subject() uint32 {
 func (s *script) ask(subject uint32, at time.Duration, times int64, apart time.Duration) time.Duration {
 	for i := range times {
 		due := at + time.Duration(i)*apart
-		s.requests = append(s.requests, workloads.Op{Subject: subject, Units: s.units, At: due})
+		s.requests = append(s.requests, workloads.Op{Subject: subject, Units: s.units, At: due, Fate: s.fate})
 	}
 	return at + time.Duration(times-1)*apart
 }

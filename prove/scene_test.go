@@ -32,8 +32,9 @@ type acted struct {
 	allow   func(p *player, ctx context.Context, key string) (bool, error)
 	// memory is set if it has no store.
 	memory bool
-	// strategy is the registered one whose code it is, instead of allow.
+	// strategy is the registered one whose code it is, and meta another one, instead of allow.
 	strategy  string
+	meta      *strategies.Meta
 	guarantee []quota.Clause
 	// wrong is what the simulation finds; "" for nothing.
 	wrong string
@@ -81,6 +82,9 @@ func (a acted) limiter(t *testing.T) (*strategies.Meta, prove.Options) {
 		})
 	if a.strategy != "" {
 		m = *testkit.Strategy(t, a.strategy).Meta
+	}
+	if a.meta != nil {
+		m = *a.meta
 	}
 	m.Guarantee = a.guarantee
 	if a.memory {
@@ -184,6 +188,7 @@ func steady() []quota.Clause {
 const (
 	million = "1000000 requests refilling 1000000 per 1m"
 	ten     = "10 requests at a time"
+	hour    = "10 requests per rolling 1h"
 	paris   = "10 requests per calendar hour in Europe/Paris"
 )
 
@@ -192,6 +197,9 @@ func negative(past, refill, _ int64) int64 { return past * refill }
 var scenes = map[string]acted{
 	"log of the process": {kind: quota.Rolling, allow: logOfProcess, wrong: "LEAK: "},
 	"log of redis":       {kind: quota.Rolling, allow: logOfRedis},
+	"log of the process of an hour": {kind: quota.Rolling, policy: hour, allow: logOfProcess,
+		wrong: "LEAK: "},
+	"log of redis of an hour": {kind: quota.Rolling, policy: hour, allow: logOfRedis},
 	"log of the process which promises nothing of clocks": {kind: quota.Rolling, allow: logOfProcess,
 		guarantee: []quota.Clause{quota.Exactly()}, told: "not claimed: clocks that differ: up to "},
 	"counter of the process": {kind: quota.Fixed, allow: perUTCHour, told: "not claimed: clocks that differ: up to "},
@@ -222,8 +230,10 @@ var scenes = map[string]acted{
 	"no lease": {strategy: "redis-wait", policy: ten, wrong: "STRANDED: "},
 	"no lease as declared": {strategy: "redis-wait", policy: ten,
 		guarantee: []quota.Clause{quota.Exactly(), quota.MayReject()}, told: "callers that die and hold the whole limit"},
-	"gives up":      {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},
-	"goes on again": {kind: quota.Fixed, allow: perUTCHour, told: "what follows an outage of Redis"},
+	"slots":              {meta: new(slotsLimiter(false)), policy: ten, told: "half die after command 2"},
+	"slots in two steps": {meta: new(slotsLimiter(true)), policy: ten, wrong: "STRANDED: "},
+	"gives up":           {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},
+	"goes on again":      {kind: quota.Fixed, allow: perUTCHour, told: "what follows an outage of Redis"},
 }
 
 // Rests, odd moments of calendars, clocks that are wrong and what follows an outage accuse the limiters that are wrong
