@@ -30,6 +30,8 @@ return 1`
 func counters() []Limiter {
 	return []Limiter{
 		limiter("counter", "", quota.Fixed, lua(perWindow, once)),
+		limiter("counter-no-ttl", "its keys never expire", quota.Fixed, lua(perWindow,
+			"return redis.call('INCR', KEYS[1]) > tonumber(ARGV[1]) and 0 or 1")),
 		limiter("counter-reads-first", "", quota.Fixed, lua(perWindow, `local n = tonumber(redis.call('GET', KEYS[1]) or '0')
 if n >= tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], n + 1, 'PX', ARGV[2])
@@ -251,6 +253,11 @@ func firsts() []Limiter {
 			func(ctx context.Context, s *state, key string) (bool, error) {
 				return counted(ctx, s, key, s.length())
 			}),
+		limiter("first-last-millisecond", "a count in the last millisecond of its life gets another life", quota.FirstRequest,
+			lua(plain, `local n = redis.call('INCR', KEYS[1])
+if redis.call('PTTL', KEYS[1]) <= 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if n > tonumber(ARGV[1]) then return 0 end
+return 1`)),
 		limiter("first-seconds", "its windows are cut to whole seconds", quota.FirstRequest, lua(plain, `local n = redis.call('INCR', KEYS[1])
 if n == 1 then redis.call('EXPIRE', KEYS[1], math.max(1, math.floor(ARGV[2] / 1000))) end
 if n > tonumber(ARGV[1]) then return 0 end

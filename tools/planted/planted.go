@@ -39,6 +39,7 @@ type state struct {
 	shared *sync.Map
 	times  map[string][]time.Time
 	failed error
+	oldest []string // the keys of a table, in the order in which they came
 }
 
 // Allow implements [strategies.Allower].

@@ -131,18 +131,51 @@ return 1`)
 return 1`)
 )
 
+// leaseEnd is when units are free again that a request takes now, as a score of a sorted set.
+func leaseEnd(now time.Time, req *quota.Request) string {
+	if req.Settles && req.Life > 0 {
+		return strconv.FormatInt(now.Add(req.Life).UnixMilli(), 10)
+	}
+	return "+inf"
+}
+
 // leased takes units until the life of the request is over.
 func leased(ctx context.Context, s *plantedStrategy, key string, req quota.Request) (bool, error) {
 	now := s.env.Clock.Now()
-	ends := "+inf"
-	if req.Settles && req.Life > 0 {
-		ends = strconv.FormatInt(now.Add(req.Life).UnixMilli(), 10)
-	}
-	return evaluated(ctx, s, hold, key, req.Policy.Limit, req.Units, now.UnixMilli(), ends, req.ID)
+	return evaluated(ctx, s, hold, key, req.Policy.Limit, req.Units, now.UnixMilli(), leaseEnd(now, &req), req.ID)
 }
 
 func endLease(ctx context.Context, s *plantedStrategy, req *quota.Request, units int64) error {
 	return endHold.Run(ctx, s.rdb(), []string{s.key(req)}, units, req.ID).Err()
+}
+
+var (
+	// count takes units in a counter, from which it takes those whose lease has ended.
+	count = redis.NewScript(`local gone = redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[3])
+if gone > 0 then redis.call('DECRBY', KEYS[1], gone) end
+if tonumber(redis.call('GET', KEYS[1]) or '0') + ARGV[2] > tonumber(ARGV[1]) then return 0 end
+redis.call('INCRBY', KEYS[1], ARGV[2])
+return 1`)
+	// lend notes when the lease of units ends.
+	lend    = redis.NewScript(`for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3] .. ':' .. i) end return 1`)
+	endLoan = redis.NewScript(`local gone = 0
+for i = 1, tonumber(ARGV[1]) do gone = gone + redis.call('ZREM', KEYS[2], ARGV[2] .. ':' .. i) end
+return redis.call('DECRBY', KEYS[1], gone)`)
+)
+
+// counting takes units, and then notes until when.
+func counting(ctx context.Context, s *plantedStrategy, key string, req quota.Request) (bool, error) {
+	now := s.env.Clock.Now()
+	n, err := count.Run(ctx, s.rdb(), []string{key, key + ":leases"}, req.Policy.Limit, req.Units, now.UnixMilli()).Int64()
+	if err != nil || n != 1 {
+		return false, err
+	}
+	return evaluated(ctx, s, lend, key+":leases", req.Units, leaseEnd(now, &req), req.ID)
+}
+
+func endLoans(ctx context.Context, s *plantedStrategy, req *quota.Request, units int64) error {
+	key := s.key(req)
+	return endLoan.Run(ctx, s.rdb(), []string{key, key + ":leases"}, units, req.ID).Err()
 }
 
 // underWay are limits of what is under way, counters of first requests, and limiters that charge after the work.
@@ -157,6 +190,8 @@ func underWay() []Limiter {
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly, quota.MayReject()),
 		givesBack("slots-kept", "the slot of a caller that has died is never free again", quota.Standing,
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly),
+		givesBack("slots-two-steps", "a caller that dies before it has noted its lease keeps its slot for ever", quota.Standing,
+			&plantedStrategy{take: counting, back: endLoans}, exactly),
 		givesBack("slots-expire", "its count expires a minute after the first request, whatever is still under way",
 			quota.Standing, &plantedStrategy{take: occupying(occupy, minute), back: giving(leave)}, exactly),
 		givesBack("first-refund", "", quota.FirstRequest,
@@ -247,6 +282,25 @@ func tablesInMemory() []Limiter {
 				s.used[key]++
 				return s.used[key] <= s.policy.Limit, nil
 			}, inMemory),
+		limiter("cached-oldest-dropped", "", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
+			key = s.window(key)
+			s.mu.Lock()
+			full := s.used[key] > 0
+			s.mu.Unlock()
+			if full {
+				return false, nil
+			}
+			ok, err := counted(ctx, s, key, s.length()) // Redis knows what the table has dropped
+			if err == nil && !ok {
+				s.enter(key)
+			}
+			return ok, err
+		}),
+		limiter("memory-oldest-dropped", "its table has 10,000 subjects, and drops the one that came first for the next",
+			quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
+				key = s.window(key)
+				return s.enter(key) <= s.policy.Limit, nil
+			}, inMemory),
 		limiter("memory-swept", "", quota.Fixed, func(_ context.Context, s *state, key string) (bool, error) {
 			const many, swept = 10_000, "swept"
 			key = s.window(key)
@@ -286,6 +340,22 @@ func tablesInMemory() []Limiter {
 				return s.used[slot] <= s.policy.Limit, nil
 			}, inMemory),
 	}
+}
+
+// enter adds one to the count of a key in a table of 10,000, which drops the key that came first when another one comes.
+func (s *state) enter(key string) int64 {
+	const most = 10_000
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used[key] == 0 {
+		s.oldest = append(s.oldest, key)
+	}
+	if len(s.oldest) > most {
+		delete(s.used, s.oldest[0])
+		s.oldest = s.oldest[1:]
+	}
+	s.used[key]++
+	return s.used[key]
 }
 
 // slotOf is the slot of a table in which a subject is looked for.
