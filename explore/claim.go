@@ -20,7 +20,7 @@ func newResult(sel strategies.Selection, config *Config) *Result {
 	search := &Result{
 		Strategy: sel.String(), Policy: config.policyName(), Limit: config.Policy.Limit, Unit: config.Policy.Unit,
 		Clients: config.Clients, Instances: config.Instances, Faults: config.Faults, Times: config.Times,
-		Passes: config.Passes, FromNS: int64(config.From),
+		Passes: config.Passes, FromNS: int64(config.From), Used: config.Used,
 		Properties: slices.Clone(config.Properties), Findings: []Finding{},
 	}
 	if search.Faults == nil {

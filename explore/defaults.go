@@ -209,7 +209,8 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // If callers of one instance meet in its memory ([strategies.Execution.SharesMemory]), the second search is cfg with
 // all callers on one instance ([Config.Placed]).
 //
-// A service is searched for keys that never expire, too, if its processes end in the middle, for leaks while Redis
+// A service is searched for keys that never expire, too, if its processes end in the middle of a subject's first request,
+// or of one that is rejected, for leaks while Redis
 // cannot be reached, loses a reply or its scripts, for instances that do not work once that is over, and for leaks
 // while the clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with
 // which the clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a
@@ -308,12 +309,8 @@ func (c Config) served(sel strategies.Selection) bool {
 func (c Config) ofService(sel strategies.Selection) []Config {
 	further := c
 	further.further = true
-	killed := further
 	stopped := further
 	late := further
-	killed.Faults = []quota.Fault{quota.FaultCrash}
-	killed.Clients = 1 // who leaves a key that never expires: another caller would only start more processes
-	killed.Instances = 1
 	stopped.ServiceClock = oneInstant
 	late.Faults = []quota.Fault{quota.FaultClock}
 	late.Redis = nil
@@ -329,7 +326,11 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 			out = append(out, config)
 		}
 	}
-	add(killed, TTL)
+	if c.Limit > 1 { // the first search begins with units in use
+		add(further.fresh(), TTL)
+	}
+	add(further.killed(), TTL)
+	add(further.killedWhenFull(), TTL)
 	for _, fault := range passingFaults {
 		befallen := further.befallen(fault)
 		if befallen.declaredOpen(sel) {
@@ -356,6 +357,30 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 		add(further.spread(), Leak, FalseReject)
 	}
 	return out
+}
+
+// fresh is the search of a service in which each client is the first of its subject, whatever the limit.
+func (c Config) fresh() Config {
+	c.Scripts = []Script{{{Kind: Take, Units: 1}}} // without one, units would be used at the start
+	return c
+}
+
+// killed is the search of a service of which a process ends during the first request of a subject. Another client would
+// only start more processes.
+func (c Config) killed() Config {
+	c = c.fresh()
+	c.Faults = []quota.Fault{quota.FaultCrash}
+	c.Clients = 1
+	c.Instances = 1
+	return c
+}
+
+// killedWhenFull is the same during a request that is rejected.
+func (c Config) killedWhenFull() Config {
+	c = c.killed()
+	c.Limit = cmp.Or(c.Limit, 1)
+	c.Used = c.Limit
+	return c
 }
 
 // leaveOne leaves room for one request: the limit is 1, or the one that was named, of which all other units are used

@@ -111,6 +111,8 @@ type Search struct {
 	Instances int `json:"instances"`
 	// Scripts say what each client does.
 	Scripts []string `json:"scripts"`
+	// Used units of the subject at the start.
+	Used int64 `json:"used,omitempty"`
 	// Faults that may happen.
 	Faults []quota.Fault `json:"faults"`
 	// Unmet are those that no schedule had, e.g. because nothing is kept that a crash could take.

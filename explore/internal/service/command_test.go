@@ -86,6 +86,10 @@ func TestExploreServiceCommand(t *testing.T) {
 	if !strings.Contains(clean, "http: PASS (leak, false-reject, ttl, stuck): no violation in any order of 2 callers.") {
 		t.Errorf("claims %s", clean)
 	}
+	if !strings.HasPrefix(clean, "Judged by: LIMIT requests, free again once the longest TTL of the subject's keys has "+
+		"passed, since no --policy is given\n") || !strings.Contains(clean, "(--policy '10 requests per first-request 1m')") {
+		t.Errorf("does not say how it judges: %s", clean)
+	}
 	for _, further := range []string{"\nhttp: PASS (ttl): no violation in any order of 1 caller with 1 x crash.",
 		"\nskipped http: the clock of the service cannot be stopped: "} {
 		if !strings.Contains(clean, further) {

@@ -150,6 +150,28 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		}
 		return n <= p.limit, err
 	},
+	// Of two callers at once, none sees that the count is 1.
+	"incr-get-expire": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := p.Incr(ctx, key).Result()
+		if err != nil {
+			return false, err
+		}
+		if first, err := p.Get(ctx, key).Int64(); err != nil || first > 1 {
+			return n <= p.limit, err
+		}
+		return n <= p.limit, p.Expire(ctx, key, window).Err()
+	},
+	// Who is rejected is kept out, and for ever if the process ends before the block has a deadline.
+	"blocks-in-two": func(ctx context.Context, p *planted, key string) (bool, error) {
+		n, err := script.Run(ctx, p, []string{key}).Int64()
+		if n <= p.limit || err != nil {
+			return err == nil, err
+		}
+		if err := p.Set(ctx, key+":blocked", 1, 0).Err(); err != nil {
+			return false, err
+		}
+		return false, p.Expire(ctx, key+":blocked", window).Err()
+	},
 	"pipeline": func(ctx context.Context, p *planted, key string) (bool, error) {
 		var n *redis.IntCmd
 		_, err := p.TxPipelined(ctx, func(tx redis.Pipeliner) error {

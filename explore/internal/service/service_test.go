@@ -256,7 +256,7 @@ func TestSearchesOfAService(t *testing.T) {
 	}{
 		{false, "get-set", "", "leak in search 1"}, {false, "incr-expire", "", "ttl in search 2"},
 		{true, "clock", "", "leak in search "}, // the last, unless both clocks are in the same millisecond before
-		{false, "refund", "1 request per fixed 1m", "leak in search 7"},
+		{false, "refund", "1 request per fixed 1m", "leak in search 8"},
 		{true, "lua", "", ""}, {false, "redis-time", "1 request per fixed 1m", ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {

@@ -238,6 +238,7 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 	if x.AllFaults && len(chosen) == 1 {
 		x.allFaults(cfg, chosen[0])
 	}
+	fmt.Fprintln(&x.text, judgedBy(cfg))
 	if cfg.Policy.Name != "" && cfg.Limit > explore.MostSpread {
 		fmt.Fprintf(x.stderr, "not tried: requests in different parts of a window, which have a limit of %d at most: "+
 			"give --limit\n", explore.MostSpread)
@@ -253,6 +254,22 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 			"takes from it: give --redis embedded, or leave --parallel out"))
 	}
 	return nil
+}
+
+// judgedBy says which limit and which window a service is held to.
+func judgedBy(cfg *explore.Config) string {
+	limit := "LIMIT"
+	if cfg.Limit > 0 {
+		limit = format.Count(cfg.Limit)
+	}
+	switch {
+	case cfg.Policy.Name == "":
+		return fmt.Sprintf("Judged by: %s requests, free again once the longest TTL of the subject's keys has passed, "+
+			"since no --policy is given", limit)
+	case cfg.Second.Limit > 0:
+		return fmt.Sprintf("Judged by: %s %s %s, and %s", limit, cfg.Policy.Unit, cfg.Policy.Window.When(), cfg.Second.Text())
+	}
+	return fmt.Sprintf("Judged by: %s %s %s", limit, cfg.Policy.Unit, cfg.Policy.Window.When())
 }
 
 // allFaults has a service befallen by all faults that its search can have, and says which are left out.

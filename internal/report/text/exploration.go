@@ -165,6 +165,9 @@ func passed(search *results.Search, other string) string {
 			return fmt.Sprintf("%d x %s", times, fault)
 		})
 	}
+	if search.Service != "" && search.Used > 0 {
+		callers += " after " + format.Number(search.Used, "request")
+	}
 	if slices.ContainsFunc(search.Scripts, func(script string) bool { return strings.Contains(script, "@") }) {
 		callers += " for two subjects"
 	}
@@ -205,12 +208,27 @@ func untried(exploration *results.Exploration) document.Section {
 	if !passed {
 		return nil
 	}
-	const more = "more callers (--clients)"
+	more := "more callers (--clients)"
+	if unwindowed(exploration.Searches) {
+		more += ", a TTL that is too short and leaks while a window ends (--policy '10 requests per first-request 1m')"
+	}
 	if len(exploration.Untried) == 0 {
 		return document.Section{brief("Not tried: " + more)}
 	}
 	faults := strings.Join(format.Strings(exploration.Untried), ", ")
 	return document.Section{brief("Not tried: " + faults + " (--faults all), " + more)}
+}
+
+// unwindowed reports whether a service was searched, and no search of it knows its window.
+func unwindowed(searches []*results.Search) bool {
+	ofService := false
+	for _, search := range searches {
+		if search.Service == "" || search.Passes && slices.Contains(search.Properties, "ttl") {
+			return false
+		}
+		ofService = true
+	}
+	return ofService
 }
 
 // SearchSection is what was searched, every finding, and what may be claimed of the rest. again is what the search

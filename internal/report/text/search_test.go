@@ -72,3 +72,27 @@ func TestNothingTried(t *testing.T) {
 		t.Errorf("%q", facts)
 	}
 }
+
+// What a window would add is said of a service that was searched without one, and how many requests came before.
+func TestUntriedOfAService(t *testing.T) {
+	const window = "a TTL that is too short"
+	search := results.Search{Claim: "no violation", Clients: 1, Instances: 1, Used: 9, Passes: true, Runs: 1}
+	for _, service := range []string{"", "node app.js"} {
+		for _, property := range []results.Property{"ttl", "false-reject"} {
+			search.Service = service
+			search.Properties = []results.Property{property}
+			var out bytes.Buffer
+			exploration := &results.Exploration{Searches: []*results.Search{&search}}
+			if err := Untried(&out, layout.Page{}, exploration); err != nil {
+				t.Fatal(err)
+			}
+			want := service != "" && property == "false-reject"
+			if said := strings.Contains(out.String(), window); said != want {
+				t.Errorf("service %q, %s: %s", service, property, out.String())
+			}
+		}
+	}
+	if line := searchAnswer(&search, ""); !strings.Contains(line, "1 caller after 9 requests") {
+		t.Error(line)
+	}
+}
