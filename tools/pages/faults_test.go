@@ -66,3 +66,17 @@ func TestFaultsAreJudged(t *testing.T) {
 		t.Errorf("%v, %v of a directory without a matrix", r, err)
 	}
 }
+
+// TestFaultsAreMeasured: each fault is measured with the settings that it has now.
+func TestFaultsAreMeasured(t *testing.T) {
+	matrix, err := readFaults(filepath.Join("..", "..", "results", "baseline", "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range matrix.Claims {
+		cell := &matrix.Claims[i]
+		if cell.Verdict == claims.Undecided && strings.Contains(cell.Why, "did not make its run") {
+			t.Errorf("%s of %s: %s: measure it again by quotabench faults", cell.Record, cell.ID, cell.Why)
+		}
+	}
+}
