@@ -209,6 +209,9 @@ func untried(exploration *results.Exploration) document.Section {
 		return nil
 	}
 	more := "more callers (--clients)"
+	if exploration.Searches[0].Service != "" {
+		more += ", thousands of subjects"
+	}
 	if unwindowed(exploration.Searches) {
 		more += ", a TTL that is too short and leaks while a window ends (--policy '10 requests per first-request 1m')"
 	}

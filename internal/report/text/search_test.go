@@ -87,6 +87,9 @@ func TestUntriedOfAService(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := service != "" && property == "false-reject"
+			if strings.Contains(out.String(), "thousands of subjects") != (service != "") {
+				t.Errorf("service %q: %s", service, out.String())
+			}
 			if said := strings.Contains(out.String(), window); said != want {
 				t.Errorf("service %q, %s: %s", service, property, out.String())
 			}
