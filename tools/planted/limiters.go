@@ -30,6 +30,9 @@ return 1`
 func counters() []Limiter {
 	return []Limiter{
 		limiter("counter", "", quota.Fixed, lua(perWindow, once)),
+		limiter("counter-expires-late", "", quota.Fixed, func(ctx context.Context, s *state, key string) (bool, error) {
+			return counted(ctx, s, s.window(key), s.length()+time.Hour)
+		}),
 		limiter("counter-no-ttl", "its keys never expire", quota.Fixed, lua(perWindow,
 			"return redis.call('INCR', KEYS[1]) > tonumber(ARGV[1]) and 0 or 1")),
 		limiter("counter-reads-first", "", quota.Fixed, lua(perWindow, `local n = tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -253,6 +256,10 @@ func firsts() []Limiter {
 			func(ctx context.Context, s *state, key string) (bool, error) {
 				return counted(ctx, s, key, s.length())
 			}),
+		limiter("first-no-deadline-yet", "", quota.FirstRequest, lua(plain, `local n = redis.call('INCR', KEYS[1])
+if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if n > tonumber(ARGV[1]) then return 0 end
+return 1`)),
 		limiter("first-last-millisecond", "a count in the last millisecond of its life gets another life", quota.FirstRequest,
 			lua(plain, `local n = redis.call('INCR', KEYS[1])
 if redis.call('PTTL', KEYS[1]) <= 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

@@ -200,6 +200,9 @@ func memory() []Limiter {
 			s.times[key] = log
 			return ok, nil
 		}, inMemory),
+		limiter("memory-weighted", "", quota.Rolling, memoryWeighted(false), inMemory, approximateEach),
+		limiter("memory-weighted-stale", "after a rest the window before has a weight below zero", quota.Rolling,
+			memoryWeighted(true), inMemory, approximateEach),
 		limiter("memory-gcra", "", quota.Bucket, func(_ context.Context, s *state, key string) (bool, error) {
 			window := s.policy.Window
 			value, _ := s.shared.LoadOrStore(key, new(atomic.Int64))
@@ -237,6 +240,43 @@ func memoryFirst(over func(past, length time.Duration) bool) do {
 			s.used[key], s.moment[key] = 0, now
 		}
 		if s.used[key] >= s.policy.Limit {
+			return false, nil
+		}
+		s.used[key]++
+		return true, nil
+	}
+}
+
+// approximateEach is for limiters of which each process counts the window before by a share.
+func approximateEach(meta *strategies.Meta) {
+	each := quota.Clause{Property: quota.PropertyLeak, Formula: "instances x (2 L - 1) - L",
+		Bound: func(params quota.Params) int64 { return params.Instances*(2*params.Limit-1) - params.Limit }}
+	meta.Guarantee = []quota.Clause{each, quota.MayReject()}
+}
+
+// memoryWeighted counts the last window by the share of it that is left. A stale one takes the window that it has for the
+// one before, however long ago that was.
+func memoryWeighted(stale bool) do {
+	return func(_ context.Context, s *state, key string) (bool, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		now := s.now()
+		before := key + ":before"
+		end, known := s.moment[key]
+		over := now.Sub(end)
+		switch {
+		case !known || over >= s.length() && !stale:
+			s.used[before] = 0
+			s.used[key] = 0
+			end = now.Add(s.length())
+		case over >= 0:
+			s.used[before] = s.used[key]
+			s.used[key] = 0
+			end = end.Add(s.length())
+		}
+		s.moment[key] = end
+		weighted := s.used[before] * int64(end.Sub(now)) // in parts of a unit, of which the window has as many as ns
+		if room := s.policy.Limit - s.used[key] - 1; weighted > room*int64(s.length()) {
 			return false, nil
 		}
 		s.used[key]++

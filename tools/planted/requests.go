@@ -145,6 +145,15 @@ func leased(ctx context.Context, s *plantedStrategy, key string, req quota.Reque
 	return evaluated(ctx, s, hold, key, req.Policy.Limit, req.Units, now.UnixMilli(), leaseEnd(now, &req), req.ID)
 }
 
+// leasedAndSeen notes when somebody asked last before it takes units.
+func leasedAndSeen(ctx context.Context, s *plantedStrategy, key string, req quota.Request) (bool, error) {
+	now := s.env.Clock.Now()
+	if err := s.rdb().Set(ctx, key+":seen", now.UnixMilli(), time.Hour).Err(); err != nil {
+		return false, err
+	}
+	return leased(ctx, s, key, req)
+}
+
 func endLease(ctx context.Context, s *plantedStrategy, req *quota.Request, units int64) error {
 	return endHold.Run(ctx, s.rdb(), []string{s.key(req)}, units, req.ID).Err()
 }
@@ -190,6 +199,7 @@ func underWay() []Limiter {
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly, quota.MayReject()),
 		givesBack("slots-kept", "the slot of a caller that has died is never free again", quota.Standing,
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly),
+		givesBack("slots-two-commands", "", quota.Standing, &plantedStrategy{take: leasedAndSeen, back: endLease}, exactly),
 		givesBack("slots-two-steps", "a caller that dies before it has noted its lease keeps its slot for ever", quota.Standing,
 			&plantedStrategy{take: counting, back: endLoans}, exactly),
 		givesBack("slots-expire", "its count expires a minute after the first request, whatever is still under way",
