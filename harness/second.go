@@ -120,8 +120,8 @@ func (j *judgement) rejection(event *oracle.Event) rejection {
 	return r
 }
 
-// judgeBoth judges the first quota, which visitors see, and the second one, if there is one. A rejection is wrong if both
-// had room for it, and counts with the first.
+// judgeBoth judges the first quota, which visitors see, and the second one, if there is one. A rejection is wrong if
+// both had room for it, and counts with the first.
 func (j *judgement) judgeBoth(judge func(oracle.Config, ...oracle.Visitor) (oracle.Verdict, error),
 	visit ...oracle.Visitor) (first, second oracle.Verdict, err error) {
 	config := j.cfg

@@ -362,8 +362,8 @@ func (j *judge) refuses(event *Event) bool {
 	return event.rejected() || event.Outcome == Elsewhere && j.cfg.Rejected != nil
 }
 
-// wrongIn reports whether a rejection is wrong for certain, and possibly, if this quota had room all the time, or at some
-// moment.
+// wrongIn reports whether a rejection is wrong for certain, and possibly, if this quota had room all the time, or at
+// some moment.
 func (j *judge) wrongIn(event *Event, always, once bool) (certain, possible bool) {
 	if j.cfg.Rejected == nil {
 		return always, once

@@ -101,8 +101,8 @@ func (s *simulation) killed() (out []*scene) {
 			}
 			script.ask(subject, at+rest, 1, 0)
 		}
-		says := fmt.Sprintf("callers of which half die after command %d of their requests, and some that ask %s later", after+1,
-			quota.LengthText(rest))
+		says := fmt.Sprintf("callers of which half die after command %d of their requests, and some that ask %s later",
+			after+1, quota.LengthText(rest))
 		scene := s.scripted(says, script, policy, began)
 		scene.config.Trouble = trouble.List{{
 			Where: trouble.Where{Name: trouble.Callers, Instance: trouble.All},
@@ -124,8 +124,9 @@ func (s *simulation) judgeDeserted(p *played) (wrong, told string, err error) {
 	return judgeStranded(p)
 }
 
-// judgeStranded looks whether a request was rejected that came when the life of all others was over, unless a clause says
-// how many may be. When a store frees what a dead caller held is not told exactly, so the oracle says nothing of it.
+// judgeStranded looks whether a request was rejected that came when the life of all others was over, unless a clause
+// says how many may be. When a store frees what a dead caller held is not told exactly, so the oracle says nothing of
+// it.
 func judgeStranded(p *played) (wrong, told string, err error) {
 	declared := slices.ContainsFunc(p.config.Strategies[0].Guarantee, func(clause quota.Clause) bool {
 		return clause.Property == quota.PropertyFalseReject

@@ -56,7 +56,9 @@ func TestTwoQuotas(t *testing.T) {
 // once it has, although the user has admitted 60 of 100.
 func TestChargedForNothingIsRejectedLater(t *testing.T) {
 	testenv.Sequential(t)
-	for second, want := range map[string][2]int64{"30 requests per fixed 2h": {30, 0}, "30 requests per fixed 1m": {60, 70}} {
+	for second, want := range map[string][2]int64{
+		"30 requests per fixed 2h": {30, 0}, "30 requests per fixed 1m": {60, 70},
+	} {
 		cfg := routed(t, "fixed-window:both=after,fixed-window", "fixed", 190)
 		*cfg.Second = testkit.Policy(t, second)
 		cfg.Load = harness.OpenAt(1)

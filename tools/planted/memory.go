@@ -254,8 +254,8 @@ func approximateEach(meta *strategies.Meta) {
 	meta.Guarantee = []quota.Clause{each, quota.MayReject()}
 }
 
-// memoryWeighted counts the last window by the share of it that is left. A stale one takes the window that it has for the
-// one before, however long ago that was.
+// memoryWeighted counts the last window by the share of it that is left. A stale one takes the window that it has for
+// the one before, however long ago that was.
 func memoryWeighted(stale bool) do {
 	return func(_ context.Context, s *state, key string) (bool, error) {
 		s.mu.Lock()

@@ -166,7 +166,8 @@ if tonumber(redis.call('GET', KEYS[1]) or '0') + ARGV[2] > tonumber(ARGV[1]) the
 redis.call('INCRBY', KEYS[1], ARGV[2])
 return 1`)
 	// lend notes when the lease of units ends.
-	lend    = redis.NewScript(`for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3] .. ':' .. i) end return 1`)
+	lend = redis.NewScript(`for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3] .. ':' .. i) end
+return 1`)
 	endLoan = redis.NewScript(`local gone = 0
 for i = 1, tonumber(ARGV[1]) do gone = gone + redis.call('ZREM', KEYS[2], ARGV[2] .. ':' .. i) end
 return redis.call('DECRBY', KEYS[1], gone)`)
@@ -200,8 +201,8 @@ func underWay() []Limiter {
 		givesBack("slots-kept", "the slot of a caller that has died is never free again", quota.Standing,
 			&plantedStrategy{take: occupying(occupy, never), back: giving(leave)}, exactly),
 		givesBack("slots-two-commands", "", quota.Standing, &plantedStrategy{take: leasedAndSeen, back: endLease}, exactly),
-		givesBack("slots-two-steps", "a caller that dies before it has noted its lease keeps its slot for ever", quota.Standing,
-			&plantedStrategy{take: counting, back: endLoans}, exactly),
+		givesBack("slots-two-steps", "a caller that dies before it has noted its lease keeps its slot for ever",
+			quota.Standing, &plantedStrategy{take: counting, back: endLoans}, exactly),
 		givesBack("slots-expire", "its count expires a minute after the first request, whatever is still under way",
 			quota.Standing, &plantedStrategy{take: occupying(occupy, minute), back: giving(leave)}, exactly),
 		givesBack("first-refund", "", quota.FirstRequest,
@@ -352,7 +353,7 @@ func tablesInMemory() []Limiter {
 	}
 }
 
-// enter adds one to the count of a key in a table of 10,000, which drops the key that came first when another one comes.
+// enter adds one to the count of a key in a table of 10,000, which drops the key that came first for another one.
 func (s *state) enter(key string) int64 {
 	const most = 10_000
 	s.mu.Lock()

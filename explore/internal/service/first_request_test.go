@@ -15,7 +15,9 @@ import (
 func TestFirstRequests(t *testing.T) {
 	testenv.Sequential(t)
 	const race, crash = "race", "crash"
-	for kind, want := range map[string]string{"incr-expire": crash, "incr-get-expire": race, "blocks-in-two": crash, "lua": ""} {
+	for kind, want := range map[string]string{
+		"incr-expire": crash, "incr-get-expire": race, "blocks-in-two": crash, "lua": "",
+	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			asked := explore.Config{Process: explore.Process{Service: os.Args[0]}, Limit: 4}
