@@ -38,6 +38,18 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 		}
 	}
 	t.Setenv("QUOTABENCH_SERVICE", "")
+	// QUOTABENCH_STORE has several of them.
+	t.Setenv("QUOTABENCH_STORE", "service=http://u:secret@h/x?user={subject}\nredis.2=process\n")
+	args := []string{"run", "honest", "--print-config", "--store", "redis.2=embedded"}
+	if o := call(t.Context(), args...); !strings.Contains(o.stdout, "service=http://u:***@h/x") ||
+		!strings.Contains(o.stdout, "- redis.2=embedded") || strings.Contains(o.stdout, "- redis.2=process") {
+		t.Errorf("%s%s", o.stdout, o.stderr)
+	}
+	t.Setenv("QUOTABENCH_STORE", "nonsense")
+	if o := call(t.Context(), "run", "honest"); o.code != ExitUsage || !strings.Contains(o.stderr, "QUOTABENCH_STORE: ") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	t.Setenv("QUOTABENCH_STORE", "")
 	if o := call(t.Context(), "doctor"); !strings.Contains(o.stdout, "QUOTABENCH_REDIS=redis://:***@127.0.0.1:1") ||
 		strings.Contains(o.stdout, "secret") {
 		t.Error(o.stdout)

@@ -103,12 +103,15 @@ func TestExploreUsage(t *testing.T) {
 		{"honest", "--max-schedules", "5"},
 		{"honest", "--redis", "nonsense"},
 		{"honest", "--redis", "redis://user:secret@127.0.0.1:1"},
+		{"honest", "--postgres", "0x"},
 		{"honest", "--out", "held"},
 		{"honest", "--out", "file"},
 		{"honest", "--out", ""},
 		{"--replay", ""},
 		{"--replay", "nonsense"},
 		{"--replay", token[:len(token)-3]},
+		{"--replay", "qb2.f4qnZgTAMQoCMRCF4auEv37FzpbvKmIRZYp1QxQnhSDe3e9LYcbR34gXZj5n5axEDBzijndx4F10fGH1M7mKhUM8cIgbZmQ_ER9Mba2i1dYq-P0DAAD__w"}, // of an unknown policy
+		{"--replay", token, "--postgres", "0x"},
 		{"--replay", token, "--clients", "2"},
 		{"--replay", token, "honest"},
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/redact"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -101,6 +102,9 @@ func simCommand() *cobra.Command {
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
 			case s.Against != "" && s.Given("part"):
 				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
+			case s.Against != "" && redact.URLs(*s.From["redis"]) != *s.From["redis"]:
+				return s.Wrong("redis", errors.New("every user of the machine could read its password in the command lines of "+
+					"--against: leave the password out, and set REDISCLI_AUTH"))
 			case s.Against != "":
 				a := &against{Settings: s.Settings, args: []string{"--cpu"}, looks: simLooks}
 				return a.compareWith(cmd, cmp.Or(s.Rounds, simRounds))

@@ -61,13 +61,24 @@ func (s *search) endAtFirst() string {
 // over says why the search is to end now; empty if it is not.
 func (s *search) over(ctx context.Context) string {
 	switch {
-	case ctx.Err() != nil:
-		return "interrupted"
-	case s.timeUp() != "":
+	case s.timeUp() != "" && !errors.Is(ctx.Err(), context.Canceled):
 		return s.timeUp()
+	case ctx.Err() != nil:
+		return stopped(ctx)
 	default:
 		return s.Run.Spent
 	}
+}
+
+// stopped says how a context has ended a search; empty if it has not.
+func stopped(ctx context.Context) string {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the time of all searches was up"
+	}
+	return "interrupted"
 }
 
 // progress is how far a search or an enumeration has come, for the case that the strategy

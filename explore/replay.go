@@ -69,7 +69,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, targe
 	}
 	cfg, err := ticket.config(sel, &target)
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, &UnfitError{Err: fmt.Errorf("replay: %w", err)}
 	}
 	cfg.Isolate = target.Isolate && target.Redis == nil
 	if cfg.isolates(sel) {

@@ -166,9 +166,7 @@ func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64
 			w.capped = format.Number(w.unrepeated, "schedule") + " went otherwise when run again"
 		}
 	}
-	if ctx.Err() != nil {
-		w.capped = "interrupted"
-	}
+	w.capped = cmp.Or(stopped(ctx), w.capped)
 	return nil
 }
 

@@ -2,13 +2,17 @@ package service_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -16,6 +20,23 @@ import (
 var repeatLine, shellWord = regexp.MustCompile(`replay: quotabench explore (.*)\n`), regexp.MustCompile(`'[^']*'|\S+`)
 
 var replayLine = regexp.MustCompile(`replay: quotabench explore --replay (\S+) --service '(.*?)' --env '(.*?)'\n`)
+
+// The time of a command ends the start of its services, too, and what they have started.
+func TestTimeoutWhileServicesStart(t *testing.T) {
+	testenv.Sequential(t)
+	t.Parallel()
+	for _, service := range []string{"sleep 1000", "setsid sleep 1000 & sleep 1000 & wait"} {
+		var errs bytes.Buffer
+		began := clock.Nano()
+		code := cli.Main([]string{"explore", "http", "--service", service, "--redis", "embedded", "--timeout", "1s",
+			"--quiet"}, io.Discard, &errs)
+		const want = "when the time of the search is up: it runs, and has printed nothing\n"
+		if took := time.Duration(clock.Nano() - began); code != cli.ExitUsage || took > server.OpenTimeout/3 ||
+			!strings.HasSuffix(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%q: exit %d after %v: %s", service, code, took, &errs)
+		}
+	}
+}
 
 // The command explores a service, writes files, and prints a line that repeats what it found.
 func TestExploreServiceCommand(t *testing.T) {

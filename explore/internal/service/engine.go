@@ -145,7 +145,10 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(w.startAll(), w.stored()); err != nil {
+	if err := w.startAll(); err != nil {
+		return nil, err
+	}
+	if err := w.stored(); err != nil {
 		return nil, err
 	}
 	for _, holding := range w.held {
@@ -324,6 +327,7 @@ func (w *Engine) End() error {
 
 // Close implements [engine.Engine].
 func (w *Engine) Close() error {
+	w.base = context.WithoutCancel(w.ctx) // keys are removed, too, when time is up
 	var errs []error
 	for _, instance := range w.instances {
 		errs = append(errs, instance.end(), instance.proxy.Close())

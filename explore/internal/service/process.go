@@ -156,21 +156,26 @@ func (w *Engine) add(i int) error {
 }
 
 // startAll starts the instances that do not run, at the same time. It returns the first error: then nobody waits for
-// the others.
+// the others. If the time of the search is up, it is the error of an instance.
 func (w *Engine) startAll() error {
 	ctx, cancel := context.WithCancelCause(w.base)
 	defer cancel(nil)
+	errs := make([]error, len(w.instances))
 	var all sync.WaitGroup
-	for _, instance := range w.instances {
+	for i, instance := range w.instances {
 		if instance.child == nil {
 			all.Go(func() {
-				if err := w.start(ctx, instance); err != nil {
-					cancel(err)
+				errs[i] = w.start(ctx, instance)
+				if errs[i] != nil {
+					cancel(errs[i])
 				}
 			})
 		}
 	}
 	all.Wait()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return cmp.Or(cmp.Or(errs...), ctx.Err())
+	}
 	return context.Cause(ctx)
 }
 
@@ -237,12 +242,15 @@ func (w *Engine) answers(ctx context.Context, in *instance) error {
 		return httpstore.Reach(ctx, in.addr)
 	})
 	switch {
-	case err == nil || ctx.Err() != nil:
+	case err == nil || errors.Is(ctx.Err(), context.Canceled):
 		return cmp.Or(ctx.Err(), answer)
 	case errors.Is(err, server.ErrPortTaken):
 		return fmt.Errorf("%w (%s)", err, in.saying("it ends at once"))
 	case in.child.Ended():
 		return unfit("the service does not start: %s", in.saying("it ends at once"))
+	case ctx.Err() != nil:
+		return unfit("the service has not answered its first request (on %s) when the time of the search is up: %s", in.addr,
+			in.saying("it runs"))
 	}
 	return unfit("the service does not listen on the port of PORT (%s) within %v: %s", in.addr, server.OpenTimeout,
 		in.saying("it runs"))

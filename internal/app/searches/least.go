@@ -73,6 +73,11 @@ func (x *exploration) undecided() {
 				"or more --max-states", format.Number(search.Clients, "caller"), search.Capped))
 		}
 	}
+	for _, strategy := range slices.Compact(x.late) {
+		if !violated[strategy] {
+			x.invalidate(strategy, errUntried)
+		}
+	}
 	for _, census := range x.record.Censuses {
 		if !census.Tried() {
 			x.invalidate(census.Strategy, errUntried)

@@ -2,6 +2,7 @@ package searches
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -80,6 +81,14 @@ func newProgress(plan []asking, full bool, parallel int, timeout time.Duration) 
 		s.deadline = clock.Nano() + int64(timeout)
 	}
 	return s
+}
+
+// limited ends when the time of all searches is up, if they start processes: one start may take longer than that.
+func (s *progress) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.deadline == 0 || s.plan[0].cfg.Service == "" {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(s.deadline-clock.Nano()))
 }
 
 // begin says that a search begins, and returns how. Of the time that is left, to all or

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	tables "github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/stores"
@@ -64,10 +65,11 @@ func (x *exploration) repeat(token string) error {
 	return nil
 }
 
-// openPostgres opens the server of --postgres if one of the strategies is explored
-// on it. If there is none, the exploration says so of each of them.
+// openPostgres opens the server of --postgres if one of the strategies is explored on it, or if the flag is given: what
+// it names must be right, also if nothing uses it. If there is none, the exploration says so of each of the strategies.
 func (x *exploration) openPostgres(chosen []strategies.Selection) error {
-	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
+	used := slices.ContainsFunc(chosen, explore.OnPostgres)
+	if x.sql != nil || !used && x.Rank("postgres") != settings.ByFlag {
 		return nil
 	}
 	if err := x.FromEnvironment(); err != nil {
@@ -84,6 +86,9 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	}
 	x.sql = server
 	session.RemoveDead(x.ctx, x.stderr, string(strategies.NeedPostgres), server)
+	if !used {
+		fmt.Fprintln(x.stderr, "note: --postgres has no effect: no strategy here is explored on PostgreSQL")
+	}
 	return nil
 }
 
@@ -98,14 +103,13 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 	case err != nil:
 		return nil, exit.With(exit.Usage, err)
 	}
-	if explore.OnPostgres(sel) {
-		if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
-			return nil, err
-		}
-		if x.sql != nil {
-			target.Postgres = x.sql
-		}
-	} else if x.server != nil {
+	if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
+		return nil, err
+	}
+	switch onPostgres := explore.OnPostgres(sel); {
+	case onPostgres && x.sql != nil:
+		target.Postgres = x.sql
+	case !onPostgres && x.server != nil:
 		target.RedisStore = x.server
 		target.Redis = x.server.Admin()
 		target.Name = fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)

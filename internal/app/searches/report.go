@@ -47,6 +47,8 @@ func (x *exploration) end(failed error) error {
 		return failed
 	case err != nil:
 		return exit.With(exit.Failed, err)
+	case x.record.Interrupted && x.empty():
+		return exit.With(exit.Interrupted, errors.New("interrupted before anything was explored; nothing was written"))
 	case x.record.Interrupted:
 		return exit.With(exit.Interrupted,
 			errors.New("interrupted: what was found so far is written, searches that had not ended say so"))
@@ -62,8 +64,13 @@ func (x *exploration) end(failed error) error {
 	return session.Gated(x.stderr, err, compare.CheckSearches(&x.record, x.Gates))
 }
 
+// empty reports whether there is no search to write.
+func (x *exploration) empty() bool {
+	return len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Replays) == 0
+}
+
 func (x *exploration) write(failed error) error {
-	if failed != nil && len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Replays) == 0 {
+	if (failed != nil || x.record.Interrupted) && x.empty() {
 		return nil
 	}
 	if x.JSON {

@@ -71,6 +71,7 @@ type exploration struct {
 	broken         string          // the first declared guarantee that broke, or panic
 	violated       string          // the first violation of any property
 	differs        string          // the first schedule that did not repeat
+	late           []string        // strategies of which a search had no time to begin
 	moving         error           // why schedules of a service do not repeat unless its clock is stopped
 	invalid        string          // the first search that failed, or of which nothing may be claimed
 }
@@ -190,7 +191,7 @@ func (x *exploration) concluded(chosen []strategies.Selection, cfg explore.Confi
 		x.advise(chosen, cfg.Policy)
 	}
 	ended := len(x.record.Searches) + len(x.record.Censuses) + len(x.record.Failed)
-	if ended == 0 && x.ctx.Err() == nil {
+	if ended == 0 && x.invalid == "" && x.ctx.Err() == nil {
 		return exit.Usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason)
 	}
 	return nil
@@ -199,7 +200,7 @@ func (x *exploration) concluded(chosen []strategies.Selection, cfg explore.Confi
 // searchAll makes the searches of the plan and takes in what they find. alone is set if one strategy was chosen: the
 // error says why it cannot be explored at all.
 func (x *exploration) searchAll(plan []asking, all *progress, alone bool) error {
-	ctx, enough := context.WithCancel(x.ctx)
+	ctx, enough := all.limited(x.ctx)
 	defer enough()
 	withOdds := alone || x.Given("odds-rate")
 	for i, found := range parallel.Do(all.parallel, len(plan), x.searcher(ctx, plan, all, withOdds)) {
@@ -218,10 +219,13 @@ func (x *exploration) searchAll(plan []asking, all *progress, alone bool) error 
 		switch {
 		case len(plan) > i+1 && plan[i].repeatsStopped(err):
 			x.moving = err
+		case alone && i == 0 && errors.As(err, new(*explore.UnfitError)):
+			return err
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			x.late = append(x.late, plan[i].sel.String())
+			x.skip(plan[i].sel.String(), errUntried.Error())
 		case !errors.As(err, new(*explore.UnfitError)):
 			x.failed(plan[i].sel, err)
-		case alone && i == 0:
-			return err
 		default:
 			x.skip(plan[i].sel.String(), err.Error())
 			fmt.Fprintf(x.stderr, "skipped %s: %v\n", plan[i].sel, err)

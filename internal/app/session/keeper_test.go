@@ -2,9 +2,12 @@ package session
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
@@ -18,9 +21,28 @@ func TestRecordIsWrittenSeldom(t *testing.T) {
 		k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: &Dir{Path: t.TempDir()}, File: &results.File{},
 			warned:  true,
 			written: seldom{last: wrote, cost: int64(time.Hour)}}
-		k.SoFar(nil)
+		k.SoFar([]results.Run{{}})
 		if (k.written.last != wrote) != want {
 			t.Errorf("a record that takes an hour to write is written again after %d hours: %t", hours, !want)
 		}
+	}
+}
+
+// TestNothingMeasured: a round that was interrupted before its first run writes nothing, so that the directory is free
+// for the next command.
+func TestNothingMeasured(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	s := group.New(group.Run)
+	made, err := MakeDir(s, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: made, File: &results.File{}}
+	k.EndRound()
+	if err := made.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the directory is left: %v", err)
 	}
 }

@@ -206,11 +206,14 @@ func (k *Keeper) soFar(more []results.Run) results.File {
 	return file
 }
 
-// write writes the record. A disk that is full does not end the measurement: the last
+// write writes the record, once there is something in it. A disk that is full does not end the measurement: the last
 // write reports it.
 func (k *Keeper) write(more []results.Run) {
+	file := k.soFar(more)
+	if len(file.Runs) == 0 {
+		return
+	}
 	k.written.do(func() {
-		file := k.soFar(more)
 		file.Interrupted = true // until the last round says otherwise
 		data, err := codec.Encode(file)
 		if err == nil {

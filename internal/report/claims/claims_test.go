@@ -269,15 +269,16 @@ func TestSweepGivesTheCondition(t *testing.T) {
 // What is wrong with a file is said with its line.
 func TestFilesInError(t *testing.T) {
 	for text, want := range map[string]string{
-		"record: R\nclaims:\n- id: X\n  says: it\n  holds: a.leak == 0":                         `:5: "a.leak == 0": unknown run "a"`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.lek == 0":        `:6: "a.lek == 0": unknown figure "lek": did you mean leak?`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.leak =< 0":       `:6: "a.leak =< 0" is no expression: column 8`,
-		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: mode(a.leak) == 0": `:6: "mode(a.leak) == 0": unknown function "mode"`,
-		"record: R\nruns:\n  a: compare x y":                                                    `:3: the command "compare x y" leaves no record`,
-		"record: R\nruns:\n  a: run x --out y":                                                  `:3: leave out --out`,
-		"record: R\nruns:\n  a: run 'x":                                                         `:3: "run 'x": a quote is not closed`,
-		"record: R\nclaims:\n- id: X\n  says: it":                                               `:3: X needs one of the keys holds and unmeasurable`,
-		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                `:6: unknown field "hold"`,
+		"record: R\nclaims:\n- id: X\n  says: it\n  holds: a.leak == 0":                              `:5: "a.leak == 0": unknown run "a"`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.lek == 0":             `:6: "a.lek == 0": unknown figure "lek": did you mean leak?`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.leak =< 0":            `:6: "a.leak =< 0" is no expression: column 8`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: mode(a.leak) == 0":      `:6: "mode(a.leak) == 0": unknown function "mode"`,
+		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  holds: a.runs[9999].leak == 0": `:6: "a.runs[9999].leak == 0": [ ] takes the label of a strategy`,
+		"record: R\nruns:\n  a: compare x y":                                                         `:3: the command "compare x y" leaves no record`,
+		"record: R\nruns:\n  a: run x --out y":                                                       `:3: leave out --out`,
+		"record: R\nruns:\n  a: run 'x":                                                              `:3: "run 'x": a quote is not closed`,
+		"record: R\nclaims:\n- id: X\n  says: it":                                                    `:3: X needs one of the keys holds and unmeasurable`,
+		"record: R\nclaims:\n- id: X\n  says: it\n  unmeasurable: no\n  hold: 3":                     `:6: unknown field "hold"`,
 		"claims: []": `:1: name the design record`,
 		"record: R\nruns: {a: run x}\nclaims:\n- id: X\n  says: it\n  each: a\n  holds: a.leak == 0": `:6: a is no run or simulation with --param or --until`,
 	} {

@@ -177,6 +177,9 @@ func (x *Expression) check(node ast.Expr, scope *Scope) error {
 		}
 		parts = append(parts, n.X)
 	case *ast.IndexExpr:
+		if !isText(n.Index) {
+			return errNoKeys
+		}
 		parts = append(parts, n.X, n.Index)
 	case *ast.IndexListExpr:
 		parts = append([]ast.Expr{n.X}, n.Indices...)
@@ -199,6 +202,19 @@ func (x *Expression) checkAll(parts []ast.Expr, scope *Scope) error {
 		}
 	}
 	return nil
+}
+
+// isText reports whether a node may be a text, as what stands in [ ] is: numbers and what is made of them are none.
+func isText(node ast.Expr) bool {
+	switch n := node.(type) {
+	case *ast.ParenExpr:
+		return isText(n.X)
+	case *ast.BasicLit:
+		return n.Kind == token.STRING
+	case *ast.UnaryExpr, *ast.BinaryExpr, *ast.CallExpr:
+		return false
+	}
+	return true
 }
 
 // checkNumber refuses a number that is too large for one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/redact"
 	"github.com/quotabench/quotabench/stores"
 	_ "github.com/quotabench/quotabench/stores/all" // what the flags can name
 )
@@ -69,14 +70,25 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 // StoreVariable is the environment variable that names the main store of a driver.
 func StoreVariable(driver string) string { return "QUOTABENCH_" + strings.ToUpper(driver) }
 
+// storeVariable is the environment variable with what --store may name, each on a line of its own.
+const storeVariable = "QUOTABENCH_STORE"
+
 // Environment has the stores that flags name as variables for another program, and says which flags these are. Every
-// user of the machine can read the command line of a process, and a URL may have a password.
+// user of the machine can read the command line of a process, and a URL may have a password. Earlier versions know the
+// variables of main stores alone, so that others are flags unless they have a password. Simulations read none of them.
 func (s *Settings) Environment() (flags, variables []string) {
+	if s.command == Sim {
+		return nil, nil
+	}
 	for _, driver := range stores.Drivers() {
 		if slices.Contains(s.kinds, driver.Name) && driver.HasFlag() && s.Rank(driver.Name) == settings.ByFlag {
 			flags = append(flags, driver.Name)
 			variables = append(variables, StoreVariable(driver.Name)+"="+*s.From[driver.Name])
 		}
+	}
+	if further := strings.Join(s.Named, "\n"); s.Rank("store") == settings.ByFlag && redact.URLs(further) != further {
+		flags = append(flags, "store")
+		variables = append(variables, storeVariable+"="+further)
 	}
 	return flags, variables
 }
@@ -84,11 +96,24 @@ func (s *Settings) Environment() (flags, variables []string) {
 // FromEnvironment takes stores from the environment that neither a flag nor a configuration
 // file names. Those are for commands that use real stores.
 func (s *Settings) FromEnvironment() error {
+	if s.Lookup("store") != nil {
+		for line := range strings.Lines(os.Getenv(storeVariable)) {
+			text := strings.TrimSpace(line)
+			name, _, _ := strings.Cut(text, "=")
+			if text == "" || s.names(name) || s.Given(name) {
+				continue
+			}
+			if _, err := stores.ParseSpecs([]string{text}); err != nil {
+				return exit.Usagef("%s: %w", storeVariable, err)
+			}
+			s.Named = append(s.Named, text)
+		}
+	}
 	for _, driver := range stores.Drivers() {
 		name := StoreVariable(driver.Name)
 		v := os.Getenv(name)
-		named := slices.ContainsFunc(s.Named, func(text string) bool { return strings.HasPrefix(text, driver.Name+"=") })
-		if s.command == Sim || !slices.Contains(s.kinds, driver.Name) || v == "" || s.Given(driver.Name) || named {
+		if s.command == Sim || !slices.Contains(s.kinds, driver.Name) || v == "" || s.Given(driver.Name) ||
+			s.names(driver.Name) {
 			continue
 		}
 		if s.command == Own && !strings.Contains(v, "://") { // words such as process name no server of others
@@ -103,6 +128,11 @@ func (s *Settings) FromEnvironment() error {
 		}
 	}
 	return nil
+}
+
+// names reports whether --store names a store.
+func (s *Settings) names(store string) bool {
+	return slices.ContainsFunc(s.Named, func(text string) bool { return strings.HasPrefix(text, store+"=") })
 }
 
 // Specs are the stores that the settings ask for.
