@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/crc32"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -74,6 +75,37 @@ func seal(plain []byte) string {
 	_ = z.Close()
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b.Bytes()))
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum, b.Bytes()...))
+}
+
+// TestCraftedTokens: a token with a right sum that no search has issued is refused as what it is, with no attempt to
+// repeat it.
+func TestCraftedTokens(t *testing.T) {
+	for name, change := range map[string]func(*ticket){
+		"unknown policy":   func(c *ticket) { c.Policy = "nonsense" },
+		"huge limit":       func(c *ticket) { c.Limit = math.MaxInt64 },
+		"huge use":         func(c *ticket) { c.Used = math.MaxInt64 },
+		"many clients":     func(c *ticket) { c.Clients = math.MaxInt },
+		"many faults":      func(c *ticket) { c.Times = math.MaxInt },
+		"many jobs":        func(c *ticket) { c.Jobs = math.MaxInt },
+		"many questions":   func(c *ticket) { c.Asks = math.MaxInt },
+		"far clocks":       func(c *ticket) { c.Skew = []time.Duration{math.MaxInt64, 0} },
+		"unknown fault":    func(c *ticket) { c.Faults = []quota.Fault{"fire"} },
+		"a window of none": func(c *ticket) { c.Policy, c.Own = "mine", &ownPolicyTicket{Kind: quota.Fixed} },
+		"a file's name": func(c *ticket) {
+			c.Policy, c.Own = "mine", &ownPolicyTicket{Kind: quota.Fixed, Length: time.Hour, Location: "../../etc/passwd"}
+		},
+		"huge request": func(c *ticket) { c.Scripts = []string{"take=9223372036854775807"} },
+		"long script":  func(c *ticket) { c.Scripts = []string{strings.Repeat("take,", 20_000) + "take"} },
+		"a service":    func(c *ticket) { c.Strategy = "http" },
+	} {
+		crafted := ticket{Strategy: "check-then-set", Policy: "tenant-uploads", Limit: 1, Clients: 2, Instances: 2,
+			Scripts: []string{"take"}, Times: 1, Jobs: 1, Property: Leak, Path: "s0 s1 s0 s1"}
+		change(&crafted)
+		_, err := Replay(t.Context(), crafted.encode(), Target{})
+		if !errors.Is(err, ErrToken) && !errors.As(err, new(*UnfitError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // FuzzReplayToken decodes tokens: of any text, and of any text that is sealed as
