@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 )
 
 // TestRecordIsWrittenSeldom: within a round, writing takes at most a fortieth of the time.
@@ -37,7 +38,12 @@ func TestNothingMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: made, File: &results.File{}}
+	file := results.File{Schema: results.SchemaVersion, Kind: results.Measured, Stores: map[string]results.Store{},
+		Skipped: []results.Skipped{}, Runs: []results.Run{}, Provenance: *Provenance(t.Context())}
+	if _, err := codec.Encode(file); err != nil {
+		t.Fatal(err)
+	}
+	k := &Keeper{Progress: terminal.NewProgress(io.Discard), Dir: made, File: &file}
 	k.EndRound()
 	if err := made.Release(); err != nil {
 		t.Fatal(err)
