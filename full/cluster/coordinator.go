@@ -73,7 +73,10 @@ func listen(m meeting, p plan) (*coordinator, error) {
 		return nil, err
 	}
 	// Two subscriptions have a goroutine each: a file that is being kept delays no reading of the clock.
-	err = errors.Join(subscribe(c.conn, m.join(), c.take), subscribe(c.conn, m.clock(), tellTime))
+	_, err = subscribe(c.conn, m.join(), p.Generators, c.take)
+	if err == nil {
+		_, err = subscribe(c.conn, m.clock(), p.Generators, tellTime)
+	}
 	if err == nil {
 		err = c.alone(m)
 	}

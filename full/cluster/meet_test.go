@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
 )
@@ -310,10 +312,71 @@ func TestWhoMayJoin(t *testing.T) {
 	}
 }
 
+// TestStrangers: whoever is not let in by the server of NATS neither takes its memory nor ends a run, with a greeting
+// that has no end, garbage, or connections that say nothing.
+func TestStrangers(t *testing.T) {
+	at, _ := natsServer(t, "secret")
+	ended := begin(t.Context(), t, at, planOf(1))
+	var silent []net.Conn
+	greeting := `CONNECT {"verbose":false,"auth_token":"` + strings.Repeat("a", 8<<20)
+	publish := "PUB quotabench.test.coordinator 5000000\r\n" + strings.Repeat("a", 5_000_000)
+	for _, text := range []string{greeting, publish, strings.Repeat("\x00", 8<<20), ""} {
+		conn, err := net.Dial("tcp", at.server.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() //nolint:errcheck // the server has closed it
+		silent = append(silent, conn)
+		sent, _ := io.WriteString(conn, text)
+		if sent == len(text) && len(text) > 100 {
+			t.Errorf("the server takes %d bytes that begin with %.20q", sent, text)
+		}
+	}
+	if err := generatorAt(at, helloOf(1, 1), "start"); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the run ended with %v", err)
+	}
+	for _, conn := range silent {
+		_, _ = io.Copy(io.Discard, conn) // until the server closes it
+	}
+}
+
+// TestFloodTakesNoMemory: what a client of the server sends without an end is dropped beyond what generators need.
+func TestFloodTakesNoMemory(t *testing.T) {
+	at, _ := natsServer(t, "")
+	conn, err := at.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	subscription, err := subscribe(conn, "flooded", 3, func(*nats.Msg) { <-t.Context().Done() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := at.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	message := make([]byte, 512<<10)
+	for range 40 {
+		if err := errors.Join(sender.Publish("flooded", message), sender.Flush(), conn.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dropped, err := subscription.Dropped()
+	_, bytes, errPending := subscription.Pending()
+	if err := errors.Join(err, errPending); err != nil || dropped == 0 || bytes > 4*maxMessage {
+		t.Errorf("%d messages were dropped, %d bytes are kept, %v", dropped, bytes, err)
+	}
+}
+
 // TestMeetingHasAName: a URL that is no meeting is refused without its password.
 func TestMeetingHasAName(t *testing.T) {
 	for _, text := range []string{"", "nats://h:4222", "nats://h:4222/", "nats://h/a.b", "tcp://h:4222/a",
-		"nats://u:geheim@:x/a"} {
+		"nats://u:geheim@:x/a", "nats://u:geheim@h:99999/a", "nats://u:geheim@h:0/a"} {
 		if _, err := parseMeeting(text); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%q: %v", text, err)
 		}

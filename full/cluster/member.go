@@ -43,7 +43,8 @@ func join(ctx context.Context, at meeting, h hello, wait time.Duration, now func
 	defer done()
 	for {
 		member, err := attend(ctx, limited, at, h, now)
-		if _, refused := errors.AsType[*stoppedError](err); err == nil || refused {
+		_, refused := errors.AsType[*stoppedError](err)
+		if err == nil || refused || errors.Is(err, nats.ErrAuthorization) { // a password does not become right
 			return member, err
 		}
 		select {
@@ -68,7 +69,7 @@ func attend(ctx, limited context.Context, at meeting, h hello, now func() time.T
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(m.link, func() { m.cancel(context.Cause(m.link)) })
 	m.Inbox = nats.NewInbox()
-	err = subscribe(m.conn, m.Inbox, m.hear)
+	_, err = subscribe(m.conn, m.Inbox, 1, m.hear)
 	if err == nil {
 		err = ask(limited, m.conn, m.at.join(), request{callJoin, m.Index, m.hello}, &m.welcome)
 	}

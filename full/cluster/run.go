@@ -293,6 +293,7 @@ func (c *cluster) generate(x *session.Session, cfg *measure.Config, mark string,
 	host, _ := os.Hostname() // an unnamed host is shown as such
 	h := hello{Index: c.index, Of: c.generators, Fingerprint: mark,
 		Place: fmt.Sprintf("process %d on %s", os.Getpid(), cmp.Or(host, "an unnamed host"))}
+	fmt.Fprintf(x.Stderr, "generator %d of %d joins at %s%s\n", c.index, c.generators, c.at.server.Host, c.at.server.Path)
 	member, err := join(x.Ctx, c.at, h, c.wait, clock.Wall{}.Now)
 	if _, refused := errors.AsType[*stoppedError](err); refused {
 		return exit.With(exit.Failed, err)

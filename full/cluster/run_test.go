@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -241,12 +242,50 @@ func TestUsage(t *testing.T) {
 		{"run incr-expire --generators 2 --meet nats://h/a --budget 1s", "no --budget"},
 		{"run incr-expire --generators 2 --meet nats://h/a --trouble redis:away@0.3-0.6", "share no outages"},
 		{"run incr-expire --generators 2 --meet nats://h/a --redis embedded", "share a server: give its URL by --redis"},
+		{"run incr-expire --generators 2 --generator 1 --meet nats://h:99999/a", "--meet: port 99999: give one from 1 to 65535"},
+		{"run incr-expire --generators 2 --generator 1 --meet nats://h:0/a", "--meet: port 0: give one from 1 to 65535"},
+		{"run incr-expire --generators -1 --meet nats://h/a", "--generators"},
 		{"run exact --generators 2 --meet nats://h/a", "it is one lock in one process"},
 	} {
 		var said strings.Builder
 		if code := cli.Main(strings.Fields(x.args), io.Discard, &said); code != exit.Usage ||
 			!strings.Contains(strings.Join(strings.Fields(said.String()), " "), x.want) {
 			t.Errorf("%s: exit %d, %s", x.args, code, &said)
+		}
+	}
+}
+
+// TestTokenIsNotPrinted: no process says the token of the server, wherever it comes from, and one with a wrong token ends
+// at once.
+func TestTokenIsNotPrinted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const token = "S3cr3tOk"
+	s := newSite(t)
+	at, _ := natsServer(t, token)
+	wrong, _ := natsServer(t, "another")
+	wrong.server.User = url.User(token)
+	for _, x := range []struct {
+		at   meeting
+		args []string
+		want string
+	}{
+		{at, []string{"--generator", "1", "--policy", "nonsense"}, "policy"},
+		{at, []string{"--generator", "3"}, "this is number 3"},
+		{wrong, []string{"--generator", "1"}, "Authorization Violation"},
+		{wrong, nil, "Authorization Violation"},
+	} {
+		args := append([]string{"run", "incr-expire", "--generators", "2", "--redis", s.url}, x.args...)
+		for _, asFlag := range []bool{false, true} {
+			t.Setenv(meetingVariable, x.at.server.String())
+			if asFlag {
+				t.Setenv(meetingVariable, "")
+				args = append(args, "--meet", x.at.server.String())
+			}
+			var said strings.Builder
+			code := cli.Main(args, &said, &said)
+			if code != exit.Usage || !strings.Contains(said.String(), x.want) || strings.Contains(said.String(), token) {
+				t.Errorf("%q: exit %d, %s", x.args, code, &said)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -154,6 +155,9 @@ func parseMeeting(text string) (meeting, error) {
 		return meeting{}, errors.New("give the URL of a server of NATS and a name of this run, of letters, digits, _ and -, " +
 			"e.g. nats://localhost:4222/friday")
 	}
+	if port, err := strconv.ParseUint(at.Port(), 10, 16); at.Port() != "" && (err != nil || port == 0) {
+		return meeting{}, fmt.Errorf("port %s: give one from 1 to 65535", at.Port())
+	}
 	return meeting{at, "quotabench." + strings.TrimPrefix(at.Path, "/") + "."}, nil
 }
 
@@ -177,12 +181,16 @@ func (m meeting) connect() (*nats.Conn, error) {
 	return conn, nil
 }
 
-// subscribe returns a subscription that drops nothing. The server has it before it sees what the same client publishes
-// afterwards.
-func subscribe(conn *nats.Conn, subject string, take nats.MsgHandler) error {
+// maxMessage is the largest message that a server of NATS takes by default.
+const maxMessage = 1 << 20
+
+// subscribe makes a subscription that has room for the messages of so many peers, each of which waits for the answer to
+// one before it sends the next. What comes beyond that, from a stranger, takes no memory and is dropped. The server
+// has the subscription before it sees what the same client publishes afterwards.
+func subscribe(conn *nats.Conn, subject string, peers int, take nats.MsgHandler) (*nats.Subscription, error) {
 	subscription, err := conn.Subscribe(subject, take)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return subscription.SetPendingLimits(-1, -1)
+	return subscription, subscription.SetPendingLimits(-1, (1+peers)*maxMessage)
 }
