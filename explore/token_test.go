@@ -120,6 +120,9 @@ func FuzzReplayToken(f *testing.F) {
 	f.Add(`{"s":"check-then-set","p":"tenant-uploads","l":1,"c":2,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0 s1 s0 s1"}`)
 	f.Add(`{"s":"decr-expire","p":"link-hits","l":1,"c":2,"i":2,"a":["take"],"f":["clock"],"t":1,"j":1,"b":"ttl","x":"s0 s0 s0 t0 s0 s0"}`)
 	f.Add(`{"s":"incr-expire","p":"user-links","l":1,"c":2,"i":1,"a":["take=2","take"],"f":["eviction","outage","retry","lost-reply"],"t":2,"j":1,"b":"drift","x":"s0 s0 r0 l0 s1 o1 eusers%3As"}`)
+	f.Add(`{"s":"check-then-set","p":"nonsense","l":1,"c":2,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0 s1"}`)
+	f.Add(`{"s":"check-then-set","p":"tenant-uploads","l":1,"c":9223372036854775807,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0"}`)
+	f.Add(strings.Repeat("a", 2*maxToken)) // a bomb once it is packed
 	f.Add("qb2.")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, token := range []string{text, seal([]byte(text))} {

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"maps"
 	"path"
@@ -199,4 +201,22 @@ func TestReportsHoldNoEscapes(t *testing.T) {
 			t.Errorf("%q", text)
 		}
 	}
+}
+
+// FuzzProvenance shows whatever a provenance.json says, and nothing of it as markup.
+func FuzzProvenance(f *testing.F) {
+	f.Add([]byte(`{"host":{"name":"h","cpus":2},"time":"2026-01-01T00:00:00Z","versions":{"go":"1"},"command":"quotabench run"}`))
+	f.Add([]byte(`{"host":{"name":"<script>alert(1)</script>","cpus":-9223372036854775808},"versions":null,"command":"\u001b[31m\n"}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var provenance results.Provenance
+		if json.Unmarshal(data, &provenance) != nil {
+			return
+		}
+		file := fixture.New(1, fixture.Strategies[0])
+		page, err := HTML([]*Bundle{{File: &file, Provenance: &provenance}})
+		if err != nil || bytes.Contains(page, []byte("<script>alert")) {
+			t.Errorf("%v, %s", err, data)
+		}
+	})
 }

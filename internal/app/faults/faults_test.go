@@ -471,3 +471,47 @@ func TestBucketsAlone(t *testing.T) {
 		}
 	}
 }
+
+// bomb is a list whose aliases stand for 9^11 values.
+func bomb() string {
+	text := "a0: &a0 {k: v}\n"
+	for i := range 11 {
+		text += fmt.Sprintf("a%d: &a%[1]d {<<: [%s*a%d]}\n", i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 8), i)
+	}
+	return text
+}
+
+// FuzzParse reads lists of faults, and plans their cells. What is taken leaves the directory of the report by no name.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"settings: --redis process\npolicies: [9 x per rolling 1h]\nlonger: 5s\nfaults: [{name: away, says: It is away., needs: redis, " +
+			"settings: \"--trouble {store}:away@0.2-0.4\", crosses: true}]",
+		"policies: [p]\nfaults: [{name: ../victim, says: y}]",
+		"policies: [p]\nfaults: [{name: ../../../x, says: y}]",
+		"policies: [p]\nfaults: [{name: \"a\\e[1m\", says: y}]",
+		"policies: [p]\nlonger: -5s\nfaults: [{name: x, says: y}]",
+		"policies: [p]\nlonger: NaN\nfaults: [{name: x, says: y}]",
+		"policies: [9 x per rolling 1h]\nfaults: [{name: x, says: y}]\n---\nfaults: []",
+		bomb(), "- 1", "",
+	} {
+		f.Add(text)
+	}
+	chosen := []strategies.Selection{testkit.Strategy(f, "incr-expire"), testkit.Strategy(f, "pg-conditional")}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := faults.Parse("f.yaml", []byte(text))
+		var files []*claims.File
+		if err == nil {
+			files, err = list.Files(chosen)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q is no line", err)
+		}
+		for _, file := range files {
+			for name := range file.Runs {
+				if !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\") {
+					t.Errorf("a run is called %q", name)
+				}
+			}
+		}
+	})
+}

@@ -120,3 +120,26 @@ func TestOwnPolicies(t *testing.T) {
 		}
 	}
 }
+
+// FuzzReadPolicy reads policies of files. What is taken can be served, and said again.
+func FuzzReadPolicy(f *testing.F) {
+	for _, text := range []string{
+		"limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a tenant\n",
+		"name: boxes\nlimit: 5\nunit: boxes\nwindow: standing\nhold: 30m\n",
+		"limit: 9223372036854775807\nwindow: bucket\nlength: 1ns\nrefill: 9223372036854775807\n",
+		"limit: -1\nwindow: fixed\nlength: .nan\n", "window: calendar-day\nlimit: 1\nlocation: ../../etc/passwd\n",
+		"name: \"a\\e[31m\"\nlimit: 1\nwindow: rolling\nlength: 1h\n", "limit: 1\nwindow: rolling\nlength: 1h\n---\nlimit: 2\n",
+		"a0: &a {k: v}\na1: &b {<<: [*a, *a]}\nlimit: *b\n", "- 1", "",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		policy, err := readPolicy("p.yaml", data)
+		switch {
+		case err != nil && strings.Contains(err.Error(), "\n"):
+			t.Errorf("%q is no line", err)
+		case err == nil && (policy.Validate() != nil || policy.Name == "" || PolicyText(&policy) == ""):
+			t.Errorf("%+v is taken", policy)
+		}
+	})
+}
