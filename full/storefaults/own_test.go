@@ -216,3 +216,24 @@ func TestFreezeOfTwoSeconds(t *testing.T) {
 		}
 	}
 }
+
+// TestUnseenChangesAreTold: on a store that others have access to, the record says of which strategies a change by
+// others would not be seen. On one of the run's own there is nobody else.
+func TestUnseenChangesAreTold(t *testing.T) {
+	server := startRedis(t, "process")
+	for strategy, want := range map[string]bool{"sliding-log": true, "incr-expire-atomic": false} {
+		for _, store := range []stores.Store{shared(t, server), server} {
+			r := measured(t, strategy, store, func(cfg *measure.Config) {
+				cfg.Load = harness.Closed()
+				cfg.Requests = 500
+				cfg.Duration = 0
+				if strategy == "sliding-log" {
+					cfg.Policy.Window = quota.Window{Kind: quota.Rolling, Length: time.Hour}
+				}
+			})
+			if got := r.Audit.Has("changes-unseen"); got != (want && !store.Owned()) {
+				t.Errorf("%s on a store of the run's own %t: %+v", strategy, store.Owned(), r.Audit)
+			}
+		}
+	}
+}

@@ -37,11 +37,22 @@ func (p *pass) audit() {
 	for _, store := range p.site.stores {
 		p.auditStore(store)
 	}
+	p.auditStrangers()
 	if p.site.strays > 0 {
 		p.discard("keys-under-prefix", results.DiscardsCorrectness,
 			"%d keys were under this run's prefix before its first request", p.site.strays)
 	}
 	p.auditTimings()
+}
+
+// auditStrangers says for which strategies a change of a counter by another program is not seen, as far as there can be
+// one.
+func (p *pass) auditStrangers() {
+	seen := p.watchesCounters() && len(p.drive.told) > 0
+	if p.shared() && !seen && !p.measurement.latencyOnly {
+		p.discard("changes-unseen", results.DiscardsNothing, "other programs have access to its store, and a counter that one of "+
+			"them changed would not be told from one that the strategy counts wrong: a server of the run's own shows which it is")
+	}
 }
 
 func (p *pass) discard(code, discards, format string, args ...any) {

@@ -60,15 +60,21 @@ func (c *counters) open(ctx context.Context, pass *pass) {
 // watchesCounters reports whether others have access to the counters, and nothing but decisions is to change them.
 func (p *pass) watchesCounters() bool {
 	config := p.measurement.cfg
-	shared := false
-	for _, store := range p.site.stores {
-		shared = shared || !store.Owned()
-	}
 	kind := p.policy.Window.Kind
 	onlyRise := kind == quota.Standing || kind.Tumbling()
 	changes := len(p.site.Jobs) > 0 || len(p.site.outages) > 0 || p.site.loses("") || config.Workload.GivesBack ||
 		len(config.Trouble.Of(trouble.Change, trouble.Tamper)) > 0
-	return shared && config.Peers == nil && !p.measurement.latencyOnly && p.site.Counts() && onlyRise && !changes
+	return p.shared() && config.Peers == nil && !p.measurement.latencyOnly && p.site.Counts() && onlyRise && !changes
+}
+
+// shared reports whether others have access to a store of the strategy.
+func (p *pass) shared() bool {
+	for _, store := range p.site.stores {
+		if !store.Owned() {
+			return true
+		}
+	}
+	return false
 }
 
 // begin reads until end is called.
