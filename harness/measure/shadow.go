@@ -194,7 +194,7 @@ func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err 
 		}
 		drift, tier, ok := driftAtRest(facts, events)
 		if ok && (fallsAreRare && shadow.fell > 0 && drift == -shadow.fell ||
-			gapsAreRare && shadow.gained > 0 && drift == shadow.gained) {
+			gapsAreRare && drift > 0 && drift <= shadow.gained) { // decisions at once may say the same, which is a gap, too
 			shadow.jump.after.Tier = tier
 			all = append(all, shadow.jump)
 		}

@@ -68,18 +68,24 @@ func TestStrangers(t *testing.T) {
 		by      int64 // what the counter gains by a decision about one unit
 		changes map[int64]int64
 		rest    int64 // by how much the counter at rest differs from what decisions said last
+		early   int   // the decision that already says what the next one takes, as one that reads after it
 		want    int
 	}{
-		"calm":                    {by: 1},
-		"raised by 1":             {by: 1, changes: map[int64]int64{7: 1}, want: 1},
-		"lowered by 1":            {by: 1, changes: map[int64]int64{7: -1}, want: 1},
-		"raised twice":            {by: 1, changes: map[int64]int64{7: 1, 11: 2}, want: 1},
-		"it counts double":        {by: 2},
-		"it says what it has not": {by: 1, changes: map[int64]int64{7: 1}, rest: -1},
+		"calm":                                   {by: 1},
+		"raised by 1":                            {by: 1, changes: map[int64]int64{7: 1}, want: 1},
+		"lowered by 1":                           {by: 1, changes: map[int64]int64{7: -1}, want: 1},
+		"raised by 1, and two decisions at once": {by: 1, changes: map[int64]int64{7: 1}, early: 12, want: 1},
+		"two decisions at once":                  {by: 1, early: 12},
+		"raised twice":                           {by: 1, changes: map[int64]int64{7: 1, 11: 2}, want: 1},
+		"it counts double":                       {by: 2},
+		"it says what it has not":                {by: 1, changes: map[int64]int64{7: 1}, rest: -1},
 		"it admits one over, and says none is left": {by: 1, changes: map[int64]int64{19: -1}, rest: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, used := counted(20, c.by, c.changes)
+			if c.early > 0 {
+				list[c.early].used = list[c.early+1].used
+			}
 			history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
 			for _, decision := range list {
 				history.Append(0, oracle.Event{Call: decision.call, Reply: decision.reply, Units: 1, Kind: oracle.Take,
