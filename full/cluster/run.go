@@ -31,6 +31,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/report/compare"
@@ -195,14 +196,14 @@ func (c *cluster) coordinate(x *session.Session, cfg *measure.Config, mark strin
 	}
 	p := plan{welcome: welcome{RunID: strings.ToLower(crand.Text()[:12])}, Generators: c.generators, Fingerprint: mark,
 		Wait: c.wait}
-	scratch, err := os.MkdirTemp("", "quotabench-generators-")
+	scratch, err := server.NewDir("") // which the next command removes if this one is killed
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // it is a temporary directory
+	defer scratch.Remove() //nolint:errcheck // it is a temporary directory
 	dirs := make([]string, c.generators)
 	for i := range dirs {
-		dirs[i] = filepath.Join(scratch, fmt.Sprint(i+1))
+		dirs[i] = filepath.Join(scratch.Path, fmt.Sprint(i+1))
 	}
 	p.Keep = func(index int, name string) (io.WriteCloser, error) { return kept(dirs[index-1], name) }
 	coordinator, err := listen(c.at, p)
@@ -301,12 +302,12 @@ func (c *cluster) generate(x *session.Session, cfg *measure.Config, mark string,
 	if err != nil { // a Kubernetes Job tries again
 		return session.InterruptedOr(x.Ctx, err, exit.Usage)
 	}
-	dir, err := os.MkdirTemp("", "quotabench-generator-")
+	dir, err := server.NewDir("")
 	if err != nil {
 		return handBack(x, member, "", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary directory
-	return handBack(x, member, dir, measureWith(x, cfg, member, dir, skipped))
+	defer dir.Remove() //nolint:errcheck // it is a temporary directory
+	return handBack(x, member, dir.Path, measureWith(x, cfg, member, dir.Path, skipped))
 }
 
 // measureWith measures together with the others, and leaves in a directory what the coordinator needs.
