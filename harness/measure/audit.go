@@ -37,7 +37,6 @@ func (p *pass) audit() {
 	for _, store := range p.site.stores {
 		p.auditStore(store)
 	}
-	p.auditStrangers()
 	if p.site.strays > 0 {
 		p.discard("keys-under-prefix", results.DiscardsCorrectness,
 			"%d keys were under this run's prefix before its first request", p.site.strays)

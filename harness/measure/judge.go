@@ -23,6 +23,7 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	p.addViews(views)
 	p.audit()
+	p.auditStrangers()
 	p.compareWithRuns(views)
 	return nil
 }
