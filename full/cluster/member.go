@@ -25,6 +25,8 @@ type member struct {
 	// ctx ends when the coordinator stops the run or is lost, and link when it is lost.
 	ctx, link    context.Context
 	cancel, lose context.CancelCauseFunc
+	// leaving ends the reading of the clock, and unread is closed when it has ended.
+	leaving, unread chan struct{}
 
 	mu    sync.Mutex
 	clock reckoning
@@ -64,7 +66,7 @@ func attend(ctx, limited context.Context, at meeting, h hello, now func() time.T
 	if err != nil {
 		return nil, err
 	}
-	m := &member{hello: h, at: at, conn: conn, now: now}
+	m := &member{hello: h, at: at, conn: conn, now: now, leaving: make(chan struct{}), unread: make(chan struct{})}
 	m.link, m.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(m.link, func() { m.cancel(context.Cause(m.link)) })
@@ -138,11 +140,14 @@ func (m *member) readClock(times int) error {
 	return nil
 }
 
-// beat reads the clock now and then until the connection is closed. It goes on if the run is stopped: the coordinator
-// waits for the results.
+// beat reads the clock now and then until the member leaves or the connection is closed. It goes on if the run is
+// stopped: the coordinator waits for the results.
 func (m *member) beat() {
+	defer close(m.unread)
 	for m.readClock(1) == nil {
 		select {
+		case <-m.leaving:
+			return
 		case <-m.link.Done():
 			return
 		case <-time.After(beat):
@@ -221,6 +226,9 @@ func (m *member) done(failed error) error {
 	if failed != nil {
 		text = failed.Error()
 	}
+	// The coordinator may be gone as soon as it has answered: nobody asks it for the time then, and takes it for lost.
+	close(m.leaving)
+	<-m.unread
 	err := m.quick(m.at.join(), request{Call: callDone, Body: text}, nil)
 	m.close()
 	return err
