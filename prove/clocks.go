@@ -81,9 +81,9 @@ func (s *simulation) clocksApart() *scene {
 	return &scene{says: says + s.lowered(), subjects: simulatedSubjects, config: config, judge: s.judgeApart}
 }
 
-// gather has the requests of each window come around its end, within a few times the length by which clocks differ: then
-// both instances ask in the time in which one takes units for gone and the other does not, however long the window is. A
-// few come in between. A window that is not much longer has enough requests at any time.
+// gather has the requests of each window come around its end, within a few times the length by which clocks differ:
+// then both instances ask in the time in which one takes units for gone and the other does not, however long the window
+// is. A few come in between. A window that is not much longer has enough requests at any time.
 func (s *simulation) gather(config *sim.Config, apart time.Duration) {
 	const times, inBetween = 4, 0.25
 	length := times * apart

@@ -211,8 +211,8 @@ func (m *measurement) newDrive(site *site, stream workloads.Stream, policy *quot
 }
 
 // toCross is how many requests the first pass of a strategy gives at least, so that it goes beyond a limit: three
-// quarters of a crossing, which is for twice the limit. Time alone counts if trouble is planned, whose moments are in it,
-// and among generators on several machines, which end together.
+// quarters of a crossing, which is for twice the limit. Time alone counts if trouble is planned, whose moments are in
+// it, and among generators on several machines, which end together.
 func (m *measurement) toCross(round int, perCrossing int64) int64 {
 	if round > 1 || len(m.cfg.Trouble) > 0 || m.cfg.Peers != nil {
 		return 0

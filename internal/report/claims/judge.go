@@ -175,7 +175,8 @@ func verdict(truth condition.Truth) Verdict {
 
 // shown appends to a text what an expression shows, or the left side of the first comparison. Its name is before the
 // first of them, and where, a value of a sweep, behind each.
-func shown(before string, at *condition.Evaluation, expression *condition.Expression, named, where string) (string, error) {
+func shown(before string, at *condition.Evaluation, expression *condition.Expression,
+	named, where string) (string, error) {
 	text, err := at.Text(expression)
 	if text == "" {
 		return before, err
