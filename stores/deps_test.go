@@ -19,7 +19,8 @@ func TestDriversNeedNoContainerEngine(t *testing.T) {
 		}
 		return string(out)
 	}
-	without := deps(module, module+"/redis", module+"/postgres", module+"/storetest")
+	without := deps(module, module+"/redis", module+"/postgres",
+		"github.com/quotabench/quotabench/internal/stores/storetest")
 	for _, other := range []string{"testcontainers", "moby", "docker", "gonum", "cobra"} {
 		if strings.Contains(without, other) {
 			t.Errorf("they need a package of %s", other)
