@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -183,21 +184,24 @@ func readEvidence(dir string) *claims.Record {
 // runs makes the commands of claims run in this process, and tells of each.
 func (s *pass) runs(cmd *cobra.Command, p *claims.Pass) {
 	p.Parallel = s.parallel
+	p.Simulated = runtime.GOMAXPROCS(0)
 	began := clock.Wall{}.Now()
 	mutex := sync.Mutex{}
-	p.Begin = func(n, of int, args []string) {
+	begun := 0
+	p.Begin = func(ended, of int, args []string) {
 		if s.Quiet {
 			return
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
+		begun++
 		passed := clock.Wall{}.Now().Sub(began)
 		left := ""
 		// The first runs say nothing: a sweep takes minutes, and a simulation a second.
-		if ended := n - max(0, s.parallel-1); 4*ended >= of {
+		if 4*ended >= of {
 			left = fmt.Sprintf(", about %s left", (passed / time.Duration(ended) * time.Duration(of-ended)).Round(time.Second))
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", n+1, of, passed.Round(time.Second), left,
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%d/%d, %s passed%s] %s\n", min(begun, of), of, passed.Round(time.Second), left,
 			format.Command(args))
 	}
 	p.Failed = func(why string) { fmt.Fprintf(cmd.ErrOrStderr(), "failed, and is made again alone: %s\n", why) }

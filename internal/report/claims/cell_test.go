@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -369,5 +370,59 @@ func TestRunsAtTheSameTime(t *testing.T) {
 		if want := "d/" + j.ID; !strings.HasSuffix(j.Why, " "+want) {
 			t.Errorf("%s: %s, want that of %s", j.ID, j.Why, want)
 		}
+	}
+}
+
+// TestSimulationsTogether: nothing runs next to what measures, and two simulations run at the same time.
+func TestSimulationsTogether(t *testing.T) {
+	f := &File{Record: "both", Runs: map[string]Run{}}
+	for i, command := range []string{"sim a", "run b", "sim c", "explore d", "sim e"} {
+		name := fmt.Sprintf("r%d", i)
+		f.Runs[name] = Run{Command: command}
+		f.Claims = append(f.Claims, Claim{ID: name, Cell: &Cell{Run: name, Label: "planted"}})
+	}
+	var underWay, together atomic.Int64
+	both := make(chan bool) // is closed when two simulations have begun
+	ready := sync.OnceFunc(func() { close(both) })
+	var ends sync.Mutex
+	var ended []int
+	p := &Pass{
+		Files: []*File{f}, Dir: "d", Simulated: 2,
+		Begin: func(n, of int, _ []string) {
+			ends.Lock()
+			defer ends.Unlock()
+			ended = append(ended, n)
+			if of != len(f.Runs) {
+				t.Errorf("%d runs in all, want %d", of, len(f.Runs))
+			}
+		},
+		Run: func(ctx context.Context, args []string) (int, string) {
+			count := underWay.Add(1)
+			defer underWay.Add(-1)
+			if args[0] != "sim" && count > 1 {
+				t.Errorf("%s runs next to %d others", args, count-1)
+			}
+			if args[0] == "sim" {
+				together.Store(max(together.Load(), count))
+				if count == 2 {
+					ready()
+				}
+				select {
+				case <-both:
+				case <-ctx.Done():
+				}
+			}
+			return 0, ""
+		},
+		Read: func(string) *Record { return faulty(results.Run{}) },
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	report, err := p.Judge(ctx)
+	if err != nil || report.Interrupted || together.Load() != 2 {
+		t.Fatalf("%v, %d simulations at the same time", err, together.Load())
+	}
+	if len(ended) != len(f.Runs) || !slices.Equal(ended[:3], []int{0, 1, 2}) || slices.Max(ended) >= len(f.Runs) {
+		t.Errorf("runs begin when %d have ended", ended)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -30,6 +31,8 @@ type Pass struct {
 	Full bool
 	// Parallel is how many runs are made at the same time; 0 is one.
 	Parallel int
+	// Simulated is how many simulations are made at the same time, if that is more. They measure no time.
+	Simulated int
 	// Dir has a directory for the record of each run.
 	Dir string
 	// Run executes a command line, whose record goes to the directory that it names, and returns its exit code and
@@ -41,8 +44,8 @@ type Pass struct {
 	Earlier *Report
 	// Read is the record in a directory.
 	Read func(dir string) *Record
-	// Begin is told of each run before it starts. It and Run are called at the same time if Parallel is above 1.
-	Begin func(n, of int, args []string)
+	// Begin is told of each run before it starts, and how many have ended. It and Run may be called at the same time.
+	Begin func(ended, of int, args []string)
 	// Failed is told why a run that failed next to others is made again alone.
 	Failed func(why string)
 
@@ -228,19 +231,38 @@ func (p *Pass) checked(jobs []job) error {
 	return nil
 }
 
-// obtain makes runs, after others, or reads their records.
+// obtain makes runs, after others, or reads their records: first those that measure, then simulations.
 func (p *Pass) obtain(ctx context.Context, jobs []job, others int) {
-	record := func(i int) *Record { return p.record(ctx, others+i, others+len(jobs), jobs[i]) }
-	for i, r := range parallel.Do(p.Parallel, len(jobs), record) {
-		p.done[jobs[i].dir] = r
+	var ended atomic.Int64
+	ended.Store(int64(others))
+	record := func(j job) *Record {
+		defer ended.Add(1)
+		return p.record(ctx, int(ended.Load()), others+len(jobs), j)
 	}
-	for i, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
+	var measured, simulated []job
+	for _, j := range jobs {
+		if j.args[0] == "sim" {
+			simulated = append(simulated, j)
+		} else {
+			measured = append(measured, j)
+		}
+	}
+	p.together(p.Parallel, measured, record)
+	p.together(max(p.Parallel, p.Simulated), simulated, record)
+	for _, j := range jobs { // what failed next to others, such as a server that did not start in time, is tried alone
 		if r := p.done[j.dir]; p.Parallel > 1 && p.Run != nil && r.Short() && ctx.Err() == nil {
 			p.Failed(cmp.Or(r.Why, r.Ended, j.line))
 			dir := filepath.Join(p.Dir, j.dir)
 			_ = os.Rename(dir, dir+"-failed") // what it has measured is kept
-			p.done[j.dir] = record(i)
+			p.done[j.dir] = record(j)
 		}
+	}
+}
+
+// together makes runs, so many at the same time.
+func (p *Pass) together(most int, jobs []job, record func(job) *Record) {
+	for i, r := range parallel.Do(most, len(jobs), func(i int) *Record { return record(jobs[i]) }) {
+		p.done[jobs[i].dir] = r
 	}
 }
 
@@ -288,7 +310,7 @@ func (p *Pass) judge() (all []Judgement, wrong error) {
 			}
 			if j, ok := p.again[claim]; ok {
 				used = append(used, j)
-				records[claim.Cell.Run] = together(records[claim.Cell.Run], p.done[j.dir])
+				records[claim.Cell.Run] = joined(records[claim.Cell.Run], p.done[j.dir])
 			}
 			judged, err := file.Judge(claim, records)
 			judged.Schedule = schedule
@@ -307,8 +329,8 @@ func (p *Pass) judge() (all []Judgement, wrong error) {
 	return all, wrong
 }
 
-// together has the rounds of a run and of a longer one.
-func together(r, longer *Record) *Record {
+// joined has the rounds of a run and of a longer one.
+func joined(r, longer *Record) *Record {
 	if r.File == nil || longer.File == nil {
 		return r
 	}
@@ -365,7 +387,7 @@ func (r *Report) directories() map[string]string {
 }
 
 // record of a run that is made now, or was made before.
-func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
+func (p *Pass) record(ctx context.Context, ended, of int, j job) *Record {
 	dir := filepath.Join(p.Dir, j.dir)
 	messages := ""
 	if j.dir == "" {
@@ -375,7 +397,7 @@ func (p *Pass) record(ctx context.Context, n, of int, j job) *Record {
 		if ctx.Err() != nil {
 			return &Record{Why: "the pass was interrupted before its run"}
 		}
-		p.Begin(n, of, j.args)
+		p.Begin(ended, of, j.args)
 		var code int
 		code, messages = p.Run(ctx, slices.Concat(j.args, []string{"--out", dir}))
 		messages = redact.All(messages)
