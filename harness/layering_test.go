@@ -34,6 +34,7 @@ var groups = []struct {
 	{"internal/testkit", []string{"quota", "strategies"}},
 	{"results", []string{"quota", "internal/kit"}},
 	{"internal/fakeredis", []string{"internal/kit"}},
+	{"internal/proxy", []string{"internal/kit", "internal/fakeredis"}},
 	{"internal/trouble", []string{"quota", "internal/kit", "internal/fakeredis"}},
 	{"internal/host", []string{"internal/kit"}},
 	{"stores", []string{"quota", "internal/kit", "internal/fakeredis", "internal/trouble", "internal/host"}},
@@ -67,7 +68,7 @@ var (
 	foundations = []string{"quota", "internal/kit", "oracle", "workloads", "strategies", "results", "internal/trouble",
 		"stores"}
 	runners = slices.Concat(foundations,
-		[]string{"internal/fakeredis", "internal/host", "internal/virtual", "internal/contain", "internal/verdict"})
+		[]string{"internal/fakeredis", "internal/proxy", "internal/host", "internal/virtual", "internal/contain", "internal/verdict"})
 	applications = slices.Concat(runners, []string{
 		"stores/all", "internal/report", "results/codec", "results/render", "results/compare",
 		"harness", "harness/measure", "harness/sim", "explore", "internal/advice",

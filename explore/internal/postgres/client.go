@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/kit/stacks"
+	"github.com/quotabench/quotabench/internal/proxy/pgwire"
 )
 
 // opKind is a kind of point at which a client on PostgreSQL stops.
@@ -131,12 +131,12 @@ type tracedKey struct{}
 func (t tracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn,
 	traceQueryStartData pgx.TraceQueryStartData) context.Context {
 	t.engine.witnessed(ctx, traceQueryStartData.SQL, traceQueryStartData.Args)
-	return t.start(ctx, conn, statementText(traceQueryStartData.SQL, traceQueryStartData.Args))
+	return t.start(ctx, conn, pgwire.Statement(traceQueryStartData.SQL, traceQueryStartData.Args))
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
 func (t tracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, traceQueryEndData pgx.TraceQueryEndData) {
-	t.end(ctx, conn, tagText(traceQueryEndData.CommandTag), traceQueryEndData.Err)
+	t.end(ctx, conn, pgwire.Tag(traceQueryEndData.CommandTag), traceQueryEndData.Err)
 }
 
 // TraceBatchStart implements pgx.BatchTracer. A batch is one step.
@@ -145,7 +145,7 @@ func (t tracer) TraceBatchStart(ctx context.Context, conn *pgx.Conn,
 	parts := make([]string, len(traceBatchStartData.Batch.QueuedQueries))
 	for i, query := range traceBatchStartData.Batch.QueuedQueries {
 		t.engine.witnessed(ctx, query.SQL, query.Arguments)
-		parts[i] = statementText(query.SQL, query.Arguments)
+		parts[i] = pgwire.Statement(query.SQL, query.Arguments)
 	}
 	return t.start(ctx, conn, strings.Join(parts, " "))
 }
@@ -180,8 +180,8 @@ func (t tracer) start(ctx context.Context, conn *pgx.Conn, text string) context.
 		return ctx
 	}
 	client.own.pid = conn.PgConn().PID()
-	if wire, ok := conn.PgConn().Conn().(*wire); ok {
-		wire.forget()
+	if wire, ok := conn.PgConn().Conn().(*pgwire.Conn); ok {
+		wire.Forget()
 	}
 	if !client.park(halt{kind: opStatement, text: text}) {
 		return t.engine.ctx // it is done, so nothing is sent
@@ -196,11 +196,11 @@ func (t tracer) end(ctx context.Context, conn *pgx.Conn, reply string, err error
 		return
 	}
 	c.own.inTx = !conn.IsClosed() && conn.PgConn().TxStatus() != 'I'
-	if wire, ok := conn.PgConn().Conn().(*wire); ok && wire.text() != "" {
-		reply = wire.text()
+	if wire, ok := conn.PgConn().Conn().(*pgwire.Conn); ok && wire.Text() != "" {
+		reply = wire.Text()
 	}
 	if err != nil {
-		reply = "error: " + errorText(err)
+		reply = "error: " + pgwire.Error(err)
 	}
 	c.own.reply = reply
 	c.own.err = err
@@ -223,32 +223,4 @@ func (c *client) setPatience(ctx context.Context, conn *pgconn.PgConn) {
 	}
 	// it is allowed; if the connection is gone, the statement will tell
 	_ = conn.Exec(ctx, "SET deadlock_timeout TO "+value).Close()
-}
-
-// statementText is a statement on one line, with its arguments in their places.
-func statementText(sql string, args []any) string {
-	text := strings.TrimSuffix(strings.Join(strings.Fields(sql), " "), ";")
-	for i := len(args); i > 0; i-- { // $10 before $1
-		shown := fmt.Sprint(args[i-1])
-		if text, ok := args[i-1].(string); ok {
-			shown = "'" + text + "'"
-		}
-		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i), shown)
-	}
-	return text + ";"
-}
-
-// tagText is what a statement did, in a few words.
-func tagText(tag pgconn.CommandTag) string {
-	switch text := tag.String(); {
-	case tag.Select() || tag.Insert() || tag.Update() || tag.Delete():
-		if n := tag.RowsAffected(); n != 1 {
-			return fmt.Sprintf("%d rows", n)
-		}
-		return "1 row"
-	case text == "ROLLBACK":
-		return "rolled back"
-	default:
-		return ""
-	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
+	"github.com/quotabench/quotabench/internal/proxy/pgwire"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -145,11 +146,11 @@ func (w *Engine) connect() error {
 			if err != nil {
 				return nil, err
 			}
-			return wrapWire(conn), nil
+			return pgwire.Wrap(conn), nil
 		}
 		cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-			if wire, ok := conn.PgConn().Conn().(*wire); ok {
-				wire.forget()
+			if wire, ok := conn.PgConn().Conn().(*pgwire.Conn); ok {
+				wire.Forget()
 			}
 			return nil
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -188,13 +187,4 @@ func circular(blockers map[*client][]*client) bool {
 		maps.DeleteFunc(left, func(_ *client, clients []*client) bool { return !slices.ContainsFunc(clients, waits) })
 	}
 	return len(left) > 0
-}
-
-// errorText is an error of the server without what differs between two runs,
-// such as process numbers.
-func errorText(err error) string {
-	if pgError, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pgError.Message + " (" + pgError.Code + ")"
-	}
-	return err.Error()
 }

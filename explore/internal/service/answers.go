@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
+	"github.com/quotabench/quotabench/internal/proxy"
 )
 
 // ErrAfterAnswer says that a service sends commands that its answer does not wait for.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
+	"github.com/quotabench/quotabench/internal/proxy"
 )
 
 // crash kills the client's instance, and with it its clients. What the instance has sent besides

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/internal/fakeredis"
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
+	"github.com/quotabench/quotabench/internal/proxy"
 )
 
 // emptyRedis starts a Redis in this process if there is none, whose clock stands unless it is moved, and refuses a

@@ -21,9 +21,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/proxy"
 	"github.com/quotabench/quotabench/internal/stores/httpstore"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/scripts"
+	"github.com/quotabench/quotabench/internal/proxy"
 )
 
 // Quiet is how long nothing comes of an instance until a client of it is taken to wait for another one, e.g. for a lock

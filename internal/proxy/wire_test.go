@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
 	"github.com/quotabench/quotabench/internal/fakeredis/resp"
+	"github.com/quotabench/quotabench/internal/proxy"
 )
 
 // varied are commands whose replies are of all kinds, errors too. K is a key.

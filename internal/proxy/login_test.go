@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/fakeredis/proxy"
+	"github.com/quotabench/quotabench/internal/proxy"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 

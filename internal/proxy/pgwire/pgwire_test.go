@@ -1,4 +1,4 @@
-package postgres
+package pgwire
 
 import (
 	"bytes"
@@ -39,8 +39,8 @@ func encoded(t testing.TB, list ...encoder) (out []byte) {
 
 // readThrough sends and then reads through a wire, at most step bytes at a time.
 func readThrough(sent, answer []byte, step int) string {
-	w := wrapWire(source{Reader: bytes.NewReader(answer)}).(*wire)
-	w.forget()
+	w := Wrap(source{Reader: bytes.NewReader(answer)})
+	w.Forget()
 	for len(sent) > 0 {
 		n := min(step, len(sent))
 		_, _ = w.Write(sent[:n])
@@ -48,7 +48,7 @@ func readThrough(sent, answer []byte, step int) string {
 	}
 	for buf := make([]byte, step); ; {
 		if _, err := w.Read(buf); err != nil {
-			return w.text()
+			return w.Text()
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestWire(t *testing.T) {
 		{nil, []uint32{pgtype.Int8OID}, ""},
 		{[][][]byte{seven, seven, seven, seven, seven}, []uint32{pgtype.Int8OID}, "7; 7; 7; 2 more rows"},
 		{[][][]byte{{[]byte("hi"), nil}}, []uint32{pgtype.TextOID, pgtype.TextOID}, "hi null"},
-		{[][][]byte{{bytes.Repeat([]byte("x"), 2*wireBytes)}}, []uint32{pgtype.TextOID}, ""},
+		{[][][]byte{{bytes.Repeat([]byte("x"), 2*mostBytes)}}, []uint32{pgtype.TextOID}, ""},
 		{[][][]byte{seven}, []uint32{1 << 30}, "8 bytes"},
 	} {
 		sent, answer := statement(t, c.oids, c.rows...)

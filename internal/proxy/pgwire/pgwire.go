@@ -1,4 +1,5 @@
-package postgres
+// Package pgwire reads along what a client and a PostgreSQL server say to each other, and says it in a few words.
+package pgwire
 
 import (
 	"bytes"
@@ -18,17 +19,17 @@ import (
 
 // What is kept of a reply: more rows are only told of, and of longer messages their number.
 const (
-	wireRows  = 3
-	wireBytes = 16 << 10
+	mostRows  = 3
+	mostBytes = 16 << 10
 )
 
 // mostSent bounds a message of the client's that is read along.
 const mostSent = 1 << 20
 
-// wire reads along what client and server say, since a tracer is not told the
+// Conn reads along what client and server say, since a tracer is not told the
 // values of rows. If the connection is encrypted there is nothing to read, and
 // timelines show how many rows there were.
-type wire struct {
+type Conn struct {
 	net.Conn
 	types *pgtype.Map
 
@@ -56,12 +57,13 @@ type binding struct {
 	fields []pgproto3.FieldDescription
 }
 
-func wrapWire(conn net.Conn) net.Conn {
-	return &wire{Conn: conn, types: pgtype.NewMap(), described: map[string][]pgproto3.FieldDescription{}}
+// Wrap has a connection read along.
+func Wrap(conn net.Conn) *Conn {
+	return &Conn{Conn: conn, types: pgtype.NewMap(), described: map[string][]pgproto3.FieldDescription{}}
 }
 
 // Read implements net.Conn.
-func (s *wire) Read(data []byte) (int, error) {
+func (s *Conn) Read(data []byte) (int, error) {
 	n, err := s.Conn.Read(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +74,7 @@ func (s *wire) Read(data []byte) (int, error) {
 }
 
 // Write implements net.Conn.
-func (s *wire) Write(data []byte) (int, error) {
+func (s *Conn) Write(data []byte) (int, error) {
 	s.mu.Lock()
 	if s.front != nil {
 		s.out.hear(data, s.sent)
@@ -101,15 +103,15 @@ func (h *heard) hear(data []byte, next func() error) {
 	h.lost = !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// forget begins a statement. The connection must stand, and nothing may be on its way.
-func (s *wire) forget() {
+// Forget begins a statement. The connection must stand, and nothing may be on its way.
+func (s *Conn) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.front == nil || s.heard.lost || s.out.lost {
 		s.heard = heard{}
 		s.out = heard{}
 		s.front, s.back = pgproto3.NewFrontend(&s.heard.bytes, nil), pgproto3.NewBackend(&s.out.bytes, nil)
-		s.front.SetMaxBodyLen(wireBytes)
+		s.front.SetMaxBodyLen(mostBytes)
 		s.back.SetMaxBodyLen(mostSent)
 	}
 	s.asked = s.asked[:0]
@@ -118,8 +120,8 @@ func (s *wire) forget() {
 	s.more = 0
 }
 
-// text is what the statement answered, or empty for no rows.
-func (s *wire) text() string {
+// Text is what the statement answered, or empty for no rows.
+func (s *Conn) Text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -132,7 +134,7 @@ func (s *wire) text() string {
 }
 
 // sent takes in a message of the client's.
-func (s *wire) sent() error {
+func (s *Conn) sent() error {
 	message, err := s.back.Receive()
 	switch m := message.(type) {
 	case *pgproto3.Describe:
@@ -144,7 +146,7 @@ func (s *wire) sent() error {
 }
 
 // received takes in a message of the server's.
-func (s *wire) received() error {
+func (s *Conn) received() error {
 	message, err := s.front.Receive()
 	switch m := message.(type) {
 	case *pgproto3.RowDescription: // of a statement that was asked about, or of a simple query
@@ -159,7 +161,7 @@ func (s *wire) received() error {
 	case *pgproto3.NoData:
 		s.answered()
 	case *pgproto3.DataRow:
-		if len(s.rows) == wireRows {
+		if len(s.rows) == mostRows {
 			s.more++
 		} else {
 			s.rows = append(s.rows, s.row(m))
@@ -172,14 +174,14 @@ func (s *wire) received() error {
 	return err
 }
 
-func (s *wire) answered() {
+func (s *Conn) answered() {
 	if len(s.asked) > 0 {
 		s.asked = s.asked[1:]
 	}
 }
 
 // row shows the values of a row.
-func (s *wire) row(dataRow *pgproto3.DataRow) string {
+func (s *Conn) row(dataRow *pgproto3.DataRow) string {
 	out := make([]string, len(dataRow.Values))
 	for i, data := range dataRow.Values {
 		description := s.field(i)
@@ -189,7 +191,7 @@ func (s *wire) row(dataRow *pgproto3.DataRow) string {
 }
 
 // field describes a column of the rows that come.
-func (s *wire) field(i int) (description pgproto3.FieldDescription) {
+func (s *Conn) field(i int) (description pgproto3.FieldDescription) {
 	if len(s.bound) == 0 {
 		return description
 	}
@@ -211,7 +213,7 @@ func (s *wire) field(i int) (description pgproto3.FieldDescription) {
 }
 
 // value shows a value by its type.
-func (s *wire) value(description *pgproto3.FieldDescription, data []byte) string {
+func (s *Conn) value(description *pgproto3.FieldDescription, data []byte) string {
 	if data == nil {
 		return "null"
 	}
