@@ -40,6 +40,7 @@ func (s *search) newResult() *Result {
 	config := &s.cfg
 	r := newResult(s.sel, config)
 	r.Service = redact.URLs(config.Service)
+	r.ClockGoes = config.Service != "" && config.Postgres != nil
 	if !config.Passes && !s.Setup.Ticks() {
 		r.Clock = config.ServiceClock
 	}

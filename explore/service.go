@@ -46,6 +46,9 @@ func (c *Config) fitService(sel strategies.Selection) error {
 	case c.Redis != nil && (c.setup().Ticks() || c.From != 0):
 		return errors.New("the clock of a Redis server cannot be moved: give --redis embedded, or leave out the fault " +
 			"clock and time that passes")
+	case c.Postgres != nil && (c.setup().Ticks() || c.ServiceClock != ""):
+		return errors.New("the clock of a PostgreSQL server goes by itself: leave out --service-clock, the fault clock and " +
+			"time that passes")
 	case c.setup().Ticks() && c.Policy.Name == "" && !c.LearnWindow:
 		return errors.New("what is right once time has passed depends on the window of the service: name it by --policy")
 	case c.ServiceClock == "" && slices.ContainsFunc(c.Skew, func(duration time.Duration) bool { return duration != 0 }):
@@ -201,7 +204,7 @@ func (c *Config) command() service.Command {
 	return service.Command{
 		Clock: at, ClockIfAny: c.clockIfAny, Known: c.further, LimitNamed: c.limitNamed, Line: c.Service,
 		Request: c.Request, Counter: c.Counter,
-		Env: c.Environment, Redis: client,
+		Env: c.Environment, Redis: client, Postgres: c.Postgres,
 	}
 }
 
@@ -216,6 +219,9 @@ func (c *Config) serviceFlags() string {
 	text := quoted("service", c.Service)
 	if c.Redis == nil {
 		text += " --redis embedded"
+	}
+	if c.Postgres != nil {
+		text += " --postgres auto"
 	}
 	if c.Request != defaultRequest {
 		text += quoted("request", c.Request)

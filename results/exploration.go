@@ -223,6 +223,8 @@ type ServerFacts struct {
 	// Service is the command of a service of which each instance is a process; empty for what
 	// runs in this process.
 	Service string `json:"service,omitempty"`
+	// ClockGoes is set if no time can pass in a search of the service, since the clock of its database goes by itself.
+	ClockGoes bool `json:"clock_goes,omitempty"`
 	// Waited counts the schedules in which a client waited for another's lock.
 	Waited int64 `json:"schedules_with_waiting,omitempty"`
 	// Aborts are transactions that PostgreSQL ended.

@@ -1,12 +1,9 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/quotabench/quotabench/internal/fakeredis/resp"
 )
 
 // state is how far a command has been released.
@@ -25,34 +22,58 @@ const (
 var errReleased = errors.New("this command is not the first that its connection holds")
 
 // errClosed says that a command has no reply.
-var errClosed = errors.New("the connection to Redis ended before the reply")
+var errClosed = errors.New("the connection to the store ended before the reply")
 
 // Command is a command that is held, or a transaction.
 type Command struct {
 	link   *link
 	raw    []byte
 	manner manner
-	parts  [][]string    // its words, or those of all commands before EXEC
+	words  [][]byte      // of a command that has no parts; valid until the next one is read
+	parts  [][]string    // its words, those of all commands before EXEC, or statements
 	got    chan struct{} // closed once there is a reply, or can be none
+
+	// What PostgreSQL answers: acks messages that end a part of it, or all up to ReadyForQuery.
+	acks  int
+	ready bool
 
 	state  state  // guarded by the proxy's mutex
 	behind int    // commands in the queue when it was stalled; likewise
-	reply  []byte // written before got is closed
+	reply  []byte // written before got is closed, as is
+	said   string // the reply in a few words
 }
 
-// Parts are the command's words, or those of all commands between MULTI and EXEC.
+// Parts are the command's words, those of all commands between MULTI and EXEC, or each statement of PostgreSQL.
 func (c *Command) Parts() [][]string { return c.parts }
 
-// Reply is what Redis has answered, as it was sent, once Send has returned; nil if there was no reply.
+// Reply is what the store has answered, as it was sent, once Send has returned; nil if there was no reply.
 func (c *Command) Reply() []byte { return c.reply }
+
+// Door is the one by which the command has come.
+func (c *Command) Door() *Door { return c.link.door }
+
+// Store is the kind of store that the command is for: redis or postgres.
+func (c *Command) Store() string { return c.link.door.store }
+
+// Session is that of PostgreSQL by which the command is sent, by its process number.
+func (c *Command) Session() uint32 { return c.link.session }
+
+// name is the command's first word.
+func (c *Command) name() string {
+	if len(c.parts) > 0 {
+		first, _, _ := strings.Cut(c.parts[0][0], " ")
+		return strings.ToUpper(first)
+	}
+	return strings.ToUpper(string(c.words[0]))
+}
 
 // Conn numbers the connection that the command came by, from 1 in order of opening.
 func (c *Command) Conn() int { return c.link.number }
 
 // First reports whether the command is the first that its connection holds, and can be released.
 func (c *Command) First() bool {
-	c.link.toRedis.Lock()
-	defer c.link.toRedis.Unlock()
+	c.link.toStore.Lock()
+	defer c.link.toStore.Unlock()
 	c.link.proxy.mu.Lock()
 	defer c.link.proxy.mu.Unlock()
 	return len(c.link.queue) > 0 && c.link.queue[0] == c
@@ -61,33 +82,54 @@ func (c *Command) First() bool {
 // Send has the command take effect and keeps the reply, which it describes in a few
 // words. An error says that there is no reply: the connection ended, or the command is
 // not the first that its connection holds, or was released before. It waits as long as
-// Redis does not answer; [Proxy.Cut] ends that.
+// the store does not answer; [Proxy.Cut] ends that.
 func (c *Command) Send() (reply string, err error) {
+	if err := c.Start(); err != nil {
+		return "", err
+	}
+	<-c.got
+	return c.Said()
+}
+
+// Start has the command take effect, and does not wait for it. An error says that the command is not the first that its
+// connection holds, or was released before.
+func (c *Command) Start() error {
 	link := c.link
-	link.toRedis.Lock()
+	link.toStore.Lock()
+	defer link.toStore.Unlock()
 	link.proxy.mu.Lock()
 	if c.state != waiting || link.queue[0] != c {
 		link.proxy.mu.Unlock()
-		link.toRedis.Unlock()
-		return "", errReleased
+		return errReleased
 	}
-	c.state, link.sent = sending, c
+	c.state = sending
+	link.sent = c
 	link.proxy.mu.Unlock()
-	link.write(c.raw)
-	link.toRedis.Unlock()
+	link.write(c)
+	return nil
+}
 
-	<-c.got
-	link.proxy.mu.Lock()
-	answered := c.reply != nil
-	held := link.proxy.on
-	link.proxy.mu.Unlock()
-	if !answered {
+// Got is closed once there is a reply to a command that was started, or can be none.
+func (c *Command) Got() <-chan struct{} { return c.got }
+
+// Said is the reply in a few words, once Got is closed. An error says that there was none.
+func (c *Command) Said() (string, error) {
+	c.link.proxy.mu.Lock()
+	defer c.link.proxy.mu.Unlock()
+	if c.reply == nil {
 		return "", errClosed
 	}
+	return c.said, nil
+}
+
+// pass gives the service the reply if nothing is held any more.
+func (c *Command) pass() {
+	c.link.proxy.mu.Lock()
+	held := c.link.proxy.on
+	c.link.proxy.mu.Unlock()
 	if !held {
 		c.Answer()
 	}
-	return resp.Text(c.reply), nil
 }
 
 // Answer gives the service the reply, after Send, or late after Stall. The next command
@@ -159,53 +201,9 @@ const (
 	blocking                    // waits for commands of others, or follows a subscription: passed and counted
 	subscribing                 // has replies that belong to no command
 	inTransaction               // has no effect before EXEC
+	unanswered                  // passes, and has no reply
 	begins                      // MULTI
 	ends                        // EXEC
 	aborts                      // a transaction, if there is one
 	refused                     // would take the connection out of the protocol
 )
-
-// manners of the commands that are not data.
-var manners = map[string]manner{}
-
-// refusal is what Redis gets instead of a refused command: one that it does not know, so
-// that the error comes in its order, and aborts a transaction.
-var refusal = encoded([][]byte{[]byte("THE-PROXY-REFUSES-THIS-COMMAND")})
-
-func init() {
-	for m, names := range map[manner]string{
-		passing: "hello auth client select ping echo info command config role readonly readwrite asking latency memory " +
-			"script function acl module slowlog cluster debug unwatch pubsub lolwut lastsave save bgsave bgrewriteaof " +
-			"replicaof slaveof failover shutdown",
-		blocking:    "blpop brpop brpoplpush blmove blmpop bzpopmin bzpopmax bzmpop wait waitaof",
-		subscribing: "subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe",
-		begins:      "multi", ends: "exec", aborts: "discard reset quit", refused: "monitor psync sync replconf",
-	} {
-		for _, name := range strings.Fields(names) {
-			manners[name] = m
-		}
-	}
-}
-
-// mannerOf is how a command is treated outside of a transaction.
-func mannerOf(args [][]byte) manner {
-	name := strings.ToLower(string(args[0][:min(len(args[0]), 16)])) // longer than any that is listed
-	has := func(datas [][]byte, words ...string) bool {
-		return slices.ContainsFunc(datas, func(data []byte) bool {
-			return slices.ContainsFunc(words, func(text string) bool { return bytes.EqualFold(data, []byte(text)) })
-		})
-	}
-	second := args[1:min(len(args), 2)]
-	switch manner := manners[name]; {
-	case (manner == begins || manner == ends) && len(args) > 1: // an error
-		return passing
-	case name == "client" && has(second, "reply"):
-		return subscribing
-	case (name == "script" || name == "function") && has(second, "flush", "delete", "restore"):
-		return data
-	case (name == "xread" || name == "xreadgroup") && has(args, "block"):
-		return blocking
-	default:
-		return manner
-	}
-}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -16,53 +15,48 @@ import (
 // counts for besides.
 const maxAhead, least = 16 << 20, 1 << 10
 
-// link is one connection of the service, and its own one to Redis.
+// link is one connection of the service, and its own one to the store.
 //
-// At most one command is held back at Redis' side, the first of the queue: what is
-// behind it is sent once it has been answered. So Redis owes the replies that are passed
+// At most one command is held back at the store's side, the first of the queue: what is
+// behind it is sent once it has been answered. So the store owes the replies that are passed
 // on first, in their order, and then that of the command that was released.
 type link struct {
 	proxy   *Proxy
+	door    *Door
+	dialect dialect
 	number  int
 	service net.Conn
 
 	// Each is held while something is written, and taken before the proxy's mutex.
-	toRedis, toService sync.Mutex
+	toStore, toService sync.Mutex
 
 	// What follows is guarded by the proxy's mutex.
-	redis   net.Conn
+	store   net.Conn
+	session uint32 // of PostgreSQL, by its process number; 0 for none
 	queue   []*Command
 	ahead   int      // bytes in the queue
-	awaited []manner // of what was passed, the replies that Redis owes
+	awaited []manner // of what was passed, the replies that the store owes
 	sent    *Command // whose reply comes after those
 	opaque  bool     // a subscription was passed: replies belong to nothing that was sent
 	ended   bool     // the service sends nothing more
 	closed  bool
-	// loggedIn is set once the service has sent the proxy's password.
-	loggedIn bool
-
-	// What the service's commands have begun, in the order in which they arrive.
-	multi      bool
-	queued     [][]string
-	remembered int // bytes of queued
-	subscribed bool
 }
 
-// serve connects to Redis, and passes on until both sides have ended.
+// serve connects to the store, and passes on until both sides have ended.
 func (l *link) serve() {
-	redis, err := l.proxy.dial(l.proxy.ctx)
+	store, err := l.dialect.open(l.proxy.ctx)
 	l.proxy.mu.Lock()
 	if err != nil {
 		l.shut()
 	}
 	if l.closed {
 		if err == nil {
-			_ = redis.Close()
+			_ = store.Close()
 		}
 		l.proxy.mu.Unlock()
 		return
 	}
-	l.redis = redis
+	l.store = store
 	l.proxy.mu.Unlock()
 	l.proxy.running.Go(l.replies)
 	l.commands()
@@ -70,32 +64,34 @@ func (l *link) serve() {
 
 // commands reads what the service sends until it ends.
 func (l *link) commands() {
-	reader := resp.NewReader(l.service)
 	for {
-		args, raw, err := reader.Command()
+		command, err := l.dialect.next()
 		if err != nil {
 			l.end("the service", err)
 			return
 		}
-		l.arrive(args, raw)
+		l.arrive(command)
 	}
 }
 
-// replies reads what Redis sends until it ends.
+// replies reads what the store sends until it ends.
 func (l *link) replies() {
-	reader := resp.NewReader(l.redis)
 	for {
-		raw, err := reader.Reply()
+		raw, pushed, err := l.dialect.reply()
 		if err != nil {
-			l.end("Redis", err)
+			l.end("the store", err)
 			return
 		}
-		if l.keep(raw) {
+		command, kept := l.keep(raw, pushed)
+		if kept {
+			if command != nil {
+				command.pass()
+			}
 			continue
 		}
 		l.give(raw)
 		l.proxy.mu.Lock()
-		if raw[0] != '>' && !l.opaque && len(l.awaited) > 0 {
+		if !pushed && !l.opaque && len(l.awaited) > 0 {
 			l.awaited = slices.Delete(l.awaited, 0, 1)
 		}
 		l.settle()
@@ -107,11 +103,11 @@ func (l *link) replies() {
 // under way all the same, as it would be without a proxy.
 func (l *link) end(who string, err error) {
 	l.proxy.mu.Lock()
-	foul := errors.Is(err, resp.ErrProtocol)
+	foul := l.dialect.foul(err)
 	if foul && l.proxy.foul == nil && !l.closed {
 		l.proxy.foul = fmt.Errorf("%s sent what is %w", who, err)
 	}
-	if foul || who == "Redis" {
+	if foul || who == "the store" {
 		l.shut()
 	}
 	l.ended = true
@@ -121,7 +117,7 @@ func (l *link) end(who string, err error) {
 }
 
 // settle closes a connection that the service has ended, if nothing of it is under way:
-// nobody waits for a stalled reply, and Redis gives up what waits when a connection ends.
+// nobody waits for a stalled reply, and the store gives up what waits when a connection ends.
 func (l *link) settle() {
 	if l.ended && len(l.queue) > 0 && l.queue[0].state == stalled {
 		l.leave()
@@ -143,8 +139,11 @@ func (l *link) shut() {
 		l.leave()
 	}
 	_ = l.service.Close() // the other side may have closed it before
-	if l.redis != nil {
-		_ = l.redis.Close()
+	if l.store != nil {
+		_ = l.store.Close()
+	}
+	if l.session != 0 {
+		l.proxy.left = append(l.proxy.left, l.session)
 	}
 	l.proxy.room.Broadcast()
 	l.proxy.signal()
@@ -170,7 +169,7 @@ func (l *link) leave() *Command {
 }
 
 // arrive takes a command of the service.
-func (l *link) arrive(args [][]byte, raw []byte) {
+func (l *link) arrive(command *Command) {
 	proxy := l.proxy
 	proxy.mu.Lock()
 	for l.ahead > maxAhead && !l.closed {
@@ -178,27 +177,28 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 	}
 	proxy.mu.Unlock()
 
-	l.toRedis.Lock()
-	defer l.toRedis.Unlock()
+	l.toStore.Lock()
+	defer l.toStore.Unlock()
 	proxy.mu.Lock()
 	if l.closed {
 		proxy.mu.Unlock()
 		return
 	}
-	command := l.classify(args, raw)
 	if len(l.queue) == 0 && (command.manner != data || !proxy.on) {
-		l.passes(command.manner)
+		l.passes(command)
 		proxy.mu.Unlock()
-		l.write(command.raw)
+		l.write(command)
 		return
 	}
 	kept := new(Command) // apart, so that what passes at once is not allocated
-	*kept = command
+	*kept = *command
+	kept.link = l
 	kept.raw = bytes.Clone(command.raw)
 	kept.got = make(chan struct{})
 	if len(kept.parts) == 0 {
-		kept.parts = [][]string{resp.Texts(args)}
+		kept.parts = [][]string{resp.Texts(command.words)}
 	}
+	kept.words = nil
 	l.queue = append(l.queue, kept)
 	l.ahead = l.ahead + len(command.raw) + least
 	if command.manner == data {
@@ -208,67 +208,23 @@ func (l *link) arrive(args [][]byte, raw []byte) {
 	proxy.mu.Unlock()
 }
 
-// classify says how a command is treated, and follows what it begins or ends.
-func (l *link) classify(args [][]byte, raw []byte) Command {
-	command := Command{link: l, raw: raw, manner: mannerOf(args)}
-	if l.proxy.password != "" {
-		command.raw = l.login(args, raw)
-		if !l.loggedIn {
-			l.proxy.barred++
-			command.manner = passing
-			return command
-		}
-	}
-	switch command.manner {
-	case refused:
-		command.manner = passing
-		command.raw = refusal
-	case subscribing:
-		l.subscribed = true
-	case begins:
-		l.multi = true
-		l.queued = nil
-		l.remembered = 0
-	case aborts:
-		l.multi = false
-		l.queued = nil
-	case ends:
-		command.manner = data
-		command.parts = l.queued
-		l.multi = false
-		l.queued = nil
-	default:
-		if l.multi {
-			command.manner = inTransaction
-			l.remembered += len(raw)
-			if l.remembered <= maxAhead {
-				l.queued = append(l.queued, resp.Texts(args))
-			}
-		}
-	}
-	if l.subscribed && (command.manner == data || command.manner == inTransaction) {
-		command.manner = blocking
-	}
-	return command
-}
-
 // passes notes that a command is sent whose reply goes to the service by itself.
-func (l *link) passes(m manner) {
-	if m == subscribing {
+func (l *link) passes(command *Command) {
+	if command.manner == subscribing {
 		l.opaque = true
 	}
-	if l.proxy.on && (m == blocking || m == subscribing) {
-		l.proxy.passed++
+	if l.proxy.on && (command.manner == blocking || command.manner == subscribing) {
+		l.proxy.passed = append(l.proxy.passed, command.name())
 	}
-	if !l.opaque {
-		l.awaited = append(l.awaited, m)
+	if !l.opaque && command.manner != unanswered {
+		l.awaited = append(l.awaited, command.manner)
 	}
 }
 
 // advance passes what is next in the queue, up to what is held.
 func (l *link) advance() {
-	l.toRedis.Lock()
-	defer l.toRedis.Unlock()
+	l.toStore.Lock()
+	defer l.toStore.Unlock()
 	for {
 		l.proxy.mu.Lock()
 		l.settle()
@@ -277,44 +233,48 @@ func (l *link) advance() {
 			return
 		}
 		command := l.leave()
-		l.passes(command.manner)
+		l.passes(command)
 		l.proxy.mu.Unlock()
-		l.write(command.raw)
+		l.write(command)
 	}
 }
 
-// keep takes a reply that the service does not get by itself.
-func (l *link) keep(raw []byte) bool {
+// keep takes a reply that the service does not get by itself, and returns the command that it is of, if any.
+func (l *link) keep(raw []byte, pushed bool) (of *Command, kept bool) {
 	proxy := l.proxy
 	proxy.mu.Lock()
 	defer proxy.mu.Unlock()
 	switch command := l.sent; {
-	case raw[0] == '>' || l.opaque || l.closed:
-		return false
+	case pushed || l.opaque || l.closed:
+		return nil, false
 	case len(l.awaited) > 0:
-		if l.awaited[0] == inTransaction && raw[0] != '-' && !bytes.HasPrefix(raw, []byte("+QUEUED")) && proxy.on {
-			proxy.passed++ // MULTI was refused, so this has had its effect
+		if l.awaited[0] == inTransaction && !l.dialect.fails(raw) && !bytes.HasPrefix(raw, []byte("+QUEUED")) && proxy.on {
+			proxy.passed = append(proxy.passed, "what follows MULTI") // which was refused, so this has had its effect
 		}
-		return false
+		return nil, false
 	case command != nil:
 		command.reply = bytes.Clone(raw)
+		command.said = l.dialect.text(raw)
 		command.state = replied
 		l.sent = nil
 		close(command.got)
-		return true
-	case raw[0] == '-': // before it closes a connection that it does not want
-		return false
+		return command, true
+	case l.dialect.fails(raw): // before it closes a connection that it does not want
+		return nil, false
 	default:
 		if proxy.foul == nil {
-			proxy.foul = fmt.Errorf("a reply of Redis to nothing that was sent: %.32q", raw)
+			proxy.foul = fmt.Errorf("a reply of the store to nothing that was sent: %.32q", raw)
 		}
 		l.shut()
-		return true
+		return nil, true
 	}
 }
 
-// write sends to Redis. If that fails, reading the reply does too, and ends the connection.
-func (l *link) write(raw []byte) { _, _ = l.redis.Write(raw) }
+// write sends to the store. If that fails, reading the reply does too, and ends the connection.
+func (l *link) write(command *Command) {
+	l.dialect.sends(command)
+	_, _ = l.store.Write(command.raw)
+}
 
 // give sends to the service, which may have gone.
 func (l *link) give(raw []byte) {

@@ -15,26 +15,26 @@ var (
 
 // login follows how the service logs in, and returns what Redis is sent in place of raw: nobody logs in to Redis by the
 // proxy's password.
-func (l *link) login(args [][]byte, raw []byte) []byte {
+func (r *redis) login(args [][]byte, raw []byte) []byte {
 	switch name := strings.ToLower(string(args[0][:min(len(args[0]), 16)])); {
 	case name == "auth" && len(args) > 1:
-		if !l.proxy.admits(args[len(args)-1]) {
+		if !r.link.door.admits(args[len(args)-1]) {
 			return barred
 		}
-		l.loggedIn = true
+		r.loggedIn = true
 		return accepted
 	case name == "hello":
 		i := credentials(args)
 		if i == 0 {
 			break
 		}
-		if !l.proxy.admits(args[i+2]) {
+		if !r.link.door.admits(args[i+2]) {
 			return barred
 		}
-		l.loggedIn = true
+		r.loggedIn = true
 		return encoded(append(args[:i:i], args[i+3:]...))
 	}
-	if !l.loggedIn {
+	if !r.loggedIn {
 		return barred
 	}
 	return raw
@@ -51,8 +51,8 @@ func credentials(args [][]byte) int {
 }
 
 // admits reports whether a password is the proxy's.
-func (p *Proxy) admits(password []byte) bool {
-	return subtle.ConstantTimeCompare(password, []byte(p.password)) == 1
+func (d *Door) admits(password []byte) bool {
+	return subtle.ConstantTimeCompare(password, []byte(d.password)) == 1
 }
 
 // encoded is a command as it is sent.

@@ -12,11 +12,12 @@ import (
 )
 
 // guarded is a proxy with a password before a Redis that it is logged in to.
-func guarded(t *testing.T) *proxy.Proxy {
+func guarded(t *testing.T) *proxy.Door {
 	t.Helper()
 	direct, _ := storetest.RedisClient(t)
 	o := direct.Options()
-	p, err := proxy.Listen("of the proxy", func(ctx context.Context) (net.Conn, error) {
+	p := proxy.New()
+	door, err := p.Redis("of the proxy", func(ctx context.Context) (net.Conn, error) {
 		conn, err := o.Dialer(ctx, o.Network, o.Addr)
 		if err != nil || o.Password == "" {
 			return conn, err
@@ -30,7 +31,7 @@ func guarded(t *testing.T) *proxy.Proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	return p
+	return door
 }
 
 // TestPassword: only who knows the proxy's password reaches the Redis behind it, by either protocol, and logs in to it

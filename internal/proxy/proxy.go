@@ -1,98 +1,58 @@
-// Package proxy stands between one instance of a service, in any language, and its Redis:
+// Package proxy stands between one instance of a service, in any language, and its stores:
 // a proxy that holds each command until it is released, so that a search can choose the
-// order in which the commands of several instances take effect.
+// order in which the commands of several instances take effect. The way to each store is a [Door].
 //
-// A step is one command, or a whole transaction: MULTI and what is queued after it pass,
+// Of Redis, a step is one command, or a whole transaction: MULTI and what is queued after it pass,
 // since only EXEC has an effect, and EXEC is held. WATCH is a step, because it reads.
 // The commands of a pipeline are steps one after the other. What touches no data passes
 // at once (HELLO, AUTH, CLIENT, SELECT, PING, SCRIPT LOAD ...). What waits by itself
-// passes too, and is counted: blocking commands, subscriptions, and everything on a
-// connection after a subscription. MONITOR and replication are refused.
+// passes too, and is named: blocking commands, subscriptions, and everything on a
+// connection after a subscription. MONITOR and replication are refused. What is sent and
+// answered is passed on byte by byte, in RESP2 and in RESP3.
 //
-// What is sent and answered is passed on byte by byte, in RESP2 and in RESP3.
+// Of PostgreSQL, a step is what a client sends until it lets the server answer: a simple query, or the
+// messages up to a Sync or a Flush that have a statement executed. BEGIN, COMMIT and ROLLBACK are steps.
+// What has no effect on data passes: SET, SHOW, RESET, DISCARD, DEALLOCATE, and SELECT 1, by which pools
+// look if a connection lives. COPY and LISTEN pass and are named.
 //
-// The proxy's connections to Redis are logged in. A service logs in to the proxy by a password of the proxy's own,
-// where there is one: other programs of the machine can reach its port, too.
+// The proxy's connections to stores are logged in. A service logs in to the proxy by a password of the proxy's own,
+// where there is one: other programs of the machine can reach its ports, too.
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Proxy stands between one instance of a service and Redis. All methods may be called
+// Proxy stands between one instance of a service and its stores. All methods may be called
 // from any goroutine.
 type Proxy struct {
-	dial     func(context.Context) (net.Conn, error)
-	password string // empty for none
-	addr     string
-	changed  chan struct{}
-	ctx      context.Context // of what the proxy does by itself
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	changed chan struct{}
+	ctx     context.Context // of what the proxy does by itself
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
-	mu       sync.Mutex
-	listener net.Listener // nil while connections are refused
-	room     *sync.Cond   // there may be, for more commands in a queue
-	on       bool
-	links    map[*link]struct{} // nil once the proxy is closed
-	opened   int
-	held     []*Command
-	passed   int
-	foul     error
-	barred   int // commands that were refused for lack of a password
+	mu     sync.Mutex
+	room   *sync.Cond // there may be, for more commands in a queue
+	on     bool
+	links  map[*link]struct{} // nil once the proxy is closed
+	opened int
+	held   []*Command
+	passed []string
+	foul   error
+	doors  []*Door
+	left   []uint32 // sessions of PostgreSQL whose connections were closed
 }
 
-// Listen opens a proxy on a free port of 127.0.0.1 that passes everything at once. dial
-// connects to Redis, once for each connection of the service; if it fails, that
-// connection is closed. A connection of the service logs in by the password, unless that is empty.
-func Listen(password string, dial func(context.Context) (net.Conn, error)) (*Proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for a service: %w", err)
-	}
-	proxy := &Proxy{dial: dial, password: password, addr: listener.Addr().String(), listener: listener,
-		changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
+// New is a proxy without doors, which passes everything at once.
+func New() *Proxy {
+	proxy := &Proxy{changed: make(chan struct{}, 1), links: map[*link]struct{}{}}
 	proxy.room = sync.NewCond(&proxy.mu)
 	proxy.ctx, proxy.cancel = context.WithCancel(context.Background())
-	proxy.running.Go(func() { proxy.accept(listener) })
-	return proxy, nil
-}
-
-// Addr is where the service reaches Redis: 127.0.0.1 and a port.
-func (p *Proxy) Addr() string { return p.addr }
-
-func (p *Proxy) accept(listener net.Listener) {
-	for {
-		conn, err := listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		p.mu.Lock()
-		switch {
-		case err != nil && p.foul == nil: // too few file descriptors: the service sees an outage that no fault names
-			p.foul = fmt.Errorf("accept a connection of the service: %w", err)
-			p.signal()
-		case err == nil && (p.links == nil || p.listener == nil):
-			_ = conn.Close()
-		case err == nil:
-			p.opened++
-			l := &link{proxy: p, number: p.opened, service: conn}
-			p.links[l] = struct{}{}
-			p.signal()
-			p.running.Go(l.serve)
-		}
-		p.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
+	return proxy
 }
 
 // Hold says whether commands are held from now on. If not, what is held now takes effect
@@ -146,34 +106,6 @@ func (p *Proxy) Cut() {
 	p.cut()
 }
 
-// Refuse says whether connections of the service are refused, as by a Redis that is away, and ends those that there are
-// if so.
-func (p *Proxy) Refuse(on bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.links == nil || on == (p.listener == nil):
-	case on:
-		_ = p.listener.Close() // which has accepted all that it will
-		p.listener = nil
-		p.cut()
-	default:
-		p.listenAgain()
-	}
-}
-
-// listenAgain accepts connections at the address that the service knows.
-func (p *Proxy) listenAgain() {
-	listener, err := net.Listen("tcp", p.addr)
-	if err != nil {
-		p.foul = cmp.Or(p.foul, fmt.Errorf("listen for a service again: %w", err))
-		p.signal()
-		return
-	}
-	p.listener = listener
-	p.running.Go(func() { p.accept(listener) })
-}
-
 func (p *Proxy) cut() {
 	for link := range p.links {
 		link.shut()
@@ -200,40 +132,46 @@ func (p *Proxy) Drain(patience time.Duration) {
 	}
 }
 
-// Foul says what has come, from either side, that is not RESP, or nil. That connection has
-// been closed, and nothing may be claimed.
+// Foul says what has come, from either side, that is not the protocol of the store, or nil. That connection
+// has been closed, and nothing may be claimed.
 func (p *Proxy) Foul() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.foul
 }
 
-// Passed counts the commands of data that have passed while commands were held: blocking
-// ones, subscriptions, and what followed a subscription on its connection.
-func (p *Proxy) Passed() int {
+// Passed names the commands of data that have passed while commands were held: of Redis blocking
+// ones, subscriptions, and what followed a subscription on its connection; of PostgreSQL COPY and LISTEN.
+func (p *Proxy) Passed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.passed
+	return slices.Clone(p.passed)
 }
 
-// Barred counts the commands that were refused because their connection had not logged in.
-func (p *Proxy) Barred() int {
+// Left are the sessions of PostgreSQL, by their process numbers, whose connections were closed since it was asked last.
+// The server ends them by itself, and takes a moment for it.
+func (p *Proxy) Left() []uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.barred
+	left := p.left
+	p.left = nil
+	return left
 }
 
-// Close closes the port and all connections, and waits until nothing is left of them.
+// Close closes all ports and connections, and waits until nothing is left of them.
 func (p *Proxy) Close() error {
 	p.cancel()
 	p.mu.Lock()
-	var err error
-	if p.listener != nil {
-		err = p.listener.Close()
+	var errs []error
+	for _, door := range p.doors {
+		if door.listener != nil {
+			errs = append(errs, door.listener.Close())
+			door.listener = nil
+		}
 	}
 	p.cut()
 	p.links = nil
 	p.mu.Unlock()
 	p.running.Wait()
-	return err
+	return errors.Join(errs...)
 }

@@ -194,7 +194,7 @@ func TestClosedConnections(t *testing.T) {
 	b := open(t, redis.NewClient(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no Redis")
 	}}), "")
-	raw, err := net.Dial("tcp", b.Addr())
+	raw, err := net.Dial("tcp", b.door.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ type Stored struct {
 	Look func() []fakeredis.Key
 	// Readable takes from a text of the store what means nothing to people, such as a prefix; nil changes nothing.
 	Readable func(string) string
-	// Rows is set if what Look returns are rows of tables, each with its primary key as its name.
-	Rows bool
+	// Row reports whether what Look returns by a name is a row of a table, whose primary key it is; nil for none.
+	Row func(name string) bool
 
 	before map[string]storedKey
 	named  map[string]bool
@@ -127,7 +127,7 @@ func (s *Stored) after(at time.Duration) (out []results.StoredKey) {
 	for _, name := range slices.Sorted(maps.Keys(touched)) {
 		key, there := now[name]
 		_, was := s.before[name]
-		shown := results.StoredKey{Key: s.readable(name), Row: s.Rows, Gone: !there}
+		shown := results.StoredKey{Key: s.readable(name), Row: s.Row != nil && s.Row(name), Gone: !there}
 		if there {
 			shown.TTL = key.Left
 			shown.Members = key.Members

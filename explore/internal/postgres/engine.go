@@ -23,7 +23,6 @@ import (
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/contain/witness"
-	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/proxy/pgwire"
@@ -45,9 +44,6 @@ type Engine struct {
 	// empty makes the schema as it was when its tables had been made, and lowest
 	// finds negative numbers in it; empty if there are none.
 	empty, lowest string
-	// rows lists those of all tables, and lastRows are those that were seen last.
-	rows     string
-	lastRows []fakeredis.Key
 	// tables is set once the strategy has made them.
 	tables bool
 	// mayHurry is set if connections may set deadlock_timeout.

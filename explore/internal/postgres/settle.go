@@ -3,13 +3,11 @@ package postgres
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/quotabench/quotabench/explore/internal/database"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stacks"
@@ -125,11 +123,6 @@ func (w *Engine) anyFlying() bool {
 	return slices.ContainsFunc(w.callers, func(c *client) bool { return c.flying })
 }
 
-// waiters asks who waits for a lock and for whom. pg_locks is read at one
-// moment: if all statements are in it, then none of them runs, and nothing
-// changes until a client is let go on.
-const waiters = `SELECT pid, pg_blocking_pids(pid) FROM pg_locks WHERE NOT granted AND pid = ANY($1)`
-
 // look reports whether every flying statement waits for a client that has
 // stopped. Waiting in a circle does not count: the server is about to end that.
 func (w *Engine) look() (bool, error) {
@@ -146,20 +139,17 @@ func (w *Engine) look() (bool, error) {
 	}
 	blockers := map[*client][]*client{}
 	known := true
-	var pid int32
-	var on []int32
-	rows, _ := w.admin.Query(w.ctx, waiters, pids) // ForEachRow returns its error
-	_, err := pgx.ForEachRow(rows, []any{&pid, &on}, func() error {
+	blocked, err := database.Blocked(w.ctx, w.admin, pids)
+	if err != nil {
+		return false, err
+	}
+	for pid, on := range blocked {
 		for _, p := range on {
 			known = known && by[p] != nil
 			blockers[by[pid]] = append(blockers[by[pid]], by[p])
 		}
-		return nil
-	})
-	if err != nil {
-		return false, fmt.Errorf("ask who is blocked: %w", err)
 	}
-	if !known || len(blockers) < len(pids) || circular(blockers) {
+	if !known || len(blockers) < len(pids) || database.Circular(blockers) {
 		return false, nil
 	}
 	for client, clients := range blockers {
@@ -175,16 +165,4 @@ func (w *Engine) look() (bool, error) {
 		client.waits = strings.Join(slices.Compact(names), " and ")
 	}
 	return true, nil
-}
-
-// circular reports whether a client waits for itself in the end: whoever waits for none that waits is taken out until
-// there is none.
-func circular(blockers map[*client][]*client) bool {
-	left := maps.Clone(blockers)
-	waits := func(c *client) bool { return left[c] != nil }
-	for n := len(left) + 1; len(left) < n; {
-		n = len(left)
-		maps.DeleteFunc(left, func(_ *client, clients []*client) bool { return !slices.ContainsFunc(clients, waits) })
-	}
-	return len(left) > 0
 }

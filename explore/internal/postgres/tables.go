@@ -7,7 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/quotabench/quotabench/explore/internal/database"
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -55,7 +57,15 @@ func (w *Engine) makeTables() error {
 	}
 	w.lowest = strings.Join(lowest, " UNION ALL ")
 	w.tables = true
-	return w.lookAtRows()
+	rows, err := database.ReadRows(w.base, w.admin)
+	if err != nil {
+		return err
+	}
+	w.Run.Timeline.Stored = engine.Stored{
+		Look: func() []fakeredis.Key { return rows.Look(w.ctx) },
+		Row:  func(string) bool { return true },
+	}
+	return nil
 }
 
 // lowestOfColumns gives a query for each column of numbers, of its name and its lowest value.

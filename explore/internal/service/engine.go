@@ -67,6 +67,7 @@ type Engine struct {
 	control []string
 	runs    int
 	*sets
+	sql      *sql          // nil for none
 	own      *redis.Client // of a further set; nil of the first
 	occupied bool          // the next database holds keys, so that there are no further sets
 	// lost is set if Redis has lost what the instances had loaded, and scripts is how many that were.
@@ -139,13 +140,20 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	if err := w.moves(w.Setup.Begins()); err != nil {
 		return nil, err
 	}
+	if w.cmd.Postgres != nil {
+		w.sql, err = openSQL(w.base, w.cmd.Postgres)
+		if err != nil {
+			return nil, err
+		}
+		version = w.sql.version() + " and " + version
+	}
 	w.Traits = engine.Traits{Store: version, Deadlines: true, Splits: w.split, Wall: true}
 	for i := range w.Setup.Instances {
 		if err := w.add(i); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.startAll(); err != nil {
+	if err := w.startFirst(); err != nil {
 		return nil, err
 	}
 	if err := w.stored(); err != nil {
@@ -166,8 +174,7 @@ func (w *Engine) check() (err error) {
 		return err
 	}
 	if w.commands == 0 {
-		return unfit("no command of the service came through the proxy, but it answers: does it use REDIS_URL, or " +
-			"REDIS_HOST and REDIS_PORT?")
+		return unfit("no command of the service came through the proxy, but it answers: does it use %s?", w.ways())
 	}
 	failed := func(event oracle.Event) bool { return event.Outcome == oracle.Failed }
 	if slices.ContainsFunc(w.Run.Truth.Events(), failed) {
@@ -218,6 +225,9 @@ func (w *Engine) begin() error {
 				return err
 			}
 		}
+	}
+	if err := w.restoreTables(); err != nil {
+		return err
 	}
 	if err := w.startAll(); err != nil {
 		return err
@@ -300,6 +310,9 @@ func (w *Engine) End() error {
 			errs = append(errs, client.instance.end())
 		}
 	}
+	for _, instance := range w.instances { // all at once: one may wait for a lock of another
+		instance.proxy.Hold(false)
+	}
 	for _, client := range w.callers {
 		if !client.over() { // one that has crashed is gone
 			client.leave()
@@ -308,8 +321,8 @@ func (w *Engine) End() error {
 	w.callers = w.callers[:0]
 	w.failing = nil
 	for _, instance := range w.instances {
-		if instance.proxy.Passed() > 0 {
-			w.Witness.Note(witness.OtherClient, "it sent blocking commands to Redis, or subscribed, which are no steps here")
+		if passed := instance.proxy.Passed(); len(passed) > 0 {
+			w.Witness.Note(witness.OtherClient, "it sent "+passed[0]+", which is no step here")
 		}
 		if w.told {
 			continue
@@ -319,7 +332,7 @@ func (w *Engine) End() error {
 				instance.saying(fmt.Sprintf("instance %d has ended", instance.index))))
 		}
 		if foul := instance.proxy.Foul(); foul != nil {
-			errs = append(errs, w.misbehaves("what goes between the service and Redis is not Redis' protocol: %v", foul))
+			errs = append(errs, w.misbehaves("what goes between the service and its store is not the store's protocol: %v", foul))
 		}
 	}
 	return errors.Join(append(errs, w.Err, w.clean())...)
@@ -346,7 +359,7 @@ func (w *Engine) Close() error {
 		}
 		errs = append(errs, w.own.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.sql.close())...)
 }
 
 // listing returns every key with its time to live in milliseconds.

@@ -31,14 +31,14 @@ func (w *Engine) crash(c *client) error {
 	return err
 }
 
-// outageTime is how long Redis cannot be reached, at most. Client libraries connect again a few times, go-redis for two
+// outageTime is how long a store cannot be reached, at most. Client libraries connect again a few times, go-redis for two
 // seconds, before they tell their caller.
 const outageTime = 2500 * time.Millisecond
 
-// away has a client's command not reach Redis, nor any other one of its instance until the request is answered or the
+// away has a client's command not reach its store, nor any other one of its instance until the request is answered or the
 // outage has lasted long enough.
 func (w *Engine) away(c *client) error {
-	between := c.instance.proxy
+	between := c.held.Door()
 	c.held.Fail()
 	between.Refuse(true)
 	back := time.AfterFunc(outageTime, func() { between.Refuse(false) })

@@ -52,10 +52,12 @@ type Command struct {
 	Env []string
 	// Redis is behind the proxies, and stays the caller's; nil has one in memory started.
 	Redis *redis.Client
+	// Postgres is the PostgreSQL server behind them, likewise; nil for none.
+	Postgres stores.Store
 }
 
-// given are the variables of an instance's environment. The password is that of its proxy.
-func (c *Command) given(redis, password, port string, limit int64, clock []string) []string {
+// given are the variables of an instance's environment, with those of its database. The password is that of its proxy.
+func (c *Command) given(redis, password, port string, limit int64, database [][2]string, clock []string) []string {
 	host, at, _ := net.SplitHostPort(redis)
 	out := append(os.Environ(), clock...)
 	variables := [][2]string{
@@ -66,6 +68,7 @@ func (c *Command) given(redis, password, port string, limit int64, clock []strin
 		variables[0][1] = "redis://:" + password + "@" + redis
 		variables = append(variables, [2]string{"REDIS_PASSWORD", password})
 	}
+	variables = append(variables, database...)
 	var pairs []string
 	for _, v := range variables {
 		out = append(out, v[0]+"="+v[1])
@@ -120,7 +123,9 @@ func (c *Command) Dial(ctx context.Context) (net.Conn, error) {
 type instance struct {
 	index    int
 	proxy    *proxy.Proxy
-	addr     string // where it listens
+	redis    *proxy.Door
+	postgres *proxy.Door // nil for none
+	addr     string      // where it listens
 	child    *server.Child
 	http     *http.Client
 	strategy strategies.Strategy
@@ -146,13 +151,39 @@ func (r remote) URL() string { return r.url }
 
 // add makes the instance's proxy and client, once.
 func (w *Engine) add(i int) error {
-	between, err := proxy.Listen(w.password, w.cmd.Dial)
-	if err != nil {
+	pool := stores.ConnOptions{Pool: 1 + w.Setup.Members(i), Timeout: w.Setup.Patience}
+	in := &instance{index: i, proxy: proxy.New(), http: httpstore.NewClient(pool, false)}
+	w.instances = append(w.instances, in)
+	var err error
+	in.redis, err = in.proxy.Redis(w.password, w.cmd.Dial)
+	if err == nil && w.sql != nil {
+		in.postgres, err = in.proxy.Postgres(w.sql.password, w.sql.config)
+	}
+	return err
+}
+
+// startFirst starts the instances for the first time. With a database the first one starts before the others, since it
+// may make the tables, which are then remembered.
+func (w *Engine) startFirst() error {
+	if w.sql == nil {
+		return w.startAll()
+	}
+	if err := w.start(w.base, w.instances[0]); err != nil {
 		return err
 	}
-	pool := stores.ConnOptions{Pool: 1 + w.Setup.Members(i), Timeout: w.Setup.Patience}
-	w.instances = append(w.instances, &instance{index: i, proxy: between, http: httpstore.NewClient(pool, false)})
-	return nil
+	if err := w.startAll(); err != nil {
+		return err
+	}
+	return w.sql.keep(w.base)
+}
+
+// ways are the variables by which an instance finds its stores.
+func (w *Engine) ways() string {
+	text := "REDIS_URL, or REDIS_HOST and REDIS_PORT"
+	if w.sql != nil {
+		text = "DATABASE_URL, or PGHOST, PGPORT, PGUSER and PGPASSWORD; or " + text
+	}
+	return text
 }
 
 // startAll starts the instances that do not run, at the same time. It returns the first error: then nobody waits for
@@ -192,7 +223,11 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 			return errors.Join(err, dir.Remove())
 		}
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
-		cmd.Env = w.cmd.given(in.proxy.Addr(), w.password, number, w.Setup.Policy.Limit, w.stopped(in))
+		var database [][2]string
+		if w.sql != nil {
+			database = w.sql.given(in.postgres.Addr())
+		}
+		cmd.Env = w.cmd.given(in.redis.Addr(), w.password, number, w.Setup.Policy.Limit, database, w.stopped(in))
 		in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil)
 		if err != nil {
 			return err
@@ -278,7 +313,12 @@ var complaint = regexp.MustCompile(`(?m)^\s*[\w.]*([eE]rror|Exception|panic|fata
 
 // saying is how it is with an instance, and what it printed last.
 func (in *instance) saying(how string) string {
-	if in.proxy.Barred() > 0 {
+	switch {
+	case in.postgres != nil && in.postgres.Insists():
+		how += ", and wants TLS of PostgreSQL, which is not there: DATABASE_URL says sslmode=disable"
+	case in.postgres != nil && in.postgres.Barred() > 0:
+		how += ", and sends PostgreSQL another password: let it use DATABASE_URL, or PGUSER and PGPASSWORD"
+	case in.redis.Barred() > 0:
 		how += ", and sends Redis no password: let it use REDIS_URL, or REDIS_PASSWORD next to REDIS_HOST and REDIS_PORT"
 	}
 	output := in.child.Output()

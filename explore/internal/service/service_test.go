@@ -563,7 +563,7 @@ func TestMisbehavingServices(t *testing.T) {
 		{"failing", "the service's answers to requests that come one after the other are no decisions: A error: the " +
 			"service answers with status 500"},
 		{"memory", "no command of the service came through the proxy"},
-		{"foul", "what goes between the service and Redis is not Redis' protocol"},
+		{"foul", "what goes between the service and its store is not the store's protocol"},
 		{"fixed", "the service does not start: the port was taken by another program (it ends at once, and its last " +
 			"output is: listen tcp"},
 		{"left", "the service does not start: it ends at once, and has printed nothing"},

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -54,8 +55,12 @@ type client struct {
 	asks     bool        // a request of it is under way
 	first    chan answer // of a request that was sent before the client has begun
 	held     *proxy.Command
-	text     string         // what is held, for people
-	sent     bool           // held has taken effect
+	text     string // what is held, for people, and
+	store    string // the kind of store that it is for
+	sent     bool   // held has taken effect
+	flies    bool   // held was sent, and waits for a lock of waitsFor
+	waitsFor string
+	since    int            // larger, the later it began to wait
 	late     *proxy.Command // its reply comes when the instance has given it up
 	// commands counts those of the run, and inRow those since another client's step.
 	commands, inRow int
@@ -147,8 +152,11 @@ func (c *client) tell(where stop) bool {
 
 // String says what the client waits for.
 func (c *client) String() string {
-	if c.stuck != "" {
+	switch {
+	case c.stuck != "":
 		return c.stuck
+	case c.flies:
+		return c.Name + " waits for a lock that " + c.waitsFor + " never gives up"
 	}
 	return c.Name + ": " + c.text
 }
@@ -196,7 +204,7 @@ func (w *Engine) Snapshot() *engine.Snapshot {
 			actor.At = engine.Unborn
 		case client.at == paused:
 			actor.At = engine.Between
-		case client.stuck == "" && (client.held == nil || !actor.Ready):
+		case client.flies, client.stuck == "" && (client.held == nil || !actor.Ready):
 			actor.At = engine.Waiting
 		case client.sent:
 			actor.At = engine.Answering
@@ -231,6 +239,9 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		}
 		if err == nil { // otherwise the client may still be writing the line
 			timeline.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)
+			err = w.landed()
+		}
+		if err == nil {
 			err = w.afterFault()
 		}
 	}()
@@ -294,23 +305,39 @@ func (w *Engine) goOn(c *client) error {
 		c.engine.Run.Timeline.Write("", "", results.EventReply)
 		return w.wait(c)
 	}
-	if !c.sent {
-		reply, err := c.held.Send()
-		if err != nil {
-			reply = "error: " + err.Error()
-		}
-		c.told(c.text, w.plain(reply))
-		for _, words := range c.held.Parts() {
-			w.Run.Timeline.Stored.Sends(words...)
-		}
-		w.lacks(c.held)
-		c.sent = w.split && err == nil
-		if c.sent {
-			return nil
-		}
-	} else {
+	if c.sent {
 		c.told("", "reply")
 		c.engine.Run.Timeline.Write("", "", results.EventReply)
+		c.held.Answer()
+		return w.wait(c)
+	}
+	if err := c.held.Start(); err == nil {
+		blocked, err := w.lands(c)
+		if err != nil {
+			return err
+		}
+		if blocked {
+			w.flies(c)
+			return nil
+		}
+	}
+	return w.replied(c, c.text)
+}
+
+// replied notes what a command of a client was answered, and has the client go on, unless that is a step of its own.
+func (w *Engine) replied(c *client, command string) error {
+	reply, err := c.held.Said()
+	if err != nil {
+		reply = "error: " + err.Error()
+	}
+	c.told(command, w.plain(reply))
+	for _, words := range c.held.Parts() {
+		w.Run.Timeline.Stored.Sends(words...)
+	}
+	w.lacks(c.held)
+	c.sent = w.split && err == nil
+	if c.sent {
+		return nil
 	}
 	c.held.Answer()
 	return w.wait(c)
@@ -319,8 +346,11 @@ func (w *Engine) goOn(c *client) error {
 // told puts a command and its reply on the line of the step.
 func (c *client) told(command, reply string) {
 	if step := c.engine.Run.Timeline.Line; step != nil {
-		step.Store = "redis"
+		step.Store = cmp.Or(c.store, redisStore)
 		step.Kind = "redis"
+		if step.Store == postgresStore {
+			step.Kind = "sql"
+		}
 		c.engine.Run.Timeline.Write(command, reply, "")
 	}
 }

@@ -87,5 +87,9 @@ func (w *Engine) timeToLive(milliseconds int64) time.Duration {
 
 // sees has the steps of recorded schedules say what is stored after them.
 func (w *Engine) sees() {
-	w.Run.Timeline.Stored = engine.Stored{Look: w.look, Readable: w.plain}
+	w.Run.Timeline.Stored = engine.Stored{
+		Look:     func() []fakeredis.Key { return append(w.look(), w.sql.look(w.base)...) },
+		Readable: w.plain,
+		Row:      func(name string) bool { return w.sql.isRow(name) },
+	}
 }

@@ -37,7 +37,7 @@ func (c *client) waits() bool {
 // have come by the same connection before it.
 func (c *client) ready() bool {
 	switch {
-	case c.stuck != "" || c.at == ended:
+	case c.stuck != "" || c.flies || c.at == ended:
 		return false
 	case !c.begun || c.at == paused:
 		return true
@@ -170,6 +170,10 @@ func (c *client) faces(cmd *proxy.Command) bool {
 		return false
 	}
 	c.held = cmd
+	c.store = cmd.Store()
+	if c.engine.sql != nil && cmd.Session() != 0 {
+		c.engine.sql.owners[cmd.Session()] = c
+	}
 	c.engine.seesClock(cmd)
 	c.engine.commands++
 	c.commands++
@@ -187,14 +191,21 @@ func (w *Engine) textOf(commands ...*proxy.Command) string {
 	var parts []string
 	for _, cmd := range commands {
 		for _, words := range cmd.Parts() {
+			if cmd.Store() == postgresStore {
+				parts = append(parts, format.Shorten(format.OneLine(w.plain(words[0])), mostStatement))
+				continue
+			}
 			parts = append(parts, w.commandText(words))
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// mostText bounds a word of a command, e.g. a script, in a timeline.
-const mostText = 40
+// mostText bounds a word of a command, e.g. a script, in a timeline, and mostStatement a statement.
+const (
+	mostText      = 40
+	mostStatement = 200
+)
 
 // commandText is a command on one line. The subject gets its name in records before a word is shortened, which may cut
 // it in two.

@@ -68,7 +68,7 @@ func (x *exploration) repeat(token string) error {
 // openPostgres opens the server of --postgres if one of the strategies is explored on it, or if the flag is given: what
 // it names must be right, also if nothing uses it. If there is none, the exploration says so of each of the strategies.
 func (x *exploration) openPostgres(chosen []strategies.Selection) error {
-	used := slices.ContainsFunc(chosen, explore.OnPostgres)
+	used := slices.ContainsFunc(chosen, explore.OnPostgres) || x.Asked.Service != "" && x.Given("postgres")
 	if x.sql != nil || !used && x.Rank("postgres") != settings.ByFlag {
 		return nil
 	}
@@ -92,6 +92,14 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	return nil
 }
 
+// postgres is the server of --postgres, or nil.
+func (x *exploration) postgres() stores.Store {
+	if x.sql == nil {
+		return nil
+	}
+	return x.sql
+}
+
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
 	config := &x.Asked
@@ -113,6 +121,9 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 		target.RedisStore = x.server
 		target.Redis = x.server.Admin()
 		target.Name = fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
+	}
+	if config.Service != "" {
+		target.Postgres = x.postgres()
 	}
 	replay, err := explore.Replay(x.ctx, token, target)
 	if errors.As(err, new(*explore.UnfitError)) {

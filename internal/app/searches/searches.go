@@ -148,9 +148,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	if err := exploration.openPostgres(chosen); err != nil {
 		return exploration.end(err)
 	}
-	if exploration.sql != nil {
-		cfg.Postgres = exploration.sql
-	}
+	cfg.Postgres = exploration.postgres()
 	if cfg.Service != "" {
 		if err := exploration.ofService(&cfg, chosen); err != nil {
 			return exploration.end(err)

@@ -1,9 +1,12 @@
 package pgwire
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -19,6 +22,30 @@ func Statement(sql string, args []any) string {
 		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i), shown)
 	}
 	return text + ";"
+}
+
+// binaryFormat is the format of a parameter that is no text.
+const binaryFormat = 1
+
+// Parameter is the value of a parameter, whose type is not known: text, or a number if its bytes are none.
+func Parameter(data []byte, format int16) any {
+	text := string(data)
+	readable := utf8.Valid(data) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+	switch {
+	case data == nil:
+		return "null"
+	case format != binaryFormat || readable:
+		return text
+	}
+	switch len(data) {
+	case 2:
+		return int16(binary.BigEndian.Uint16(data))
+	case 4:
+		return int32(binary.BigEndian.Uint32(data))
+	case 8:
+		return int64(binary.BigEndian.Uint64(data))
+	}
+	return fmt.Sprintf("%d bytes", len(data))
 }
 
 // Tag is what a statement did, in a few words.

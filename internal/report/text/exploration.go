@@ -212,6 +212,9 @@ func untried(exploration *results.Exploration) document.Section {
 	if exploration.Searches[0].Service != "" {
 		more += ", thousands of subjects"
 	}
+	if exploration.Searches[0].ClockGoes {
+		more += ", time (the clock of PostgreSQL goes by itself)"
+	}
 	if unwindowed(exploration.Searches) {
 		more += ", a TTL that is too short and leaks while a window ends (--policy '10 requests per first-request 1m')"
 	}
@@ -226,7 +229,7 @@ func untried(exploration *results.Exploration) document.Section {
 func unwindowed(searches []*results.Search) bool {
 	ofService := false
 	for _, search := range searches {
-		if search.Service == "" || search.Passes && slices.Contains(search.Properties, "ttl") {
+		if search.Service == "" || search.ClockGoes || search.Passes && slices.Contains(search.Properties, "ttl") {
 			return false
 		}
 		ofService = true

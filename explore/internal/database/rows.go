@@ -1,14 +1,24 @@
-package postgres
+// Package database is what engines ask a PostgreSQL server besides the statements of the clients: the rows that are
+// stored, who waits for whose locks, and to have its tables as they were.
+package database
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 )
+
+// Rows lists the rows of all tables of a schema.
+type Rows struct {
+	pool *pgxpool.Pool // whose search path is the schema
+	list string        // empty if there are no tables
+	last []fakeredis.Key
+}
 
 // columnsOfRows are the columns of all tables of the schema, and whether each is part of a primary key. Moments are
 // left out: they are those of the server's clock.
@@ -20,12 +30,12 @@ WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
 AND atttypid NOT IN ('timestamptz'::regtype, 'timestamp'::regtype)
 ORDER BY relname, attnum`
 
-// lookAtRows finds out how to list the rows that are committed, each with a name and what it holds.
-func (w *Engine) lookAtRows() error {
+// ReadRows finds out how to list the rows that are committed, each with a name and what it holds.
+func ReadRows(ctx context.Context, pool *pgxpool.Pool) (*Rows, error) {
 	names := map[string]string{}  // of the rows of a table: its primary key
 	values := map[string]string{} // of a row
 	var tables []string
-	rows, _ := w.admin.Query(w.base, columnsOfRows) // ForEachRow returns its error
+	rows, _ := pool.Query(ctx, columnsOfRows) // ForEachRow returns its error
 	var table, column string
 	var key bool
 	_, err := pgx.ForEachRow(rows, []any{&table, &column, &key}, func() error {
@@ -40,7 +50,7 @@ func (w *Engine) lookAtRows() error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("look at the columns of tables: %w", err)
+		return nil, fmt.Errorf("look at the columns of tables: %w", err)
 	}
 	var lists []string
 	for _, table := range tables {
@@ -52,24 +62,22 @@ func (w *Engine) lookAtRows() error {
 		}
 		lists = append(lists, list)
 	}
-	w.rows = strings.Join(lists, " UNION ALL ")
-	w.Run.Timeline.Stored = engine.Stored{Look: w.stored, Rows: true}
-	return nil
+	return &Rows{pool: pool, list: strings.Join(lists, " UNION ALL ")}, nil
 }
 
 // lookTime is how long a look at the rows waits for a client that has locked a table.
 const lookTime = "100ms"
 
-// stored are the rows that are committed, for people.
-func (w *Engine) stored() (out []fakeredis.Key) {
-	if w.rows == "" {
+// Look returns the rows that are committed, for people.
+func (r *Rows) Look(ctx context.Context) (out []fakeredis.Key) {
+	if r.list == "" {
 		return nil
 	}
-	err := pgx.BeginFunc(w.ctx, w.admin, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(w.ctx, "SET LOCAL lock_timeout = '"+lookTime+"'"); err != nil {
+	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lookTime+"'"); err != nil {
 			return err
 		}
-		rows, _ := tx.Query(w.ctx, w.rows) // CollectRows returns its error
+		rows, _ := tx.Query(ctx, r.list) // CollectRows returns its error
 		var err error
 		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (fakeredis.Key, error) {
 			stored := fakeredis.Key{Content: []string{""}}
@@ -79,8 +87,8 @@ func (w *Engine) stored() (out []fakeredis.Key) {
 		return err
 	})
 	if err != nil { // somebody has locked a table: the step shows no row
-		return w.lastRows
+		return r.last
 	}
-	w.lastRows = out
+	r.last = out
 	return out
 }
