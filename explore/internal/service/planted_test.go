@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore/internal/service"
@@ -50,6 +51,9 @@ type planted struct {
 	asked int64
 	cache map[string]int64
 	left  atomic.Value // key of the request that was answered last
+	sql   *pgxpool.Pool
+	// started is how many instances had started on the database, with this one.
+	started int64
 }
 
 const window = time.Minute
@@ -563,6 +567,11 @@ func servePlanted(kind string) error {
 	}
 	o.DialerRetryTimeout = time.Millisecond // what dials again and again without Redis fails soon
 	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
+	if url := os.Getenv("DATABASE_URL"); url != "" {
+		if err := p.openSQL(url); err != nil {
+			return err
+		}
+	}
 	address := "127.0.0.1:" + cmp.Or(os.Getenv(portVariable), os.Getenv("PORT"))
 	switch kind {
 	case "visited":
