@@ -55,6 +55,14 @@ func (p *Proxy) open(store, password string, speaks func(*link) dialect) (*Door,
 	return door, nil
 }
 
+// title is what the store is called.
+func (d *Door) title() string {
+	if d.store == "redis" {
+		return "Redis"
+	}
+	return "PostgreSQL"
+}
+
 // Addr is where the service reaches the store: 127.0.0.1 and a port.
 func (d *Door) Addr() string { return d.addr }
 

@@ -67,7 +67,7 @@ func (l *link) commands() {
 	for {
 		command, err := l.dialect.next()
 		if err != nil {
-			l.end("the service", err)
+			l.end(service, err)
 			return
 		}
 		l.arrive(command)
@@ -79,7 +79,7 @@ func (l *link) replies() {
 	for {
 		raw, pushed, err := l.dialect.reply()
 		if err != nil {
-			l.end("the store", err)
+			l.end(l.door.title(), err)
 			return
 		}
 		command, kept := l.keep(raw, pushed)
@@ -99,6 +99,9 @@ func (l *link) replies() {
 	}
 }
 
+// service is the side that is no store.
+const service = "the service"
+
 // end notes that a side sends nothing more. If it is the service, what it has sent is
 // under way all the same, as it would be without a proxy.
 func (l *link) end(who string, err error) {
@@ -107,7 +110,7 @@ func (l *link) end(who string, err error) {
 	if foul && l.proxy.foul == nil && !l.closed {
 		l.proxy.foul = fmt.Errorf("%s sent what is %w", who, err)
 	}
-	if foul || who == "the store" {
+	if foul || who != service {
 		l.shut()
 	}
 	l.ended = true
@@ -263,7 +266,7 @@ func (l *link) keep(raw []byte, pushed bool) (of *Command, kept bool) {
 		return nil, false
 	default:
 		if proxy.foul == nil {
-			proxy.foul = fmt.Errorf("a reply of the store to nothing that was sent: %.32q", raw)
+			proxy.foul = fmt.Errorf("a reply of %s to nothing that was sent: %.32q", l.door.title(), raw)
 		}
 		l.shut()
 		return nil, true
