@@ -56,19 +56,20 @@ type Command struct {
 	Postgres stores.Store
 }
 
-// given are the variables of an instance's environment, with those of its database. The password is that of its proxy.
-func (c *Command) given(redis, password, port string, limit int64, database [][2]string, clock []string) []string {
-	host, at, _ := net.SplitHostPort(redis)
-	out := append(os.Environ(), clock...)
-	variables := [][2]string{
-		{"REDIS_URL", "redis://" + redis}, {"REDIS_HOST", host}, {"REDIS_PORT", at}, {"PORT", port},
-		{"LIMIT", strconv.FormatInt(limit, 10)},
-	}
+// given are the variables by which an instance finds its way to Redis. The password is that of its proxy.
+func given(redis, password string) [][2]string {
+	host, port, _ := net.SplitHostPort(redis)
+	out := [][2]string{{"REDIS_URL", "redis://" + redis}, {"REDIS_HOST", host}, {"REDIS_PORT", port}}
 	if password != "" {
-		variables[0][1] = "redis://:" + password + "@" + redis
-		variables = append(variables, [2]string{"REDIS_PASSWORD", password})
+		out[0][1] = "redis://:" + password + "@" + redis
+		out = append(out, [2]string{"REDIS_PASSWORD", password})
 	}
-	variables = append(variables, database...)
+	return out
+}
+
+// environment is that of an instance, with the variables that it is given.
+func (c *Command) environment(variables [][2]string, clock []string) []string {
+	out := append(os.Environ(), clock...)
 	var pairs []string
 	for _, v := range variables {
 		out = append(out, v[0]+"="+v[1])
@@ -223,11 +224,12 @@ func (w *Engine) start(ctx context.Context, in *instance) error {
 			return errors.Join(err, dir.Remove())
 		}
 		cmd := exec.Command("sh", "-c", w.cmd.shell())
-		var database [][2]string
+		variables := append(given(in.redis.Addr(), w.password), [2]string{"PORT", number},
+			[2]string{"LIMIT", strconv.FormatInt(w.Setup.Policy.Limit, 10)})
 		if w.sql != nil {
-			database = w.sql.given(in.postgres.Addr())
+			variables = append(variables, w.sql.given(in.postgres.Addr())...)
 		}
-		cmd.Env = w.cmd.given(in.redis.Addr(), w.password, number, w.Setup.Policy.Limit, database, w.stopped(in))
+		cmd.Env = w.cmd.environment(variables, w.stopped(in))
 		in.child, err = server.Start(cmd, dir, os.Kill, os.Kill, nil)
 		if err != nil {
 			return err

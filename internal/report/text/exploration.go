@@ -213,7 +213,7 @@ func untried(exploration *results.Exploration) document.Section {
 		more += ", thousands of subjects"
 	}
 	if exploration.Searches[0].ClockGoes {
-		more += ", time (the clock of PostgreSQL goes by itself)"
+		more += ", time (the clock of PostgreSQL goes on)"
 	}
 	if unwindowed(exploration.Searches) {
 		more += ", a TTL that is too short and leaks while a window ends (--policy '10 requests per first-request 1m')"
