@@ -49,7 +49,8 @@ func TestTimeoutOfLeastSearches(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	code := cli.Main([]string{"explore", "http", "--service", program, "--env", plantedVariable + "=lua", "--redis",
-		"embedded", "--clients", "3", "--faults", "crash,lost-reply,outage,script-flush", "--times", "2", "--timeout", "4s", "--property", "leak", "--quiet"}, &out, &errs)
+		"embedded", "--clients", "3", "--faults", "crash,lost-reply,outage,script-flush", "--times", "2", "--timeout", "4s",
+		"--property", "leak", "--quiet"}, &out, &errs)
 	if code != cli.ExitFailed || !strings.Contains(errs.String(), "give a longer --timeout") {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
