@@ -47,6 +47,7 @@ type Engine struct {
 	// rows lists those of all tables, and lastRows are those that were seen last.
 	rows     string
 	lastRows []fakeredis.Key
+	lastHeld []engine.Holding // likewise
 	// tables is set once the strategy has made them.
 	tables bool
 	// mayHurry is set if connections may set deadlock_timeout.
@@ -200,6 +201,7 @@ func (w *Engine) Begin() error {
 	w.now = engine.Start
 	w.waited = 0
 	w.taken = 0
+	w.lastHeld = nil
 	w.panicked = nil
 	w.owners.Clear()
 	w.callers = w.callers[:0]

@@ -211,5 +211,9 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 		err = row.Scan(&holding.Name, &holding.Negative)
 		return holding, err
 	})
+	if isLocked(err) { // and was not when this was seen
+		return w.lastHeld, nil
+	}
+	w.lastHeld = out
 	return out, format.Wrapf(err, "look for negative numbers")
 }

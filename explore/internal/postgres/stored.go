@@ -57,26 +57,16 @@ func (w *Engine) lookAtRows() error {
 	return nil
 }
 
-// lookTime is how long a look at the rows waits for a client that has locked a table.
-const lookTime = "100ms"
-
 // stored are the rows that are committed, for people.
-func (w *Engine) stored() (out []fakeredis.Key) {
+func (w *Engine) stored() []fakeredis.Key {
 	if w.rows == "" {
 		return nil
 	}
-	err := pgx.BeginFunc(w.ctx, w.admin, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(w.ctx, "SET LOCAL lock_timeout = '"+lookTime+"'"); err != nil {
-			return err
-		}
-		rows, _ := tx.Query(w.ctx, w.rows) // CollectRows returns its error
-		var err error
-		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (fakeredis.Key, error) {
-			stored := fakeredis.Key{Content: []string{""}}
-			err := row.Scan(&stored.Name, &stored.Content[0])
-			return stored, err
-		})
-		return err
+	rows, _ := w.admin.Query(w.ctx, w.rows) // CollectRows returns its error
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (fakeredis.Key, error) {
+		stored := fakeredis.Key{Content: []string{""}}
+		err := row.Scan(&stored.Name, &stored.Content[0])
+		return stored, err
 	})
 	if err != nil { // somebody has locked a table: the step shows no row
 		return w.lastRows

@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -43,12 +45,14 @@ func (w *Engine) makeTables() error {
 			return err
 		}
 	}
+	w.empty = waitForLocks + ";"
 	for _, text := range tables {
 		w.empty += "DELETE FROM " + text + ";"
 	}
 	for _, text := range sequences {
 		w.empty += "SELECT setval(" + text + ", 1, false);"
 	}
+	w.empty += lookBriefly
 	lowest, err := w.names(lowestOfColumns)
 	if err != nil {
 		return err
@@ -56,6 +60,21 @@ func (w *Engine) makeTables() error {
 	w.lowest = strings.Join(lowest, " UNION ALL ")
 	w.tables = true
 	return w.lookAtRows()
+}
+
+// What a client has locked it keeps until its next step, so there is no use in waiting for it when tables are looked at.
+// Sessions that were ended give up what they had locked.
+const (
+	waitForLocks = "SET lock_timeout TO 0"
+	lookBriefly  = "SET lock_timeout TO '10ms'"
+)
+
+const lockNotAvailable = "55P03"
+
+// isLocked reports whether a table could not be looked at, since a client has it locked.
+func isLocked(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refused.Code == lockNotAvailable
 }
 
 // lowestOfColumns gives a query for each column of numbers, of its name and its lowest value.
