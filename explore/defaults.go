@@ -212,7 +212,8 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // A service is searched for keys that never expire, too, if its processes end in the middle of a subject's first
 // request, or of one that is rejected, for leaks while Redis
 // cannot be reached, loses a reply or its scripts, for instances that do not work once that is over, and for leaks
-// while the clocks of all processes stand at one instant, and while thousands of other subjects ask. Then time passes between calls, on a Redis in memory with
+// while the clocks of all processes stand at one instant, and while thousands of other subjects ask.
+// Then time passes between calls, on a Redis in memory with
 // which the clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a
 // window ends, too. Without one, see [Process.LearnWindow]. If a request can tell what it costs, requests for more than
 // the limit are made, too.

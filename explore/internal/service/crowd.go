@@ -27,13 +27,14 @@ func (c *client) crowd() (quota.Decision, error) {
 		return quota.Decision{Admitted: true}, nil
 	}
 	c.instance.proxy.Hold(false)
+	lasts := min(crowdTime, w.Setup.Patience/2) // the search takes a client for stuck that gets no answer for longer
 	began := wall.Now()
 	var begun, asked atomic.Int64
 	var wrong atomic.Value
 	var all sync.WaitGroup
 	for range crowdCallers {
 		all.Go(func() {
-			for begun.Add(1) <= CrowdSize && wall.Now().Sub(began) < crowdTime && c.ctx.Err() == nil {
+			for begun.Add(1) <= CrowdSize && wall.Now().Sub(began) < lasts && c.ctx.Err() == nil {
 				if _, err := w.askFresh(c.ctx, c.instance, w.newSubject()); err != nil {
 					wrong.Store(err)
 					return
@@ -45,6 +46,7 @@ func (c *client) crowd() (quota.Decision, error) {
 	all.Wait()
 	w.crowdTook = wall.Now().Sub(began)
 	if err, failed := wrong.Load().(error); failed {
+		w.Err = unfit("a request of one of thousands of other subjects has no decision: %w", err)
 		return quota.Decision{}, err
 	}
 	if n := asked.Load(); w.Run.Crowd == 0 || n < w.Run.Crowd {
