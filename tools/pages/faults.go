@@ -77,7 +77,8 @@ func matrix(report *claims.Report) Page {
 	return Page{faultsPage, buffer.Bytes()}
 }
 
-// row has the cells of a strategy in the columns of one table; nil if there are none. It gives the reasons of what is refuted or undecided.
+// row has the cells of a strategy in the columns of one table; nil if there are none. It gives the reasons of what is
+// refuted or undecided.
 func row(cells []*claims.Judgement, at map[string]int, reasons *bytes.Buffer) (row []string) {
 	name, _, _ := strings.Cut(cells[0].ID, ":")
 	for _, j := range cells {
