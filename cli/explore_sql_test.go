@@ -16,7 +16,8 @@ import (
 func TestExploreSQLWithoutServer(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), "explore", "sql-only", "--postgres", "embedded")
-	if o.code != ExitUsage || !strings.Contains(o.stderr, "needs PostgreSQL: install its server") {
+	const forms = "needs PostgreSQL: give auto, process, container or a URL by --postgres"
+	if o.code != ExitUsage || !strings.Contains(o.stderr, forms) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	o = call(t.Context(), "explore", "sql-only,honest", "--postgres", "embedded", "--property", "leak", "--exit-zero")

@@ -135,6 +135,7 @@ var usageErrors = [][]string{
 	{"run", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--policy", "nonsense"},
+	{"run", "--policy", "@limits, of tenants.yaml"},
 	{"run", "all", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--workload", "nonsense"},
 	{"run", "--workload", "trace"},

@@ -63,6 +63,7 @@ func (s *search) newResult() *Result {
 
 // conclude says what may be claimed, or why nothing may.
 func (s *search) conclude(r *Result) {
+	r.OtherSubjects = s.Run.Crowd
 	r.Withheld = withheld(s.Witness)
 	if w := s.Witness; s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
 		// Its time has not passed: what it did after a tick says nothing.
@@ -187,6 +188,9 @@ func (s *search) happened(r *Result) string {
 	text += unmet(r, "could not occur")
 	if r.Passes {
 		text += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
+	}
+	if r.OtherSubjects > 0 {
+		text += fmt.Sprintf(", and one request of each of %s other subjects", format.Count(r.OtherSubjects))
 	}
 	if s.cfg.LearnWindow {
 		text += ", where a unit is free again once the longest time to live of the subject's keys has passed"

@@ -298,8 +298,8 @@ func (c *Config) fitPostgres(sel strategies.Selection) error {
 	case c.Passes || c.From != 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, whose clock cannot be moved", sel.Name)
 	case c.Postgres == nil:
-		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (%s), or give a URL by --postgres", sel.Name,
-			programs.Named("postgres").Packages())
+		return fmt.Errorf("strategy %s needs PostgreSQL: give auto, process, container or a URL by --postgres, and install "+
+			"its server for the first two (%s)", sel.Name, programs.Named("postgres").Packages())
 	}
 	return nil
 }

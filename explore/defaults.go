@@ -212,7 +212,8 @@ var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.Fa
 // A service is searched for keys that never expire, too, if its processes end in the middle of a subject's first
 // request, or of one that is rejected, for leaks while Redis
 // cannot be reached, loses a reply or its scripts, for instances that do not work once that is over, and for leaks
-// while the clocks of all processes stand at one instant. Then time passes between calls, on a Redis in memory with
+// while the clocks of all processes stand at one instant, and while thousands of other subjects ask.
+// Then time passes between calls, on a Redis in memory with
 // which the clocks of the processes move, if they can. Under a policy that was given, it is searched for leaks while a
 // window ends, too. Without one, see [Process.LearnWindow]. If a request can tell what it costs, requests for more than
 // the limit are made, too.
@@ -347,6 +348,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 		add(further.oversized(), Leak)
 	}
 	add(further.neighbour(), Leak, FalseReject)
+	add(further.crowded(), Leak)
 	waits := further.waiting()
 	if waits.LearnWindow {
 		add(waits, FalseReject)
@@ -429,6 +431,23 @@ func (c Config) neighbour() Config {
 	take := Action{Kind: Take, Units: 1}
 	other := Action{Kind: Take, Units: 1, Other: 1}
 	c.Scripts = []Script{{take, other, take, other}}
+	return c
+}
+
+// crowded is the search of a service in which thousands of other subjects ask once one has used its limit. Time stands
+// as far as it can: what it gives back is no finding.
+func (c Config) crowded() Config {
+	c.leaveOne()
+	c.Redis = nil
+	c.Clients = 1
+	c.Instances = 1
+	take := Action{Kind: Take, Units: 1}
+	others := Action{Kind: Take, Units: 1, Other: engine.Many}
+	c.Scripts = []Script{{take, others, take}}
+	if c.ServiceClock == "" {
+		c.ServiceClock = oneInstant
+		c.clockIfAny = true
+	}
 	return c
 }
 

@@ -237,7 +237,8 @@ func TestLimitsThatCannotChange(t *testing.T) {
 			t.Errorf("%s was read", bad)
 		}
 	}
-	if s, err := explore.ParseScripts("take@1=2,take@9"); err != nil || s[0].String() != "take@1=2,take@9" || !s[0].Others() {
+	const others = "take@1=2,take@9,take@many"
+	if s, err := explore.ParseScripts(others); err != nil || s[0].String() != others || !s[0].Crowds() || !s[0].Others() {
 		t.Errorf("%v, %v", s, err)
 	}
 	if s, err := explore.ParseScripts("take=2,limit=1,refund"); err != nil || s[0].String() != "take=2,limit=1,refund" ||

@@ -226,6 +226,17 @@ func TestBlockedClients(t *testing.T) {
 	if len(locked.Findings) > 0 || locked.Waited == 0 || locked.Waited >= locked.Runs || len(locked.Aborts) > 0 {
 		t.Errorf("with a lock: %d of %d schedules wait, %+v, %+v", locked.Waited, locked.Runs, locked.Findings, locked.Aborts)
 	}
+	// Nobody else can read the table meanwhile, those who look at it included.
+	take := func(ctx context.Context, tx pgx.Tx, req quota.Request) (bool, error) {
+		if _, err := tx.Exec(ctx, "LOCK TABLE counters IN ACCESS EXCLUSIVE MODE"); err != nil {
+			return false, err
+		}
+		return checked("")(ctx, tx, req)
+	}
+	whole := runSQL(t, plantSQL(sqlPlant{take: take}), sqlConfig(t, 2))
+	if len(whole.Findings) > 0 || whole.Waited == 0 {
+		t.Errorf("with a lock on the table: %d of %d schedules wait, %+v", whole.Waited, whole.Runs, whole.Findings)
+	}
 }
 
 // The shortest leak with transactions shows a client that waits and goes on.

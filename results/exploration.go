@@ -113,6 +113,8 @@ type Search struct {
 	Scripts []string `json:"scripts"`
 	// Used units of the subject at the start.
 	Used int64 `json:"used,omitempty"`
+	// OtherSubjects is how many have asked once each where a script has thousands ask; 0 for none.
+	OtherSubjects int64 `json:"other_subjects,omitempty"`
 	// Faults that may happen.
 	Faults []quota.Fault `json:"faults"`
 	// Unmet are those that no schedule had, e.g. because nothing is kept that a crash could take.

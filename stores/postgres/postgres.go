@@ -35,7 +35,8 @@ const driverName = "postgres"
 func init() {
 	stores.Register(stores.Driver{
 		Name: driverName, Title: "PostgreSQL", Class: stores.ClassSQL, Noun: "schema",
-		Get: "install its server (" + programs.Named(driverName).Packages() + "), or give a URL by --postgres",
+		Get: "give auto, process, container or a URL by --postgres, and install its server for the first two (" +
+			programs.Named(driverName).Packages() + ")",
 		Choices: []stores.Choice{
 			{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; " +
 				"the default"},

@@ -41,9 +41,9 @@ var parts = []struct{ title, prefix string }{{"Redis", "redis-"}, {"PostgreSQL",
 	{"Callers, clocks, networks and limits", ""}}
 
 // matrix is the page of a report: in each table a row for each strategy, and a column for each fault. Below are the
-// declarations that are refuted.
+// declarations that are refuted or undecided, with the reason.
 func matrix(report *claims.Report) Page {
-	var buffer, refuted bytes.Buffer
+	var buffer, reasons bytes.Buffer
 	fmt.Fprintf(&buffer, "# What strategies make of faults\n\nEach strategy was measured on real servers with each "+
 		"[fault](../internal/app/faults/faults.yaml). What it declares under the fault: %s Empty: it has no such store.\n",
 		legend(report))
@@ -64,21 +64,22 @@ func matrix(report *claims.Report) Page {
 		fmt.Fprintf(&buffer, "\n## %s\n\n", part.title)
 		table := newTable(columns...)
 		for _, cells := range report.ByStrategy() {
-			if row := row(cells, at, &refuted); row != nil {
+			if row := row(cells, at, &reasons); row != nil {
 				table.Add(row...)
 			}
 		}
 		buffer.WriteString(markdown.Table(table))
 	}
-	if refuted.Len() > 0 {
-		fmt.Fprintf(&buffer, "\n## Refuted\n\n%s", &refuted)
+	if reasons.Len() > 0 {
+		fmt.Fprintf(&buffer, "\n## Refuted or undecided\n\n%s", &reasons)
 	}
 	fmt.Fprintf(&buffer, "\nAll figures: `quotabench faults --from results/baseline/faults`\n%s", mark)
 	return Page{faultsPage, buffer.Bytes()}
 }
 
-// row has the cells of a strategy in the columns of one table; nil if there are none. It tells what is refuted.
-func row(cells []*claims.Judgement, at map[string]int, refuted *bytes.Buffer) (row []string) {
+// row has the cells of a strategy in the columns of one table; nil if there are none. It gives the reasons of what is
+// refuted or undecided.
+func row(cells []*claims.Judgement, at map[string]int, reasons *bytes.Buffer) (row []string) {
 	name, _, _ := strings.Cut(cells[0].ID, ":")
 	for _, j := range cells {
 		column := at[j.Record]
@@ -93,8 +94,8 @@ func row(cells []*claims.Judgement, at map[string]int, refuted *bytes.Buffer) (r
 		if j.Close {
 			row[column] += closeMark
 		}
-		if j.Verdict == claims.Refuted {
-			fmt.Fprintf(refuted, "- %s, `%s`: %s\n", row[0], j.Record, cell(j.Why))
+		if j.Verdict == claims.Refuted || j.Verdict == claims.Undecided {
+			fmt.Fprintf(reasons, "- %s, `%s`: %s: %s\n", row[0], j.Record, j.Verdict, cell(j.Why))
 		}
 	}
 	return row

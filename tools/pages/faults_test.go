@@ -19,7 +19,7 @@ func TestMatrix(t *testing.T) {
 		{Record: "away", ID: "gcra", Verdict: claims.Holds, Figures: []claims.Shown{{Key: "leak", Value: new(float64)}}},
 		{Record: "late", ID: "lease:down=open", Verdict: claims.Undeclared},
 		{Record: "late", ID: "gcra", Verdict: claims.NotHere},
-		{Record: "last", ID: "lease", Verdict: claims.Undecided},
+		{Record: "last", ID: "lease", Verdict: claims.Undecided, Why: "no load"},
 		{Record: "redis-away", ID: "gcra", Verdict: claims.Holds},
 	}}
 	page := string(matrix(r).Bytes)
@@ -29,7 +29,8 @@ func TestMatrix(t *testing.T) {
 		"\n|[gcra](strategies/gcra.md)|✓|||\n",
 		"\n|[lease:down=open](strategies/lease.md)||–||\n",
 		"✗ refuted, ? undecided, ✓ holds, – nothing declared, ~ not in each round, +N",
-		"\n## Refuted\n\n- [lease](strategies/lease.md), `away`: it admits\\|all\n\nAll",
+		"\n## Refuted or undecided\n\n- [lease](strategies/lease.md), `away`: refuted: it admits\\|all\n" +
+			"- [lease](strategies/lease.md), `last`: undecided: no load\n\nAll",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("it lacks %q:\n%s", want, page)

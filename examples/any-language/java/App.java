@@ -15,6 +15,11 @@ public class App {
         URI url = URI.create(System.getenv().getOrDefault("REDIS_URL", "redis://127.0.0.1:6379"));
         Socket redis = new Socket(url.getHost(), url.getPort());
         BufferedReader replies = new BufferedReader(new InputStreamReader(redis.getInputStream()));
+        String user = url.getUserInfo(); // ":PASSWORD", if the Redis has one
+        if (user != null) {
+            redis.getOutputStream().write(command("AUTH", user.substring(user.indexOf(':') + 1)));
+            replies.readLine();
+        }
         int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "8080"));
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
         server.setExecutor(Executors.newFixedThreadPool(4));

@@ -74,7 +74,7 @@ func (k *Kept) Restore(ctx context.Context) error {
 	if k.restore == "" {
 		return nil
 	}
-	_, err := k.pool.Exec(ctx, "SET lock_timeout = '"+lockTime+"';"+k.restore)
+	_, err := k.pool.Exec(ctx, "SET lock_timeout TO '"+lockTime+"';"+k.restore+LookBriefly)
 	if err != nil {
 		return fmt.Errorf("have the tables as they were: %w", err)
 	}

@@ -2,13 +2,30 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
+
+// What a client has locked it keeps until its next step, so there is no use in waiting for it when tables are looked at.
+// Sessions that were ended give up what they had locked.
+const (
+	WaitForLocks = "SET lock_timeout TO 0;"
+	LookBriefly  = "SET lock_timeout TO '10ms';"
+)
+
+const lockNotAvailable = "55P03"
+
+// IsLocked reports whether a table could not be looked at, since a client has it locked.
+func IsLocked(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refused.Code == lockNotAvailable
+}
 
 // waiters asks who waits for a lock and for whom. pg_locks is read at one
 // moment: if all statements are in it, then none of them runs, and nothing

@@ -65,26 +65,16 @@ func ReadRows(ctx context.Context, pool *pgxpool.Pool) (*Rows, error) {
 	return &Rows{pool: pool, list: strings.Join(lists, " UNION ALL ")}, nil
 }
 
-// lookTime is how long a look at the rows waits for a client that has locked a table.
-const lookTime = "100ms"
-
 // Look returns the rows that are committed, for people.
-func (r *Rows) Look(ctx context.Context) (out []fakeredis.Key) {
+func (r *Rows) Look(ctx context.Context) []fakeredis.Key {
 	if r.list == "" {
 		return nil
 	}
-	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lookTime+"'"); err != nil {
-			return err
-		}
-		rows, _ := tx.Query(ctx, r.list) // CollectRows returns its error
-		var err error
-		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (fakeredis.Key, error) {
-			stored := fakeredis.Key{Content: []string{""}}
-			err := row.Scan(&stored.Name, &stored.Content[0])
-			return stored, err
-		})
-		return err
+	rows, _ := r.pool.Query(ctx, r.list) // CollectRows returns its error
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (fakeredis.Key, error) {
+		stored := fakeredis.Key{Content: []string{""}}
+		err := row.Scan(&stored.Name, &stored.Content[0])
+		return stored, err
 	})
 	if err != nil { // somebody has locked a table: the step shows no row
 		return r.last

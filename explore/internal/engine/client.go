@@ -146,7 +146,10 @@ func verdictText(told results.Told, decision quota.Decision, other int) string {
 	if decision.Degraded {
 		text += " without its store"
 	}
-	if other > 0 {
+	switch {
+	case other == Many:
+		text = "thousands of other subjects have asked once each"
+	case other > 0:
 		text = "subject " + string(SubjectOf(other)) + " " + text
 	}
 	return text

@@ -196,6 +196,8 @@ type Run struct {
 	Waited bool
 	// Silent is set once a service has answered a request without a command: what it went by was not seen.
 	Silent bool
+	// Crowd is how many other subjects have asked a service in each run in which thousands were to, at least.
+	Crowd int64
 	// Paused is how much time has passed while a call or a round of a job was under way.
 	Paused time.Duration
 	// Aside is set once a goroutine of the strategy's own has been at the store, in any run.

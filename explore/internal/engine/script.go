@@ -36,12 +36,18 @@ type Action struct {
 	// Units of a take, the actual units of a commit (0 means those taken), and the
 	// limit from then on.
 	Units int64 `json:"units,omitempty"`
-	// Other is the number of another subject that a take is for, from 1; 0 is the one that all clients share.
+	// Other is the number of another subject that a take is for, from 1; 0 is the one that all clients share, and [Many]
+	// are thousands, each of which takes the units.
 	Other int `json:"other,omitempty"`
 }
 
 // MaxOthers bounds the other subjects of a script.
 const MaxOthers = 9
+
+// Many is the number that stands for thousands of other subjects.
+const Many = MaxOthers + 1
+
+const manyText = "many"
 
 // SubjectOf is the name of the subject that all clients share if other is 0, or of another one, which begins with it.
 func SubjectOf(other int) quota.Subject {
@@ -71,6 +77,11 @@ func (s Script) Others() bool {
 	return slices.ContainsFunc(s, func(action Action) bool { return action.Other > 0 })
 }
 
+// Crowds reports whether thousands of other subjects take part.
+func (s Script) Crowds() bool {
+	return slices.ContainsFunc(s, func(action Action) bool { return action.Other == Many })
+}
+
 // Operates reports whether the script changes the limit.
 func (s Script) Operates() bool {
 	return slices.ContainsFunc(s, func(action Action) bool { return action.Kind == Limit })
@@ -81,7 +92,10 @@ func (s Script) String() string {
 	parts := make([]string, len(s))
 	for i, action := range s {
 		parts[i] = string(action.Kind)
-		if action.Other > 0 {
+		switch {
+		case action.Other == Many:
+			parts[i] += "@" + manyText
+		case action.Other > 0:
 			parts[i] += "@" + strconv.Itoa(action.Other)
 		}
 		if action.Kind == Take && action.Units != 1 || action.Kind == Commit && action.Units != 0 || action.Kind == Limit {
@@ -92,7 +106,8 @@ func (s Script) String() string {
 }
 
 // ParseScripts reads scripts such as "take=5,refund;take": one per client,
-// separated by semicolons, the last of them for all further clients. "take@1" is a take of another subject.
+// separated by semicolons, the last of them for all further clients. "take@1" is a take of another subject, and
+// "take@many" one of each of thousands.
 func ParseScripts(text string) ([]Script, error) {
 	if text == "" {
 		return nil, nil
@@ -125,14 +140,18 @@ func parseAction(word string) (Action, error) {
 		known = known && err == nil && n >= 1 && action.Kind != Refund
 		action.Units = n
 	}
-	if ofOther {
+	switch {
+	case ofOther && other == manyText:
+		known = known && action.Kind == Take
+		action.Other = Many
+	case ofOther:
 		n, err := strconv.Atoi(other)
 		known = known && err == nil && n >= 1 && n <= MaxOthers && action.Kind == Take
 		action.Other = n
 	}
 	if !known {
-		return action, fmt.Errorf("script action %q: write take, take=UNITS, take@1 (of another subject), commit, "+
-			"commit=UNITS, refund or limit=UNITS", word)
+		return action, fmt.Errorf("script action %q: write take, take=UNITS, take@1 (of another subject), "+
+			"take@many (of thousands), commit, commit=UNITS, refund or limit=UNITS", word)
 	}
 	return action, nil
 }
@@ -152,6 +171,8 @@ func (s Script) Validate(meta *strategies.Meta) error {
 		switch {
 		case (action.Kind == Take || action.Kind == Limit) && action.Units < 1 || action.Units < 0 || action.Units > MaxUnits:
 			return fmt.Errorf("a %s of %d units: give at most %d", action.Kind, action.Units, int64(MaxUnits))
+		case action.Other == Many && (i == 0 || action.Units != 1):
+			return fmt.Errorf("script %q: a take@many comes after another take, and is of one unit", s)
 		case action.Other > 0 && s.Settles(i):
 			return fmt.Errorf("script %q settles a take of another subject: only those of the shared one are settled", s)
 		case action.Kind.settles() && i == 0:

@@ -44,6 +44,7 @@ type Engine struct {
 	// empty makes the schema as it was when its tables had been made, and lowest
 	// finds negative numbers in it; empty if there are none.
 	empty, lowest string
+	lastHeld      []engine.Holding // that were seen last
 	// tables is set once the strategy has made them.
 	tables bool
 	// mayHurry is set if connections may set deadlock_timeout.
@@ -197,6 +198,7 @@ func (w *Engine) Begin() error {
 	w.now = engine.Start
 	w.waited = 0
 	w.taken = 0
+	w.lastHeld = nil
 	w.panicked = nil
 	w.owners.Clear()
 	w.callers = w.callers[:0]

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/quotabench/quotabench/explore/internal/database"
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
@@ -211,5 +212,9 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 		err = row.Scan(&holding.Name, &holding.Negative)
 		return holding, err
 	})
+	if database.IsLocked(err) { // and was not when this was seen
+		return w.lastHeld, nil
+	}
+	w.lastHeld = out
 	return out, format.Wrapf(err, "look for negative numbers")
 }

@@ -45,12 +45,14 @@ func (w *Engine) makeTables() error {
 			return err
 		}
 	}
+	w.empty = database.WaitForLocks
 	for _, text := range tables {
 		w.empty += "DELETE FROM " + text + ";"
 	}
 	for _, text := range sequences {
 		w.empty += "SELECT setval(" + text + ", 1, false);"
 	}
+	w.empty += database.LookBriefly
 	lowest, err := w.names(lowestOfColumns)
 	if err != nil {
 		return err

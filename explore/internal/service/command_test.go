@@ -38,6 +38,24 @@ func TestTimeoutWhileServicesStart(t *testing.T) {
 	}
 }
 
+// The least searches that follow one that did not end have the rest of the time, and say that it was too short for all
+// faults.
+func TestTimeoutOfLeastSearches(t *testing.T) {
+	testenv.Sequential(t)
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code := cli.Main([]string{"explore", "http", "--service", program, "--env", plantedVariable + "=lua", "--redis",
+		"embedded", "--clients", "3", "--faults", "crash,lost-reply,outage,script-flush", "--times", "2", "--timeout", "4s",
+		"--property", "leak", "--quiet"}, &out, &errs)
+	if code != cli.ExitFailed || !strings.Contains(errs.String(), "give a longer --timeout") {
+		t.Errorf("exit %d: %s%s", code, &out, &errs)
+	}
+}
+
 // The command explores a service, writes files, and prints a line that repeats what it found.
 func TestExploreServiceCommand(t *testing.T) {
 	testenv.Sequential(t)

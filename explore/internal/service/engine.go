@@ -82,6 +82,11 @@ type Engine struct {
 	// watches is set while commands after an answer are looked for, and afterAnswer is what was seen.
 	watches     bool
 	afterAnswer string
+	// crowdTook is how long the requests of thousands of others took in the run, and doubted the instance that has
+	// admitted a request after them; nil for none. timeTold is set once time alone was tried.
+	crowdTook time.Duration
+	doubted   *instance
+	timeTold  bool
 	// told is set once an error says how the service misbehaves: what follows from that is not told.
 	told bool
 	// failing says which instances do not work once the faults of the run are over, and how. fatal are the faults after
@@ -236,6 +241,8 @@ func (w *Engine) begin() error {
 	w.subject = string(w.newSubject())
 	w.Fresh(w.now)
 	w.deadlines = nil
+	w.crowdTook = 0
+	w.doubted = nil
 	if err := w.use(); err != nil {
 		return err
 	}
@@ -321,6 +328,9 @@ func (w *Engine) End() error {
 	}
 	w.callers = w.callers[:0]
 	w.failing = nil
+	if w.doubted != nil {
+		errs = append(errs, w.timeTells(w.doubted))
+	}
 	for _, instance := range w.instances {
 		if passed := instance.proxy.Passed(); len(passed) > 0 {
 			w.Witness.Note(witness.OtherClient, "it sent "+passed[0]+", which is no step here")

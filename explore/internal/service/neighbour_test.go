@@ -2,6 +2,8 @@ package service_test
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/explore"
@@ -13,27 +15,58 @@ func TestNeighbours(t *testing.T) {
 	for kind, want := range map[string]explore.Property{"clears": explore.Leak, "shares": explore.FalseReject, "lua": ""} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			asked := explore.Config{Process: explore.Process{Service: os.Args[0]}}
-			searches := 0
-			for _, cfg := range explore.Searches(testkit.Strategy(t, "http"), asked) {
-				if cfg.Clients != 1 || len(cfg.Scripts) == 0 || !cfg.Scripts[0].Others() {
-					continue
-				}
-				searches++
-				search, _, err := counted(t, kind, cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				found := explore.Property("")
-				if len(search.Findings) > 0 {
-					found = search.Findings[0].Property
-				}
-				if found != want {
-					t.Errorf("found %q, want %q", found, want)
-				}
+			neighbours := func(script explore.Script) bool { return script.Others() && !script.Crowds() }
+			cfg := withScript(t, neighbours)
+			search, _, err := counted(t, kind, cfg)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if searches != 1 {
-				t.Errorf("%d searches have another subject, want 1", searches)
+			found := explore.Property("")
+			if len(search.Findings) > 0 {
+				found = search.Findings[0].Property
+			}
+			if found != want {
+				t.Errorf("found %q, want %q", found, want)
+			}
+		})
+	}
+}
+
+// withScript is the one search of a service by default whose script is such a one.
+func withScript(t *testing.T, is func(explore.Script) bool) explore.Config {
+	t.Helper()
+	asked := explore.Config{Process: explore.Process{Service: os.Args[0]}}
+	all := slices.DeleteFunc(explore.Searches(testkit.Strategy(t, "http"), asked), func(cfg explore.Config) bool {
+		return cfg.Clients != 1 || len(cfg.Scripts) == 0 || !is(cfg.Scripts[0])
+	})
+	if len(all) != 1 {
+		t.Fatalf("%d searches have such a script, want 1", len(all))
+	}
+	return all[0]
+}
+
+// TestCrowd: a counter that the requests of other subjects remove is found by default, and one that time alone renews is
+// not taken for that.
+func TestCrowd(t *testing.T) {
+	for kind, want := range map[string]struct {
+		findings int
+		why      string
+	}{"forgets": {1, ""}, "lua": {0, ""}, "short-window": {0, "by its own clock"}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			search, err := searched(t, kind, withScript(t, explore.Script.Crowds))
+			if want.why != "" {
+				if err == nil || !strings.Contains(err.Error(), want.why) {
+					t.Errorf("error %v, want one with %q", err, want.why)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(search.Findings) != want.findings || search.OtherSubjects <= mostRemembered {
+				t.Errorf("%d findings around %d other subjects, want %d around more than %d: %s", len(search.Findings),
+					search.OtherSubjects, want.findings, mostRemembered, search.Claim)
 			}
 		})
 	}

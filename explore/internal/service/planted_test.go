@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	service.AnswerTime = 10 * time.Millisecond // most services of these tests do nothing after their answers
+	service.CrowdSize = 4 * mostRemembered
 	storetest.Main(m)
 }
 
@@ -50,6 +51,7 @@ type planted struct {
 	one   sync.Mutex // in the hands of the request that is decided
 	asked int64
 	cache map[string]int64
+	names []string     // of the subjects in the cache, the oldest first
 	left  atomic.Value // key of the request that was answered last
 	sql   *pgxpool.Pool
 	// started is how many instances had started on the database, with this one.
@@ -125,6 +127,31 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		if err == nil && n == 1 {
 			err = errors.Join(p.Expire(ctx, key, time.Minute).Err(), p.Del(ctx, key[:len(key)-1]).Err())
 		}
+		return n <= p.limit, err
+	},
+	// Of the subjects that it knows, the oldest loses its counter.
+	"forgets": func(ctx context.Context, p *planted, key string) (bool, error) {
+		if oldest := p.remember(key); oldest != "" {
+			if err := p.Del(ctx, oldest).Err(); err != nil {
+				return false, err
+			}
+		}
+		return limiters["lua"](ctx, p, key)
+	},
+	// The window of a subject, of its own clock, ends while others ask, each of which takes long.
+	"short-window": func(ctx context.Context, p *planted, key string) (bool, error) {
+		now := clock.Wall{}.Now().UnixMilli()
+		p.mu.Lock()
+		slow := p.asked > 2*firstSchedule
+		if now-p.cache[key] > 2000 {
+			p.cache[key] = now
+		}
+		began := p.cache[key]
+		p.mu.Unlock()
+		if slow {
+			time.Sleep(50 * time.Millisecond)
+		}
+		n, err := script.Run(ctx, p, []string{fmt.Sprintf("%s:%d", key, began)}).Int64()
 		return n <= p.limit, err
 	},
 	// Names are cut, so that subjects share a counter.
@@ -534,6 +561,27 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		<-ctx.Done()
 		return false, ctx.Err()
 	},
+}
+
+// mostRemembered is how many subjects the limiter that forgets remembers.
+const mostRemembered = 100
+
+// remember adds a subject, and returns the one that is forgotten for it; empty if there is none.
+func (p *planted) remember(key string) (oldest string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cache[key] > 0 {
+		return ""
+	}
+	p.cache[key] = 1
+	p.names = append(p.names, key)
+	if len(p.names) <= mostRemembered {
+		return ""
+	}
+	oldest = p.names[0]
+	p.names = p.names[1:]
+	delete(p.cache, oldest)
+	return oldest
 }
 
 func ignoreNil(err error) error {

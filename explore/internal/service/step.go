@@ -112,9 +112,16 @@ func (c *client) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 		answer := <-first
 		return answer.decision, answer.err
 	}
+	if req.Subject == manyOthers {
+		return c.crowd()
+	}
 	req.Subject = c.engine.nameOf(req.Subject)
 	c.instance.proxy.Hold(true)
-	return c.ask(req)
+	decision, err := c.ask(req)
+	if decision.Admitted && c.engine.crowdTook > 0 {
+		c.engine.doubted = c.instance
+	}
+	return decision, err
 }
 
 // Close implements [strategies.Strategy].

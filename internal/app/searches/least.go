@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -30,6 +31,27 @@ func (s *Options) withoutLimits(plan []asking) {
 			plan[i].cfg.Timeout = 0
 		}
 	}
+}
+
+// beforeLeast is the time of the searches of a plan. Those of a service leave half of it to the least ones that may
+// follow; those of other strategies take so little time that they come on top.
+func (s *Options) beforeLeast(plan []asking) time.Duration {
+	for i := range plan {
+		config, err := plan[i].cfg.Complete(plan[i].sel)
+		if err == nil && config.Service != "" && !config.IsLeast() {
+			return s.Timeout / 2
+		}
+	}
+	return s.Timeout
+}
+
+// leftOf is what is left of the time for the least searches of a service; 0 for any.
+func (s *Options) leftOf(began int64, service string) time.Duration {
+	if s.Timeout == 0 || service == "" {
+		return 0
+	}
+	passed := time.Duration(clock.Nano() - began)
+	return max(s.Timeout-passed, time.Millisecond)
 }
 
 // least are the searches that are to be made in place of larger ones that did not end and found nothing.

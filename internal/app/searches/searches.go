@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/parallel"
@@ -162,7 +163,8 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	if cfg.Service != "" { // whose searches have one Redis
 		at = 1
 	}
-	all := newProgress(plan, exploration.Full, at, exploration.Timeout)
+	began := clock.Nano()
+	all := newProgress(plan, exploration.Full, at, exploration.beforeLeast(plan))
 	defer exploration.progress.Watch(all.status)()
 	alone := len(chosen) == 1
 	if err := exploration.searchAll(plan, all, alone); err != nil {
@@ -170,7 +172,7 @@ func (s *Options) Search(cmd *cobra.Command, chosen []strategies.Selection, cfg 
 	}
 	exploration.unrepeated(chosen[0])
 	if further := exploration.least(plan); len(further) > 0 && cmd.Context().Err() == nil {
-		all := newProgress(further, false, at, 0)
+		all := newProgress(further, false, at, exploration.leftOf(began, cfg.Service))
 		defer exploration.progress.Watch(all.status)()
 		if err := exploration.searchAll(further, all, false); err != nil {
 			return exploration.end(exit.With(exit.Usage, err))

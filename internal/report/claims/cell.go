@@ -171,8 +171,21 @@ func (c *Cell) round(run *results.Run) (Verdict, string) {
 	switch {
 	case why == "" && len(run.NotPromised) > 0:
 		why = "no bound on the leak tolerates " + strings.Join(run.NotPromised, ", ")
+	case found == Undeclared && !tested && allFailed(run) != "":
+		return Undecided, allFailed(run)
 	case found == Undeclared && !tested:
 		return Undecided, "the load could not have broken what it declares"
 	}
 	return found, why
+}
+
+// allFailed is why every request ended in an error that the source of the strategy asks for; empty if not all did.
+func allFailed(run *results.Run) string {
+	i := slices.IndexFunc(run.Audit.Reasons, func(reason results.Reason) bool {
+		return reason.Code == "prescribed-errors"
+	})
+	if i < 0 || run.Errors < run.Issued {
+		return ""
+	}
+	return run.Audit.Reasons[i].Detail
 }

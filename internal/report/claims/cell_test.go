@@ -95,6 +95,9 @@ func TestCells(t *testing.T) {
 			false},
 		{"no load", "", []results.Run{promised(results.NotExercised, results.Run{})}, Undecided,
 			"could not have broken", false},
+		{"nothing but errors of its own", "", []results.Run{promised(results.NotExercised, results.Run{
+			Requests: results.Requests{Errors: 600}, Audit: results.Audit{
+				Reasons: []results.Reason{{Code: "prescribed-errors", Detail: "CROSSSLOT"}}}})}, Undecided, "CROSSSLOT", false},
 		{"not tolerated", "", []results.Run{{Promises: results.Promises{NotPromised: []string{"eviction"}}}}, Undeclared,
 			"tolerates eviction", false},
 		{"overwritten", "closed", []results.Run{promised(results.Undecided, overwritten(results.Run{}))}, Undeclared,

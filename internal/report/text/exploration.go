@@ -168,7 +168,10 @@ func passed(search *results.Search, other string) string {
 	if search.Service != "" && search.Used > 0 {
 		callers += " after " + format.Number(search.Used, "request")
 	}
-	if slices.ContainsFunc(search.Scripts, func(script string) bool { return strings.Contains(script, "@") }) {
+	switch {
+	case search.OtherSubjects > 0:
+		callers += fmt.Sprintf(" around the requests of %s other subjects", format.Count(search.OtherSubjects))
+	case slices.ContainsFunc(search.Scripts, func(script string) bool { return strings.Contains(script, "@") }):
 		callers += " for two subjects"
 	}
 	if search.Passes {
@@ -209,7 +212,10 @@ func untried(exploration *results.Exploration) document.Section {
 		return nil
 	}
 	more := "more callers (--clients)"
-	if exploration.Searches[0].Service != "" {
+	crowded := slices.ContainsFunc(exploration.Searches, func(search *results.Search) bool {
+		return search.OtherSubjects >= thousands
+	})
+	if exploration.Searches[0].Service != "" && !crowded {
 		more += ", thousands of subjects"
 	}
 	if exploration.Searches[0].ClockGoes {

@@ -98,4 +98,13 @@ func TestUntriedOfAService(t *testing.T) {
 	if line := searchAnswer(&search, ""); !strings.Contains(line, "1 caller after 9 requests") {
 		t.Error(line)
 	}
+	search.OtherSubjects = 2_817
+	var out bytes.Buffer
+	if err := Untried(&out, layout.Page{}, &results.Exploration{Searches: []*results.Search{&search}}); err != nil {
+		t.Fatal(err)
+	}
+	line := searchAnswer(&search, "")
+	if strings.Contains(out.String(), "thousands") || !strings.Contains(line, "requests of 2,817 other subjects") {
+		t.Errorf("%s: %s", line, out.String())
+	}
 }

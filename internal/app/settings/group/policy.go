@@ -42,7 +42,11 @@ func (s *Settings) policies(plan *harness.Plan) (err error) {
 		windows = twoWindows.Split(s.Policy, 2)
 	}
 	if len(windows) == 2 {
+		whole := err
 		plan.Policy, err = LookupPolicy(windows[0])
+		if err != nil && strings.HasPrefix(windows[0], "@") { // the name of a file may have the separator in it
+			err = whole
+		}
 	}
 	if err != nil {
 		return s.Wrong("policy", err)
