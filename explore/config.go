@@ -224,7 +224,8 @@ func Untried(searches []*results.Search) (untried []quota.Fault) {
 			possible = ofServiceFaults
 		}
 		if search.ClockGoes {
-			possible = slices.DeleteFunc(slices.Clone(possible), func(fault quota.Fault) bool { return fault == quota.FaultClock })
+			possible = slices.Clone(possible)
+			possible = slices.DeleteFunc(possible, func(fault quota.Fault) bool { return fault == quota.FaultClock })
 		}
 	}
 	for _, fault := range possible {

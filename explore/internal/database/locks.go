@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// What a client has locked it keeps until its next step, so there is no use in waiting for it when tables are looked at.
-// Sessions that were ended give up what they had locked.
+// What a client has locked it keeps until its next step, so there is no use in waiting for it when tables are looked
+// at. Sessions that were ended give up what they had locked.
 const (
 	WaitForLocks = "SET lock_timeout TO 0;"
 	LookBriefly  = "SET lock_timeout TO '10ms';"

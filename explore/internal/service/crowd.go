@@ -19,8 +19,8 @@ const (
 	crowdTime    = 3 * time.Second
 )
 
-// crowd has thousands of other subjects ask once each, and no command held. The runs in which the clients come one after
-// the other leave them out: they tell whether answers repeat, and would take as long again.
+// crowd has thousands of other subjects ask once each, and no command held. The runs in which the clients come one
+// after the other leave them out: they tell whether answers repeat, and would take as long again.
 func (c *client) crowd() (quota.Decision, error) {
 	w := c.engine
 	if w.InTurn {

@@ -28,8 +28,8 @@ const (
 	postgresStore = string(strategies.NeedPostgres)
 )
 
-// sql is the PostgreSQL that the instances of a set share: a schema of its own, whose tables are before each run as they
-// were when the instances had started.
+// sql is the PostgreSQL that the instances of a set share: a schema of its own, whose tables are before each run as
+// they were when the instances had started.
 type sql struct {
 	server   stores.Store
 	scope    stores.Scope

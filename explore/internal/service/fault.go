@@ -31,12 +31,12 @@ func (w *Engine) crash(c *client) error {
 	return err
 }
 
-// outageTime is how long a store cannot be reached, at most. Client libraries connect again a few times, go-redis for two
-// seconds, before they tell their caller.
+// outageTime is how long a store cannot be reached, at most. Client libraries connect again a few times, go-redis for
+// two seconds, before they tell their caller.
 const outageTime = 2500 * time.Millisecond
 
-// away has a client's command not reach its store, nor any other one of its instance until the request is answered or the
-// outage has lasted long enough.
+// away has a client's command not reach its store, nor any other one of its instance until the request is answered or
+// the outage has lasted long enough.
 func (w *Engine) away(c *client) error {
 	between := c.held.Door()
 	c.held.Fail()
