@@ -77,6 +77,9 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	}
 	server, err := pgstore.Open(x.ctx, *x.From["postgres"], stores.Options{})
 	switch {
+	case errors.As(err, new(*stores.AbsentError)) && x.Asked.Service != "":
+		return x.Wrong("postgres", errors.New("a service needs a server: install PostgreSQL for process, or give container "+
+			"or a URL"))
 	case errors.As(err, new(*stores.AbsentError)):
 		return nil
 	case err != nil && x.ctx.Err() != nil:
