@@ -615,8 +615,8 @@ func servePlanted(kind string) error {
 	}
 	o.DialerRetryTimeout = time.Millisecond // what dials again and again without Redis fails soon
 	p := &planted{Client: redis.NewClient(o), limit: limit, cache: map[string]int64{}}
-	if url := os.Getenv("DATABASE_URL"); url != "" {
-		if err := p.openSQL(url); err != nil {
+	if strings.HasPrefix(kind, "sql-") {
+		if err := p.openSQL(os.Getenv("DATABASE_URL")); err != nil {
 			return err
 		}
 	}
