@@ -186,7 +186,7 @@ func TestServicesOnPostgres(t *testing.T) {
 			if kind == "sql-circle" || kind == "sql-advisory" { // these have thousands of schedules
 				testenv.Long(t)
 			}
-			found, err := exploredSQL(t, kind, explore.Config{Properties: []explore.Property{explore.Leak},
+			found, err := exploredSQL(t, kind, explore.Config{Properties: []explore.Property{explore.Leak, explore.Stuck},
 				Bounds: explore.Bounds{Preemptions: -1}})
 			if err != nil {
 				t.Fatal(err)
