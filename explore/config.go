@@ -116,7 +116,7 @@ type Resources struct {
 	// the first, as long as these are empty; with faults that take scripts from a server there is one.
 	Workers int
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
-	// on, in a schema that is made for it and goes with it; nil for none. The instances of Service reach such a schema by
+	// on, in a schema that is made for it and goes with it; nil for none. The instances of Service reach a database made so by
 	// DATABASE_URL, or PGHOST, PGPORT, PGUSER and PGPASSWORD, and what they send there are steps, too.
 	Postgres stores.Store
 	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock

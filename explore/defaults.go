@@ -435,7 +435,7 @@ func (c Config) neighbour() Config {
 }
 
 // crowded is the search of a service in which thousands of other subjects ask once one has used its limit. Time stands
-// as far as it can: what it gives back is no finding.
+// as far as it can, which it does not on a PostgreSQL server: what it gives back is no finding.
 func (c Config) crowded() Config {
 	c.leaveOne()
 	c.Redis = nil
@@ -444,7 +444,7 @@ func (c Config) crowded() Config {
 	take := Action{Kind: Take, Units: 1}
 	others := Action{Kind: Take, Units: 1, Other: engine.Many}
 	c.Scripts = []Script{{take, others, take}}
-	if c.ServiceClock == "" {
+	if c.ServiceClock == "" && c.Postgres == nil {
 		c.ServiceClock = oneInstant
 		c.clockIfAny = true
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sends requests of one key to two instances of a service, without quotabench: LIMIT=1 ./alone.sh COMMAND [ARGUMENT...]
 # It prints how many of 10 requests at once are admitted, and the TTLs of the keys, in seconds.
-# DATABASE_URL=postgres://…  of an empty database: the tables are locked for 300 ms in place of a pause of Redis
+# DATABASE_URL=postgres://…  of an empty database: in place of a pause of Redis, COMMIT of what has written takes 100 ms
 # PAUSE=S   10 more requests follow after S seconds
 # STALL=MS  Redis executes no writes for MS milliseconds, and meanwhile one request more is sent; 10 follow
 set -euo pipefail
@@ -25,21 +25,20 @@ for url in "${urls[@]}"; do
   for _ in $(seq 200); do curl -s -o "$dir/answer" "$url=first" && break; sleep 0.05; done
 done
 
-lock_tables="DO \$\$ DECLARE name text; BEGIN
-  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
-    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', name);
-  END LOOP;
-  PERFORM pg_sleep(0.3);
-END \$\$"
+# A standby that confirms what was written has COMMIT take long, too.
+slow_commit="CREATE FUNCTION slow_commit() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END';
+  DO \$\$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+      EXECUTE format('CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT OR UPDATE ON %I DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION slow_commit()', name);
+    END LOOP;
+  END \$\$"
+if [ -n "${DATABASE_URL:-}" ]; then psql -q "$DATABASE_URL" -c "$slow_commit"; fi
 
-# burst sends 10 requests while the store does not answer for 300 ms, so that none has an answer before all are sent.
+# burst sends 10 requests while Redis does not answer for 300 ms, so that none has an answer before all are sent.
 burst() {
-  if [ -n "${DATABASE_URL:-}" ]; then
-    psql -q "$DATABASE_URL" -c "$lock_tables" &
-    sleep 0.1
-  else
-    "${redis[@]}" client pause 300 all >/dev/null
-  fi
+  "${redis[@]}" client pause 300 all >/dev/null
   curl -s --no-progress-meter --parallel --parallel-immediate -w '%{http_code}\n' \
     -o "$dir/answer" "${urls[0]}=alone&n=[1-5]" -o "$dir/answer" "${urls[1]}=alone&n=[1-5]" | grep -c 200 || true
 }

@@ -158,7 +158,7 @@ func (b board) Renew(ctx context.Context, scopes []stores.Scope) (err error) {
 
 // Leave implements [leases.Board].
 func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
-	return b.DropSchema(ctx, scope.Schema())
+	return b.remove(ctx, scope)
 }
 
 // dropTimeout bounds how long the removal of what others left waits for their locks.
@@ -170,6 +170,9 @@ func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, er
 	schema := scope.Schema()
 	if err := b.rollBackPrepared(ctx, schema); err != nil {
 		return 0, fmt.Errorf("drop schema %s: %w", schema, err)
+	}
+	if err := b.dropDatabase(ctx, schema); err != nil {
+		return 0, err
 	}
 	err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
 		now, there, err := locked(ctx, tx, schema)

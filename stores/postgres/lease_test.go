@@ -64,11 +64,12 @@ func plant(t *testing.T, p *pgxpool.Pool, name string, change func(*server.Owner
 	t.Cleanup(func() { do(t, p, "DROP SCHEMA IF EXISTS quotabench_%s CASCADE", name) })
 }
 
+// schemas are those of runs, and "database" and its name for each database of one.
 func schemas(t *testing.T, p *pgxpool.Pool) (names []string) {
 	t.Helper()
-	err := p.QueryRow(context.Background(),
-		"SELECT coalesce(array_agg(nspname::text ORDER BY nspname), '{}') FROM pg_namespace WHERE starts_with(nspname, "+
-			"'quotabench_')").Scan(&names)
+	err := p.QueryRow(context.Background(), `SELECT coalesce(array_agg(name::text ORDER BY name DESC), '{}') FROM (
+		SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, 'quotabench_') UNION
+		SELECT 'database ' || datname FROM pg_database WHERE starts_with(datname, 'quotabench_')) AS made (name)`).Scan(&names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +93,10 @@ func TestOnlyTheDeadAreDropped(t *testing.T) {
 	plant(t, p, "dead", died, 0)
 	plant(t, p, "far", other, int(server.LeaseLife.Seconds())+1)
 	plant(t, p, "near", other, int(server.LeaseLife.Seconds())-30)
+	for _, name := range []string{"dead", "mine"} {
+		do(t, p, "CREATE DATABASE quotabench_%s", name)
+		t.Cleanup(func() { do(t, p, "DROP DATABASE IF EXISTS quotabench_%s", name) })
+	}
 	do(t, p, "CREATE SCHEMA quotabench_old")
 	t.Cleanup(func() { do(t, p, "DROP SCHEMA quotabench_old") })
 	// A transaction that is prepared holds its locks without a connection.
@@ -113,11 +118,14 @@ func TestOnlyTheDeadAreDropped(t *testing.T) {
 		t.Errorf("%q, %v", did, err)
 	}
 	if got, want := schemas(t, p),
-		[]string{"quotabench_mine", "quotabench_near", "quotabench_old"}; !slices.Equal(got, want) {
+		[]string{"quotabench_old", "quotabench_near", "quotabench_mine", "database quotabench_mine"}; !slices.Equal(got, want) {
 		t.Errorf("%q are left, want %q", got, want)
 	}
 	if err := s.Wipe(ctx, "mine"); err != nil {
 		t.Error(err)
+	}
+	if got, want := schemas(t, p), []string{"quotabench_old", "quotabench_near"}; !slices.Equal(got, want) {
+		t.Errorf("%q are left once mine is removed, want %q", got, want)
 	}
 }
 

@@ -101,9 +101,20 @@ func (p *Store) tableSizes(ctx context.Context, schema string) ([]tableSize, err
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[tableSize])
 }
 
-// remove removes the schema of scope and all that is in it. It may not exist.
+// remove removes the schema of scope and all that is in it, and the database of its name. They may not exist.
 func (p *Store) remove(ctx context.Context, scope stores.Scope) error {
-	return p.DropSchema(ctx, scope.Schema())
+	err := p.DropSchema(ctx, scope.Schema())
+	return errors.Join(err, p.dropDatabase(ctx, scope.Schema()))
+}
+
+// dropDatabase removes the database that was made for a run besides the schema of that name. Most runs have none.
+func (p *Store) dropDatabase(ctx context.Context, name string) error {
+	var there bool
+	err := p.admin.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
+	if err == nil && there {
+		_, err = p.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
+	}
+	return format.Wrapf(err, "drop database %s", name)
 }
 
 type conn struct{ pool *pgxpool.Pool }

@@ -9,20 +9,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Kept is what the tables and sequences of a schema held at a moment.
+// Kept is what the tables and sequences of the schemas in a search path held at a moment.
 type Kept struct {
-	pool    *pgxpool.Pool // whose search path is the schema
+	pool    *pgxpool.Pool // whose search path it is
 	restore string
 	// Tables is how many there are.
 	Tables int
 }
 
-// tablesInOrder are the tables of the schema with the columns that can be written. What one refers to was made before
+// tablesInOrder are the tables of the schemas with the columns that can be written. What one refers to was made before
 // it.
-const tablesInOrder = `SELECT quote_ident(relname), string_agg(quote_ident(attname), ', ' ORDER BY attnum)
+const tablesInOrder = `SELECT pg_class.oid::regclass::text, string_agg(quote_ident(attname), ', ' ORDER BY attnum)
 FROM pg_class
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
-WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND relname NOT LIKE 'quotabench\_kept\_%'
+WHERE relkind = 'r' AND nspname = ANY(current_schemas(false)) AND relname NOT LIKE 'quotabench\_kept\_%'
 GROUP BY pg_class.oid, relname ORDER BY pg_class.oid`
 
 // Keep remembers what is stored: a table that has rows is copied.
@@ -54,8 +55,8 @@ func Keep(ctx context.Context, pool *pgxpool.Pool) (*Kept, error) {
 			return nil, fmt.Errorf("remove the copy of table %s: %w", name, err)
 		}
 	}
-	const sequences = `SELECT format('SELECT setval(%L, %s, %L);', quote_ident(sequencename), coalesce(last_value, start_value),
-		last_value IS NOT NULL) FROM pg_sequences WHERE schemaname = current_schema()`
+	const sequences = `SELECT format('SELECT setval(%L, %s, %L);', format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value),
+		last_value IS NOT NULL) FROM pg_sequences WHERE schemaname = ANY(current_schemas(false))`
 	rows, _ = pool.Query(ctx, sequences) // CollectRows returns its error
 	set, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {

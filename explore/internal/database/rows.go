@@ -13,22 +13,23 @@ import (
 	"github.com/quotabench/quotabench/internal/fakeredis"
 )
 
-// Rows lists the rows of all tables of a schema.
+// Rows lists the rows of all tables of the schemas in a search path.
 type Rows struct {
-	pool *pgxpool.Pool // whose search path is the schema
+	pool *pgxpool.Pool // whose search path it is
 	list string        // empty if there are no tables
 	last []fakeredis.Key
 }
 
-// columnsOfRows are the columns of all tables of the schema, and whether each is part of a primary key. Moments are
+// columnsOfRows are the columns of all tables of the schemas, and whether each is part of a primary key. Moments are
 // left out: they are those of the server's clock.
-const columnsOfRows = `SELECT quote_ident(relname), quote_ident(attname), indrelid IS NOT NULL
+const columnsOfRows = `SELECT pg_class.oid::regclass::text, quote_ident(attname), indrelid IS NOT NULL
 FROM pg_class
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
 JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 LEFT JOIN pg_index ON indrelid = pg_class.oid AND indisprimary AND attnum = ANY(indkey)
-WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+WHERE relkind = 'r' AND nspname = ANY(current_schemas(false))
 AND atttypid NOT IN ('timestamptz'::regtype, 'timestamp'::regtype)
-ORDER BY relname, attnum`
+ORDER BY 1, attnum`
 
 // ReadRows finds out how to list the rows that are committed, each with a name and what it holds.
 func ReadRows(ctx context.Context, pool *pgxpool.Pool) (*Rows, error) {

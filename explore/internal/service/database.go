@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -28,13 +29,12 @@ const (
 	postgresStore = string(strategies.NeedPostgres)
 )
 
-// sql is the PostgreSQL that the instances of a set share: a schema of its own, whose tables are before each run as
+// sql is the PostgreSQL that the instances of a set share: a database of its own, whose tables are before each run as
 // they were when the instances had started.
 type sql struct {
 	server   stores.Store
 	scope    stores.Scope
-	conn     stores.Conn
-	pool     *pgxpool.Pool // of conn; it holds no lock while clients run
+	pool     *pgxpool.Pool // one connection to the database; it holds no lock while clients run
 	config   *pgconn.Config
 	password string // of the instances' doors
 
@@ -55,7 +55,7 @@ const (
 	deadlockLooked  = 5 * time.Millisecond
 )
 
-// openSQL makes the schema, and finds out how to connect to it.
+// openSQL makes the database, and connects to it.
 func openSQL(ctx context.Context, server stores.Store) (_ *sql, err error) {
 	s := &sql{server: server, scope: stores.Scope("explore_" + strings.ToLower(crand.Text()[:16])), password: crand.Text(),
 		named: map[string]bool{}, owners: map[uint32]*client{}}
@@ -67,34 +67,60 @@ func openSQL(ctx context.Context, server stores.Store) (_ *sql, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	s.conn, err = server.Connect(ctx, s.scope, stores.ConnOptions{Pool: 1})
+	config, err := s.makeDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pool, ok := s.conn.Client().(*pgxpool.Pool)
-	if !ok {
-		return nil, unfit("a service is explored on a PostgreSQL server, which %s is not", server.Driver())
-	}
-	s.pool = pool
-	s.config = &pool.Config().ConnConfig.Config
+	s.config = &config.ConnConfig.Config
 	s.config.RuntimeParams["synchronous_commit"] = "off"
+	s.pool, err = pgxpool.NewWithConfig(ctx, config.Copy())
+	if err != nil {
+		return nil, err
+	}
 	setting := strconv.FormatInt(deadlockTimeout.Milliseconds(), 10)
-	if _, err := pool.Exec(ctx, "SET deadlock_timeout TO "+setting); err == nil { // which not every user may
+	if _, err := s.pool.Exec(ctx, "SET deadlock_timeout TO "+setting); err == nil { // which not every user may
 		s.config.RuntimeParams["deadlock_timeout"] = setting
 	}
 	return s, nil
 }
+
+// makeDatabase makes the database, and returns how to connect to it. The server removes it with the scope.
+func (s *sql) makeDatabase(ctx context.Context) (*pgxpool.Config, error) {
+	conn, err := s.server.Connect(ctx, s.scope, stores.ConnOptions{Pool: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	pool, ok := conn.Client().(*pgxpool.Pool)
+	if !ok {
+		return nil, unfit("a service is explored on a PostgreSQL server, which %s is not", s.server.Driver())
+	}
+	config := pool.Config()
+	_, err = pool.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{s.scope.Schema()}.Sanitize())
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == insufficientPrivilege {
+		user := pgx.Identifier{config.ConnConfig.User}.Sanitize()
+		return nil, unfit("the search makes a database of its own, which PostgreSQL does not allow: ALTER ROLE %s CREATEDB",
+			user)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a database: %w", err)
+	}
+	config.ConnConfig.Database = s.scope.Schema()
+	delete(config.ConnConfig.RuntimeParams, "search_path")
+	return config, nil
+}
+
+const insufficientPrivilege = "42501"
 
 // close removes all that was made on the server.
 func (s *sql) close() error {
 	if s == nil {
 		return nil
 	}
-	var err error
-	if s.conn != nil {
-		err = s.conn.Close()
+	if s.pool != nil {
+		s.pool.Close()
 	}
-	return errors.Join(err, s.server.Wipe(context.Background(), s.scope))
+	return s.server.Wipe(context.Background(), s.scope)
 }
 
 // version is what the server calls itself.
@@ -114,8 +140,13 @@ func (s *sql) given(addr string) [][2]string {
 	}
 }
 
-// keep remembers the tables once the instances have started.
+// keep remembers the tables of all schemas once the instances have started.
 func (s *sql) keep(ctx context.Context) (err error) {
+	const all = `SELECT set_config('search_path', string_agg(quote_ident(nspname), ', ' ORDER BY nspname <> 'public', oid), false)
+		FROM pg_namespace WHERE nspname <> 'information_schema' AND NOT starts_with(nspname, 'pg_')`
+	if _, err := s.pool.Exec(ctx, all); err != nil {
+		return fmt.Errorf("list the schemas: %w", err)
+	}
 	s.rows, err = database.ReadRows(ctx, s.pool)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/explore"
@@ -31,7 +32,9 @@ func (p *planted) openSQL(url string) (err error) {
 	}
 	_, err = p.sql.Exec(ctx, `CREATE TABLE IF NOT EXISTS hits (id serial PRIMARY KEY, subject text);
 		CREATE TABLE IF NOT EXISTS quotas (subject text PRIMARY KEY, used int NOT NULL);
-		CREATE TABLE IF NOT EXISTS starts (id serial PRIMARY KEY)`)
+		CREATE TABLE IF NOT EXISTS starts (id serial PRIMARY KEY);
+		CREATE SCHEMA IF NOT EXISTS limits;
+		CREATE TABLE IF NOT EXISTS limits.total AS SELECT 0 AS asked`)
 	if err != nil {
 		return err
 	}
@@ -50,6 +53,19 @@ func (p *planted) hits(ctx context.Context, on interface {
 	var id int64
 	err = on.QueryRow(ctx, "INSERT INTO hits (subject) VALUES ($1) RETURNING id", key).Scan(&id)
 	return err == nil, err
+}
+
+// serializable counts the rows of a subject, and adds one if there is room. If PostgreSQL fails the transaction because
+// of another one, the request is rejected, or admitted if the limiter fails open.
+func (p *planted) serializable(ctx context.Context, key string, open bool) (ok bool, err error) {
+	err = pgx.BeginTxFunc(ctx, p.sql, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) (err error) {
+		ok, err = p.hits(ctx, tx, key)
+		return err
+	})
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == "40001" {
+		return ok && open, nil
+	}
+	return ok && err == nil, err
 }
 
 // ensure has a subject have its row.
@@ -123,6 +139,30 @@ var onSQL = map[string]func(ctx context.Context, p *planted, key string) (bool, 
 		})
 		return ok && err == nil, err
 	},
+	// PostgreSQL fails one of two transactions of which each has counted before the other added a row.
+	"sql-serializable": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return p.serializable(ctx, key, false)
+	},
+	"sql-serializable-open": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return p.serializable(ctx, key, true)
+	},
+	// It admits nobody once it was asked often, which it counts in a schema that its statements name.
+	"sql-schema": func(ctx context.Context, p *planted, key string) (bool, error) {
+		var asked int64
+		err := p.sql.QueryRow(ctx, "UPDATE limits.total SET asked = asked + 1 RETURNING asked").Scan(&asked)
+		if err != nil || asked > 10 {
+			return false, err
+		}
+		return planteds["sql-update"](ctx, p, key)
+	},
+	// The rows of the subjects that asked last are kept.
+	"sql-forgets": func(ctx context.Context, p *planted, key string) (bool, error) {
+		ok, err := p.hits(ctx, p.sql, key)
+		if err == nil {
+			_, err = p.sql.Exec(ctx, "DELETE FROM hits WHERE id <= (SELECT max(id) FROM hits) - $1", mostRemembered)
+		}
+		return ok, err
+	},
 	// It looks at Redis and writes to PostgreSQL.
 	"sql-and-redis": func(ctx context.Context, p *planted, key string) (bool, error) {
 		n, err := p.Get(ctx, key).Int64()
@@ -177,10 +217,11 @@ func TestServicesOnPostgres(t *testing.T) {
 	both := "A SELECT count(*) FROM hits WHERE subject = 's'; = 0; B SELECT count(*) FROM hits WHERE subject = 's'; = 0; "
 	const add = "INSERT INTO hits (subject) VALUES ('s') RETURNING id;"
 	for kind, want := range map[string]string{
-		"sql-count":     "leak: " + both + "A " + add + " = 3 admitted; B " + add + " = 4 admitted",
-		"sql-advisory":  "leak in 12 steps",
-		"sql-and-redis": "leak: A get s = nil; A INSERT INTO hits (subject) VALUES ('s'); = 1 row; B get s = nil; ",
-		"sql-update":    "", "sql-row-lock": "", "sql-advisory-xact": "", "sql-circle": "",
+		"sql-count":             "leak: " + both + "A " + add + " = 3 admitted; B " + add + " = 4 admitted",
+		"sql-advisory":          "leak in 12 steps",
+		"sql-and-redis":         "leak: A get s = nil; A INSERT INTO hits (subject) VALUES ('s'); = 1 row; B get s = nil; ",
+		"sql-serializable-open": "leak",
+		"sql-update":            "", "sql-row-lock": "", "sql-serializable": "", "sql-schema": "", "sql-advisory-xact": "", "sql-circle": "",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			if kind == "sql-circle" || kind == "sql-advisory" { // these have thousands of schedules

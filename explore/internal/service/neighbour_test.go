@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/internal/testkit"
+	"github.com/quotabench/quotabench/stores"
 )
 
 // TestNeighbours: subjects whose counters meet are found by default, with one caller, and told from a race.
@@ -16,7 +19,7 @@ func TestNeighbours(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			neighbours := func(script explore.Script) bool { return script.Others() && !script.Crowds() }
-			cfg := withScript(t, neighbours)
+			cfg := withScript(t, nil, neighbours)
 			search, _, err := counted(t, kind, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -32,10 +35,12 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// withScript is the one search of a service by default whose script is such a one.
-func withScript(t *testing.T, is func(explore.Script) bool) explore.Config {
+// withScript is the one search of a service by default whose script is such a one. Without a server the service uses
+// Redis alone.
+func withScript(t *testing.T, server stores.Store, is func(explore.Script) bool) explore.Config {
 	t.Helper()
 	asked := explore.Config{Process: explore.Process{Service: os.Args[0]}}
+	asked.Postgres = server
 	all := slices.DeleteFunc(explore.Searches(testkit.Strategy(t, "http"), asked), func(cfg explore.Config) bool {
 		return cfg.Clients != 1 || len(cfg.Scripts) == 0 || !is(cfg.Scripts[0])
 	})
@@ -51,10 +56,19 @@ func TestCrowd(t *testing.T) {
 	for kind, want := range map[string]struct {
 		findings int
 		why      string
-	}{"forgets": {1, ""}, "lua": {0, ""}, "short-window": {0, "by its own clock"}} {
+	}{
+		"forgets": {1, ""}, "lua": {0, ""}, "short-window": {0, "by its own clock"},
+		"sql-forgets": {1, ""}, "sql-update": {0, ""},
+	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			search, err := searched(t, kind, withScript(t, explore.Script.Crowds))
+			var server stores.Store
+			if onSQL[kind] != nil {
+				testenv.Sequential(t)
+				server = storetest.Postgres(t)
+			} else {
+				t.Parallel()
+			}
+			search, err := searched(t, kind, withScript(t, server, explore.Script.Crowds))
 			if want.why != "" {
 				if err == nil || !strings.Contains(err.Error(), want.why) {
 					t.Errorf("error %v, want one with %q", err, want.why)
