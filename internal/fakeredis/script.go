@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -103,6 +104,7 @@ func compile(source string) (*lua.FunctionProto, error) {
 	if err != nil {
 		return nil, err
 	}
+	assignByParts(reflect.ValueOf(chunk))
 	proto, err := lua.Compile(chunk, "@user_script")
 	if err != nil {
 		return nil, err
