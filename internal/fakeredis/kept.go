@@ -60,7 +60,7 @@ func NewScripts(m *miniredis.Miniredis) *Scripts {
 func (s *Scripts) Close() { s.machine.lua.Close() }
 
 // Take is to be called before each command, and reports whether it has answered it.
-func (s *Scripts) Take(peer *server.Peer, cmd string, args []string) bool {
+func (s *Scripts) Take(peer *server.Peer, cmd string, args ...string) bool {
 	switch cmd {
 	case "EVAL", "EVALSHA":
 		return len(args) > 1 && simple(peer) && s.run(peer, cmd, args)

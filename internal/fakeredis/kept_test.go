@@ -19,7 +19,7 @@ func kept(t testing.TB, protocol int) (c *redis.Client, taken *int) {
 	s := fakeredis.NewScripts(m)
 	taken = new(int)
 	m.Server().SetPreHook(func(p *server.Peer, cmd string, args ...string) bool {
-		done := s.Take(p, cmd, args)
+		done := s.Take(p, cmd, args...)
 		if done {
 			*taken++
 		}

@@ -51,7 +51,7 @@ func startEmbeddedAt(nano func() int64) (*embedded, error) {
 	e.scripts = fakeredis.NewScripts(m)
 	m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool {
 		e.ageIfFree()
-		return e.scripts.Take(peer, cmd, args)
+		return e.scripts.Take(peer, cmd, args...)
 	})
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())

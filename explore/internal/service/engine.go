@@ -22,6 +22,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/programs"
@@ -53,8 +54,9 @@ type Engine struct {
 	named             atomic.Int64
 	// kept are keys that the instances made when they started.
 	kept map[string]bool
-	// memory is a Redis started here, or nil, and now its time and that of the history.
+	// memory is a Redis started here, or nil, lua runs its scripts, and now is its time and that of the history.
 	memory *miniredis.Miniredis
+	lua    *fakeredis.Scripts
 	now    time.Time
 	// lingers has keys whose deadline is the next moment stay, as a server does for a millisecond.
 	lingers bool
@@ -363,6 +365,7 @@ func (w *Engine) Close() error {
 	if w.memory != nil {
 		errs = append(errs, w.cmd.Redis.Close())
 		w.memory.Close()
+		w.lua.Close()
 	}
 	if w.own != nil {
 		if len(w.instances) > 0 { // the database was empty

@@ -24,7 +24,10 @@ func (w *Engine) emptyRedis() (version string, err error) {
 		if err != nil {
 			return "", fmt.Errorf("start a Redis in memory: %w", err)
 		}
-		w.memory, w.cmd.Redis = m, redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2})
+		w.memory = m
+		w.lua = fakeredis.NewScripts(m)
+		m.Server().SetPreHook(w.lua.Take)
+		w.cmd.Redis = redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2})
 	}
 	n, err := w.cmd.Redis.DBSize(w.base).Result()
 	if err != nil {

@@ -57,7 +57,7 @@ func TestCrowd(t *testing.T) {
 		findings int
 		why      string
 	}{
-		"forgets": {1, ""}, "lua": {0, ""}, "short-window": {0, "by its own clock"},
+		"forgets": {1, ""}, "lua": {0, ""}, "swaps": {0, ""}, "short-window": {0, "by its own clock"},
 		"sql-forgets": {1, ""}, "sql-update": {0, ""},
 	} {
 		t.Run(kind, func(t *testing.T) {

@@ -138,6 +138,10 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		}
 		return limiters["lua"](ctx, p, key)
 	},
+	// Its script gives two variables each other's value.
+	"swaps": func(ctx context.Context, p *planted, key string) (bool, error) {
+		return swapping.Run(ctx, p, []string{key}, p.limit).Bool()
+	},
 	// The window of a subject, of its own clock, ends while others ask, each of which takes long.
 	"short-window": func(ctx context.Context, p *planted, key string) (bool, error) {
 		now := clock.Wall{}.Now().UnixMilli()
@@ -562,6 +566,13 @@ var planteds = map[string]func(ctx context.Context, p *planted, key string) (boo
 		return false, ctx.Err()
 	},
 }
+
+var swapping = redis.NewScript(`
+	local used, base = 0, tonumber(redis.call('get', KEYS[1]) or '0')
+	used, base = base, used
+	if used - base >= tonumber(ARGV[1]) then return 0 end
+	redis.call('set', KEYS[1], used + 1, 'EX', 3600)
+	return 1`)
 
 // mostRemembered is how many subjects the limiter that forgets remembers.
 const mostRemembered = 100
