@@ -80,7 +80,7 @@ func (s *search) check(wanted map[Property]bool) ([]Finding, error) {
 		out = s.checkRejections(out, leak > 0, &look)
 	}
 	if wanted[Drift] || wanted[Stranded] {
-		return s.checkCounts(out, truth, wanted)
+		return s.checkCounts(out, &look, wanted)
 	}
 	return out, nil
 }
@@ -149,7 +149,7 @@ func (s *search) checkStore(out []Finding, wanted map[Property]bool, look *engin
 }
 
 // checkCounts checks what the tiers say against what the oracle expects.
-func (s *search) checkCounts(out []Finding, truth *engine.Truth, wanted map[Property]bool) ([]Finding, error) {
+func (s *search) checkCounts(out []Finding, look *engine.Look, wanted map[Property]bool) ([]Finding, error) {
 	counts := s.sel.Counts
 	if s.cfg.Counter != "" {
 		counts = quota.CountsAdmitted
@@ -161,7 +161,7 @@ func (s *search) checkCounts(out []Finding, truth *engine.Truth, wanted map[Prop
 	if !ok { // a strategy that cannot say is no schedule that drifts
 		return out, nil
 	}
-	want, ok, err := truth.Expect(counts)
+	want, ok, err := s.Run.Truth.Expect(counts)
 	if err != nil || !ok {
 		return out, err
 	}
@@ -171,11 +171,21 @@ func (s *search) checkCounts(out []Finding, truth *engine.Truth, wanted map[Prop
 			// was nothing to record.
 			continue
 		}
-		if d := want.Units.Distance(reading.Units); wanted[Drift] && d != 0 {
-			detail := fmt.Sprintf("%s says %d, it must be %s", reading.Tier, reading.Units, intervalText(want.Units))
-			out = append(out, Finding{Property: Drift, Detail: detail, Units: d})
+		drift := want.Units.Distance(reading.Units)
+		over := reading.Units - reading.Lapsing - want.Held.Hi
+		if drift == 0 && over <= 0 {
+			continue
 		}
-		if over := reading.Units - reading.Lapsing - want.Held.Hi; wanted[Stranded] && over > 0 {
+		less, more := s.otherCounts(look)
+		missing := -drift
+		if less > 0 {
+			missing = missing - want.Surplus.Hi // rejected attempts are no units of a clause
+		}
+		if wanted[Drift] && (missing > less || drift > more) {
+			detail := fmt.Sprintf("%s says %d, it must be %s", reading.Tier, reading.Units, intervalText(want.Units))
+			out = append(out, Finding{Property: Drift, Detail: detail, Units: drift})
+		}
+		if wanted[Stranded] && over > more {
 			detail := fmt.Sprintf("%s says %d, callers hold %s", reading.Tier, reading.Units, intervalText(want.Held))
 			out = append(out, Finding{Property: Stranded, Detail: detail, Units: over})
 		}

@@ -237,7 +237,9 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	three.Clients = 3
 	further := []Config{three}
 	for _, kind := range kinds {
-		further = append(further, cfg.whileTimePasses(kind)...)
+		if sel.Reset != strategies.ResetsNever || kind == quota.Standing { // otherwise it serves within one window alone
+			further = append(further, cfg.whileTimePasses(kind)...)
+		}
 	}
 	if library {
 		further = append(further, cfg.withUsualFaults()...)

@@ -46,6 +46,13 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
 		return nil
 	}
+	return s.judged(rolling, look)
+}
+
+// judged holds the strategy to its clauses about windows of the policy's kind and, if rolling is set, to those about
+// rolling ones.
+func (s *search) judged(rolling bool, look *engine.Look) []results.Clause {
+	truth := &s.Run.Truth
 	v := truth.Judge()
 	params := verdict.Params(truth.Policy, &v)
 	params.Limit = truth.HighestLimit()
@@ -85,6 +92,25 @@ func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	return slices.DeleteFunc(clauses, func(clause results.Clause) bool {
 		return clause.Property == string(quota.PropertyFalseReject)
 	})
+}
+
+// otherCounts is by how much a count may be less, and more, than the policy's window has, if the strategy is held to its
+// clauses and not to the limit. One that may admit more than the limit in a window, or reject too early, counts something
+// else than that window, e.g. a bucket: that shows once time has passed.
+func (s *search) otherCounts(look *engine.Look) (less, more int64) {
+	byClauses := slices.Contains(s.cfg.Properties, Guarantee) && !slices.Contains(s.cfg.Properties, Leak)
+	if !byClauses || !look.Ticked {
+		return 0, 0
+	}
+	bounds := map[quota.Property]int64{}
+	for _, clause := range s.judged(false, look) {
+		property := quota.Property(clause.Property)
+		bound, known := bounds[property]
+		if !known || clause.Bound < bound {
+			bounds[property] = clause.Bound
+		}
+	}
+	return bounds[quota.PropertyLeak], bounds[quota.PropertyFalseReject]
 }
 
 // boundsRolling reports whether a clause speaks about rolling windows although

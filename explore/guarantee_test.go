@@ -130,3 +130,55 @@ func TestFalseRejectsAsDeclared(t *testing.T) {
 		}
 	}
 }
+
+// A bucket and a weighed counter count something else than a rolling or a fixed window. A search that holds them to their
+// clauses has nothing against that as far as the clauses go; a search for leaks has.
+func TestCountsAsDeclared(t *testing.T) {
+	testenv.Sequential(t)
+	const rolling, fixed = "2 requests per rolling 10s", "2 requests per fixed 10s"
+	byClauses := []explore.Property{explore.Guarantee, explore.Drift, explore.Stranded}
+	byLimit := append([]explore.Property{explore.Leak}, byClauses...)
+	leaks := func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak }
+	rejects := func(clause quota.Clause) bool { return clause.Property == quota.PropertyFalseReject }
+	take := explore.Action{Kind: explore.Take, Units: 1}
+	for _, c := range []struct {
+		strategy, policy string
+		properties       []explore.Property
+		without          func(quota.Clause) bool // clauses that are not declared
+		found            []explore.Property
+	}{
+		{strategy: "gcra", policy: rolling, properties: byClauses},
+		{strategy: "gcra", policy: fixed, properties: byClauses},
+		{strategy: "token-bucket", policy: rolling, properties: byClauses},
+		{strategy: "token-bucket", policy: fixed, properties: byClauses},
+		{strategy: "fixed-window", policy: rolling, properties: byClauses},
+		{strategy: "sliding-counter", policy: rolling, properties: byClauses},
+		{strategy: "gcra", policy: rolling, properties: byLimit, found: []explore.Property{explore.Leak, explore.Drift}},
+		{strategy: "gcra", policy: rolling, properties: byClauses, without: leaks, found: []explore.Property{explore.Drift}},
+		{strategy: "gcra", policy: fixed, properties: byClauses, without: rejects,
+			found: []explore.Property{explore.Drift, explore.Stranded}},
+		{strategy: "sliding-counter", policy: rolling, properties: byClauses, without: rejects,
+			found: []explore.Property{explore.Drift, explore.Stranded}},
+	} {
+		sel := testkit.Strategy(t, c.strategy)
+		if c.without != nil {
+			m := *sel.Meta
+			m.Guarantee = slices.DeleteFunc(slices.Clone(m.Guarantee), c.without)
+			sel.Meta = &m
+		}
+		r, err := explore.Run(t.Context(), sel, explore.Config{
+			Policy: testkit.Policy(t, c.policy), Limit: 2, Clients: 1, Properties: c.properties,
+			Scripts: []explore.Script{{take, take, take}}, Scope: explore.Scope{Passes: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []explore.Property
+		for _, finding := range r.Findings {
+			got = append(got, finding.Property)
+		}
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(c.found))) {
+			t.Errorf("%s, %s, %s: found %q, want %q", c.strategy, c.policy, c.properties, got, c.found)
+		}
+	}
+}

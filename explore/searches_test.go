@@ -375,3 +375,26 @@ func TestPlaced(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchesWithinOneWindow: time does not pass under a policy with windows if nothing resets the limiter.
+func TestSearchesWithinOneWindow(t *testing.T) {
+	for name, never := range map[string]bool{"lua-reserve-hardened": true, "gcra": false} {
+		sel := testkit.Strategy(t, name)
+		m := *sel.Meta
+		m.Form = strategies.Library
+		sel.Meta = &m
+		standing, windows := 0, 0
+		for _, cfg := range explore.Searches(sel, explore.Config{}) {
+			switch {
+			case !cfg.Passes:
+			case cfg.Policy.Window.Kind == quota.Standing:
+				standing++
+			default:
+				windows++
+			}
+		}
+		if (standing > 0) != never || (windows > 0) == never {
+			t.Errorf("%s: time passes in %d searches of a standing policy and in %d of others", name, standing, windows)
+		}
+	}
+}

@@ -146,6 +146,9 @@ func logUntried(t *testing.T, sel strategies.Selection, searches []explore.Confi
 			left = append(left, string(fault))
 		}
 	}
+	if sel.Reset == strategies.ResetsNever {
+		t.Log("not tried: time that passes under policies with windows, since its Meta says that nothing resets it")
+	}
 	switch {
 	case explore.OnPostgres(sel):
 		t.Log("not tried: faults, which are not injected into a PostgreSQL, and time that passes")

@@ -119,7 +119,6 @@ func Limiter(t *testing.T, meta *strategies.Meta, options Options) {
 	proof := proof{options: &options, name: m.Name}
 	proof.stage(t, Conformance, func(t *testing.T) { options.conforms(t, m) })
 	proof.stage(t, Exploration, func(t *testing.T) {
-		options.limited = options.Budget != 0
 		options.Budget = cmp.Or(options.Budget, budget)
 		options.explored(t, sel, pattern)
 	})
@@ -216,6 +215,7 @@ func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, err
 		m.Guarantee = append(slices.Clone(m.Guarantee), exactly)
 		o.added = true
 	}
+	o.limited = o.Budget != 0 // whatever the suite takes off the budget
 	o.Clients = cmp.Or(o.Clients, 2)
 	o.Days = cmp.Or(o.Days, 30)
 	o.Seed = cmp.Or(o.Seed, 1)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
@@ -38,8 +39,8 @@ func (k *worker) tell(request *request) {
 type shadow struct {
 	list    []told // by their calls
 	initial int64  // units in use at the epoch
-	// steps are the decisions that nothing else was in flight with, and falls those after which less was in use than
-	// before them and their own units. fell are the units of the falls.
+	// steps are the rushes of which it is known what was in use before and after them, and falls those after which less
+	// was in use than before them and their own units. fell are the units of the falls.
 	steps, falls int
 	fell         int64
 	sure         []jump
@@ -53,8 +54,9 @@ type shadow struct {
 }
 
 // follow looks for changes that no decision explains. A decision that nothing else was in flight with leaves in use
-// what was before it and its own units: a race cannot take units away then. No race adds units that nobody asked for,
-// however many decisions were in flight.
+// what was before it and its own units: a race cannot take units away then. Nor does a race within a rush let one of its
+// decisions find less in use than there was before the rush. No race adds units that nobody asked for, however many
+// decisions were in flight.
 func (s *shadow) follow() {
 	slices.SortFunc(s.list, func(a, b told) int { return cmp.Compare(a.call, b.call) })
 	s.followFalls()
@@ -66,6 +68,7 @@ type rush struct {
 	call, reply int64 // the first and the last
 	units       int64 // of the admitted
 	used        int64 // in use afterwards
+	least       int64 // in use before any of them, at least
 	decisions   int
 }
 
@@ -73,26 +76,31 @@ type rush struct {
 func rushes(list []told) (all []rush) {
 	for _, told := range list {
 		if len(all) == 0 || told.call > all[len(all)-1].reply {
-			all = append(all, rush{call: told.call, reply: told.reply})
+			all = append(all, rush{call: told.call, reply: told.reply, least: math.MaxInt64})
 		}
 		last := &all[len(all)-1]
 		last.reply = max(last.reply, told.reply)
 		last.used = max(last.used, told.used)
 		last.decisions++
+		before := told.used
 		if told.admitted {
 			last.units += told.units
+			before -= told.units
 		}
+		last.least = min(last.least, before)
 	}
 	return all
 }
 
 func (s *shadow) followFalls() {
 	all := append([]rush{{used: s.initial, decisions: 1}}, rushes(s.list)...)
+	known := true // what is in use before a rush: no race has taken a unit in the one before
 	for i := 1; i < len(all); i++ {
 		before := all[i-1]
 		after := all[i]
 		fell := before.used + after.units - after.used
-		alone := before.decisions == 1 && after.decisions == 1
+		alone := known && (after.decisions == 1 || after.least < before.used)
+		known = after.decisions == 1 || known && fell == 0
 		if alone && after.units > 0 {
 			s.steps++
 		}

@@ -42,6 +42,9 @@ func TestShadow(t *testing.T) {
 		"lowered":                  {[]told{one(1, 1), one(2, 2), one(3, 2), one(4, 3)}, 0, 1, 0},
 		"lowered at the limit":     {[]told{one(1, 1), one(2, 2), rejection(3, 2), one(4, 2)}, 0, 1, 0},
 		"an update lost":           {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 3)}, 0, 0, 0},
+		"lowered before a rush":    {[]told{one(1, 1), one(2, 2), one(3, 2), during(one(4, 3))}, 0, 1, 0},
+		"lowered after a rush":     {[]told{one(1, 1), one(2, 2), during(one(3, 3)), one(4, 3)}, 0, 1, 0},
+		"a late write":             {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 2)}, 0, 0, 0},
 		"lowered before the first": {[]told{one(1, 4), one(2, 5)}, 4, 1, 0},
 		"raised before the first":  {[]told{one(1, 7), one(2, 8)}, 4, 0, 2},
 	} {

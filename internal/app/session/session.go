@@ -112,10 +112,14 @@ func (x *Session) Begin(notes ...string) (err error) {
 	return nil
 }
 
-// Close ends the session. It returns err, or why something could not be closed.
+// Close ends the session. It returns err, or why something could not be closed. Next to err it warns of that.
 func (x *Session) Close(err error) error {
 	for _, f := range slices.Backward(x.closing) {
-		err = cmp.Or(err, exit.With(exit.Failed, f()))
+		failed := f()
+		if failed != nil && err != nil {
+			fmt.Fprintf(x.Stderr, "warning: %s\n", format.OneLine(failed.Error()))
+		}
+		err = cmp.Or(err, exit.With(exit.Failed, failed))
 	}
 	return err
 }
