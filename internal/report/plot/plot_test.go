@@ -114,7 +114,7 @@ func TestOneColourPerStrategy(t *testing.T) {
 		}
 	}
 	for name, draw := range map[string][]func() (*Plot, error){
-		"run": {func() (*Plot, error) { return Latency(run) }, func() (*Plot, error) { return Drift(run) }},
+		"run": {func() (*Plot, error) { return Latency(run) }},
 		"sweep": {
 			func() (*Plot, error) { return SweepOf(sweep, quantityOf("p99")) },
 			func() (*Plot, error) { return SweepOf(sweep, quantityOf("throughput")) },
