@@ -100,8 +100,6 @@ func simCommand() *cobra.Command {
 					return err
 				}
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
-			case s.Against != "" && s.Given("part"):
-				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
 			case s.Against != "" && redact.URLs(*s.From["redis"]) != *s.From["redis"]:
 				return s.Wrong("redis", errors.New("every user of the machine could read its password in the command lines of "+
 					"--against: leave the password out, and set REDISCLI_AUTH"))

@@ -271,10 +271,9 @@ func (s *Settings) Repeated() []settings.Setting {
 func (s *Settings) Budgeted() []settings.Setting {
 	return []settings.Setting{{Name: "budget", Common: true, Title: settings.Load, Computed: true,
 		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
-		Doc: fmt.Sprintf("`time` to an answer (default %[2]gs); begin no round that would end later than this after the first "+
-			"began, or than twice the time for the first %[1]d "+
-			"(or %[3]gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or "+
-			"--until)",
+		Doc: fmt.Sprintf("`time` to an answer (default %[2]gs); begin no round that would end later than this after the "+
+			"first began, or than twice the time for the first %[1]d (or %[3]gs for each strategy if that is more; "+
+			"none with --rounds, --duration, --quick, --param or --until)",
 			results.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 

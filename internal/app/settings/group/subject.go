@@ -45,7 +45,8 @@ func (s *Settings) Subject() []settings.Setting {
 
 // Survived are the faults that strategies have to survive if a run considers all of them.
 func (s *Settings) Survived() []settings.Setting {
-	return []settings.Setting{{Name: "survive", Common: true, Title: settings.Gates, Value: settings.List(&s.Survive), Computed: true,
+	return []settings.Setting{{Name: "survive", Common: true, Title: settings.Gates, Computed: true,
+		Value:    settings.List(&s.Survive),
 		Complete: settings.Words(format.Strings(quota.Faults())...)}}
 }
 
