@@ -24,9 +24,10 @@ import (
 // by [Config.Complete].
 type Config struct {
 	// Plan says what runs. Workers are 50 if it names none, and if it bounds
-	// neither requests nor time a round lasts 100 ms, with outages 1 s. A load of [harness.Both] without a rate has half of what the
-	// slowest strategy that uses a store holds in its closed loop of the first round: at least
-	// [leastAutoRate], at which slower strategies are saturated, and at most [mostAutoRate].
+	// neither requests nor time a round lasts 100 ms, with outages 1 s. A load of
+	// [harness.Both] without a rate has half of what the slowest strategy that uses a
+	// store holds in its closed loop of the first round: at least [leastAutoRate], at
+	// which slower strategies are saturated, and at most [mostAutoRate].
 	harness.Plan
 
 	// Rounds is how often every strategy is run. Default 10.
