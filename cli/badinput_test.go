@@ -42,7 +42,7 @@ func badFlags() (all []badInput) {
 		}
 		try := func(words ...string) { all = append(all, badInput{args: append(slices.Clone(k.command), words...)}) }
 		try("--" + k.name + "x=1")
-		m := bounds.FindStringSubmatch(k.wants)
+		m := told.FindStringSubmatch(k.wants)
 		if m == nil {
 			continue
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/explore"
-	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/frequency"
 	"github.com/quotabench/quotabench/internal/app/searches"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -84,7 +84,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&config.First)},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
-		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel)},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, bounds.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&config.MaxSchedules, 0, explore.MostSchedules),
 			Computed: true},

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/session"
@@ -388,28 +387,6 @@ func TestExploreInterrupted(t *testing.T) {
 }
 
 // What explore shares with run is checked with run's table; here, its own numbers.
-func TestExploreNumbersHaveBounds(t *testing.T) {
-	testenv.Sequential(t)
-	newPlace(t, nil)
-	s := newExploreSettings()
-	s.register(&cobra.Command{})
-	for _, x := range s.All() {
-		if !numeric(x.Value) {
-			continue
-		}
-		for _, v := range []string{"-1", "NaN", "", "x", "1.5", "99999999999999999999999"} {
-			if v == "1.5" && x.Name == "odds-rate" {
-				continue
-			}
-			o := call(t.Context(), "explore", "honest", "--"+x.Name+"="+v)
-			requireUsageError(t, o)
-			if !strings.Contains(o.stderr, "--"+x.Name) {
-				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
-			}
-		}
-	}
-}
-
 func TestExploreHelp(t *testing.T) {
 	o := call(t.Context(), "explore", "--help")
 	if o.code != ExitOK || o.stderr != "" {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/faults"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/internal/report/html"
 	tables "github.com/quotabench/quotabench/internal/report/text"
@@ -36,7 +36,7 @@ func faultsCommand() *cobra.Command {
 	cmd := described("faults", &cobra.Command{RunE: s.run, ValidArgsFunction: group.CompleteStrategies})
 	s.Register(cmd, []settings.Setting{
 		{Name: "fault", Value: settings.List(&s.names), Complete: cobra.NoFileCompletions},
-		{Name: "parallel", Value: settings.Whole(&s.parallel, 0, sim.MaxParallel)},
+		{Name: "parallel", Value: settings.Whole(&s.parallel, 0, bounds.MaxParallel)},
 		{Name: "list", Value: settings.Text(&s.list)},
 	}, s.lengths(), s.Formats(), s.Output())
 	return cmd

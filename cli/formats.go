@@ -91,11 +91,8 @@ func (r *rendering) export(renderer render.Renderer) (files []render.Output, not
 
 // draw draws the plots. What the records lack for one is said in a note.
 func (r *rendering) draw(format string) (files []render.Output, notes []string, err error) {
-	for i, bundle := range r.drawable() {
+	for _, bundle := range r.drawable() {
 		for _, k := range r.plots {
-			if i > 0 && k.Files == nil { // series and schedules are in the first bundle
-				continue
-			}
 			images, missing, err := bundle.draw(k, format)
 			if err != nil {
 				return nil, nil, err
@@ -113,7 +110,7 @@ type drawableBundle struct {
 	prefix string
 }
 
-// drawable is one bundle for each run, of which the first also has all series, and each all explorations.
+// drawable is one bundle for each run, of which the first also has all series and explorations.
 func (r *rendering) drawable() []drawableBundle {
 	all := render.Bundle{}
 	var names prefixes
@@ -131,10 +128,8 @@ func (r *rendering) drawable() []drawableBundle {
 	if len(out) == 1 {
 		out[0].prefix = ""
 	}
-	for _, bundle := range out {
-		bundle.Exploration = all.Exploration
-	}
 	out[0].Series = all.Series
+	out[0].Exploration = all.Exploration
 	return out
 }
 

@@ -124,12 +124,12 @@ func knobs() []knob {
 	return all
 }
 
-var bounds = regexp.MustCompile(`from (\S+) to (\S+?)(?: |$)`)
+var told = regexp.MustCompile(`from (\S+) to (\S+?)(?: |$)`)
 
 // values are n of the nonsense, and numbers at the knob's bounds and beyond them.
 func (k knob) values(rng *rand.Rand, n int) []string {
 	var out []string
-	if m := bounds.FindStringSubmatch(k.wants); m != nil {
+	if m := told.FindStringSubmatch(k.wants); m != nil {
 		for _, text := range m[1:] {
 			out = append(out, text)
 			if v, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/sweep"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/redact"
@@ -77,10 +78,10 @@ func (s *simSettings) virtual() []settings.Setting {
 		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&config.Topology.SharedRedis)},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes)},
 		{Name: "home", Title: settings.Time, Value: settings.Decimal(&config.Topology.Home, 1)},
-		{Name: "every", Title: settings.Time, Value: settings.Span(&config.Every, sim.MaxDuration), Computed: true},
-		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&config.Tracked, 0, sim.MaxTracked), Computed: true},
-		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&config.Parallel, 0, sim.MaxParallel)},
-		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
+		{Name: "every", Title: settings.Time, Value: settings.Span(&config.Every, bounds.MaxVirtualDuration), Computed: true},
+		{Name: "tracked", Title: settings.Time, Value: settings.Whole(&config.Tracked, 0, bounds.MaxTracked), Computed: true},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&config.Parallel, 0, bounds.MaxParallel)},
+		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, bounds.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("pairs of rounds of --against, and up to %d times as many while they are inconclusive (default %d)",
 				1<<(simLooks-1), simRounds)},
 		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&config.CPU)},
@@ -100,8 +101,6 @@ func simCommand() *cobra.Command {
 					return err
 				}
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
-			case s.Against != "" && s.Given("part"):
-				return s.Wrong("part", errors.New("it is about simulations of one program: leave --against out"))
 			case s.Against != "" && redact.URLs(*s.From["redis"]) != *s.From["redis"]:
 				return s.Wrong("redis", errors.New("every user of the machine could read its password in the command lines of "+
 					"--against: leave the password out, and set REDISCLI_AUTH"))

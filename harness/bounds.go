@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -11,36 +12,26 @@ import (
 
 // Defaults and bounds of what all runners accept.
 const (
-	// defaultHistoryLimit is the most events of one run if nothing else is said:
-	// about ten minutes of a fast strategy on a real Redis.
-	defaultHistoryLimit = 1 << 27
+	// defaultHistoryLimit is the most events of one run if nothing else is said.
+	defaultHistoryLimit = bounds.MaxRequests
 	// DefaultLife is the life of a pre-signed URL if nothing else is said.
 	DefaultLife = 15 * time.Minute
-	// MaxInstances is how many instances an event of the oracle can tell apart.
-	MaxInstances = 255
-	// MaxRoutes is the most holders of a second quota.
-	MaxRoutes = 100_000
-	// MaxRequests is the most requests of one run: each is at least one event of its
-	// history.
-	MaxRequests = defaultHistoryLimit
-	// MaxRate is an arrival per nanosecond, which is what time is counted in.
-	MaxRate = 1e9
-	// MinSpeed is the slowest replay, in recorded seconds per second.
-	MinSpeed = 1e-3
-	// MaxSpeed is the fastest one: a month in three seconds.
-	MaxSpeed = 1e6
-	// MaxLife is how long a request may be waited for.
-	MaxLife = quota.MaxLength
-	// MaxClockSkew is how far a clock may be ahead or behind.
-	MaxClockSkew = 366 * 24 * time.Hour
+	// maxRoutes is the most holders of a second quota.
+	maxRoutes = 100_000
+	// minSpeed is the slowest replay, in recorded seconds per second.
+	minSpeed = 1e-3
+	// maxSpeed is the fastest one: a month in three seconds.
+	maxSpeed = 1e6
+	// maxClockSkew is how far a clock may be ahead or behind.
+	maxClockSkew = 366 * 24 * time.Hour
 )
 
-// CheckSkew reports the first clock that is further off than [MaxClockSkew].
+// CheckSkew reports the first clock that is more than a year off.
 func CheckSkew(skew []time.Duration) error {
 	for i, duration := range skew {
-		if duration > MaxClockSkew || duration < -MaxClockSkew {
-			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -MaxClockSkew,
-				MaxClockSkew)
+		if duration > maxClockSkew || duration < -maxClockSkew {
+			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -maxClockSkew,
+				maxClockSkew)
 		}
 	}
 	return nil
@@ -92,13 +83,13 @@ func (p *Plan) checkSizes() error {
 	switch {
 	case p.Policy.Limit > quota.MaxLimit:
 		return fmt.Errorf("a limit of %d: give at most %d", p.Policy.Limit, int64(quota.MaxLimit))
-	case p.Requests > max(MaxRequests, p.HistoryLimit):
+	case p.Requests > max(bounds.MaxRequests, p.HistoryLimit):
 		return fmt.Errorf("%s requests: at most %s of one run can be judged, so give no more", format.Count(p.Requests),
-			format.Count(max(MaxRequests, p.HistoryLimit)))
-	case p.Life > MaxLife:
-		return fmt.Errorf("a life of %v: give at most %v", p.Life, MaxLife)
-	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):
-		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, MinSpeed, MaxSpeed)
+			format.Count(max(bounds.MaxRequests, p.HistoryLimit)))
+	case p.Life > bounds.MaxLife:
+		return fmt.Errorf("a life of %v: give at most %v", p.Life, bounds.MaxLife)
+	case speed != 0 && !(speed >= minSpeed && speed <= maxSpeed):
+		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, minSpeed, maxSpeed)
 	}
 	return p.Load.check()
 }

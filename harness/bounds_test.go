@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -17,11 +18,11 @@ func bounded() Plan {
 	return Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})},
 		Traffic: Traffic{
-			Workload: &workloads.Meta{}, Requests: MaxRequests, Load: OpenAt(MaxRate),
+			Workload: &workloads.Meta{}, Requests: bounds.MaxRequests, Load: OpenAt(bounds.MaxRate),
 			Duration: 1,
-			Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(MinSpeed)}},
+			Stream:   workloads.Params{Options: quota.Options{"speed": fmt.Sprint(minSpeed)}},
 		},
-		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Callers: Callers{Life: MaxLife},
+		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Callers: Callers{Life: bounds.MaxLife},
 	}
 }
 
@@ -97,10 +98,10 @@ func TestCheckReplay(t *testing.T) {
 }
 
 func TestCheckSkew(t *testing.T) {
-	if err := CheckSkew([]time.Duration{MaxClockSkew, -MaxClockSkew, 0}); err != nil {
+	if err := CheckSkew([]time.Duration{maxClockSkew, -maxClockSkew, 0}); err != nil {
 		t.Error(err)
 	}
-	for _, d := range []time.Duration{MaxClockSkew + 1, -MaxClockSkew - 1, math.MaxInt64, math.MinInt64} {
+	for _, d := range []time.Duration{maxClockSkew + 1, -maxClockSkew - 1, math.MaxInt64, math.MinInt64} {
 		if err := CheckSkew([]time.Duration{0, d}); err == nil ||
 			!strings.HasPrefix(err.Error(), "the clock of instance 1 is ahead by ") {
 			t.Errorf("%v: %v", d, err)

@@ -117,14 +117,14 @@ const (
 	// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits
 	// for a store that is away ends with an error of its own before that.
 	DefaultDecisionTimeout = 10 * time.Second
-	MinDecisionTimeout     = 10 * time.Millisecond
+	minDecisionTimeout     = 10 * time.Millisecond
 	MaxDecisionTimeout     = time.Hour
 )
 
 // CheckDecisionTimeout reports a time-out of decisions that is out of bounds.
 func CheckDecisionTimeout(duration time.Duration) error {
-	if duration < MinDecisionTimeout || duration > MaxDecisionTimeout {
-		return fmt.Errorf("a time-out of decisions of %v: give %v to %v", duration, MinDecisionTimeout, MaxDecisionTimeout)
+	if duration < minDecisionTimeout || duration > MaxDecisionTimeout {
+		return fmt.Errorf("a time-out of decisions of %v: give %v to %v", duration, minDecisionTimeout, MaxDecisionTimeout)
 	}
 	return nil
 }

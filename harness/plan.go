@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -101,7 +102,7 @@ type Surroundings struct {
 // Keeping is how much of the history of a run is kept, and where.
 type Keeping struct {
 	// HistoryLimit is the most events of one run. A run that comes close to it ends
-	// early and says so. Default [MaxRequests].
+	// early and says so. Default 2^27.
 	HistoryLimit int64
 	// HistoryDir is where a long history is kept while the run lasts; "" is the
 	// system's folder for temporary files.
@@ -153,8 +154,8 @@ func (p *Plan) Complete(maxWorkers int) error {
 		return fmt.Errorf("a limit of %d: give 1 or more", p.Policy.Limit)
 	case p.Workers < 1 || p.Workers > maxWorkers:
 		return fmt.Errorf("%d workers: give 1 to %d", p.Workers, maxWorkers)
-	case p.Instances < 1 || p.Instances > MaxInstances:
-		return fmt.Errorf("%d instances: give 1 to %d", p.Instances, MaxInstances)
+	case p.Instances < 1 || p.Instances > bounds.MaxInstances:
+		return fmt.Errorf("%d instances: give 1 to %d", p.Instances, bounds.MaxInstances)
 	case p.Requests < 0 || p.Duration < 0 || p.Load.PerSecond < 0 || p.HistoryLimit < 0 || p.Life < 0:
 		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:

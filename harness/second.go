@@ -19,8 +19,8 @@ func (p *Plan) completeSecond() error {
 	switch {
 	case p.Second == nil:
 		return nil
-	case p.Routes < 0 || p.Routes > MaxRoutes:
-		return fmt.Errorf("%d routes: give 0 to %d", p.Routes, MaxRoutes)
+	case p.Routes < 0 || p.Routes > maxRoutes:
+		return fmt.Errorf("%d routes: give 0 to %d", p.Routes, maxRoutes)
 	case p.Second.Limit < 1 || p.Second.Limit > quota.MaxLimit:
 		return fmt.Errorf("a second limit of %d: give 1 to %d", p.Second.Limit, int64(quota.MaxLimit))
 	case p.Second.Name == p.Policy.Name:

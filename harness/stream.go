@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/cancel"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
@@ -76,8 +77,8 @@ func Closed() Load { return Load{Loop: workloads.Closed} }
 
 func (l Load) check() error {
 	switch {
-	case !(l.PerSecond <= MaxRate):
-		return fmt.Errorf("a rate of %g requests per second: give at most %g", l.PerSecond, MaxRate)
+	case !(l.PerSecond <= bounds.MaxRate):
+		return fmt.Errorf("a rate of %g requests per second: give at most %g", l.PerSecond, bounds.MaxRate)
 	case l.Loop != "" && l.Loop != workloads.Closed && l.Loop != workloads.Open && l.Loop != Both:
 		return fmt.Errorf("loop %q: one of closed, open, both", l.Loop)
 	case l.Loop == workloads.Open && l.PerSecond == 0:

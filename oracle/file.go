@@ -195,7 +195,7 @@ func (f *File) JudgeBy(cfg Config, visit ...Visitor) (Verdict, error) {
 	if err := judgeable(&cfg.Window, f.longest); err != nil {
 		return Verdict{}, fmt.Errorf("%s: %w", f.name, err)
 	}
-	return f.index.judge(cfg, SubjectLimit, visit)
+	return f.index.judge(cfg, subjectLimit, visit)
 }
 
 // judgeable refuses windows that are too many for the longest operation, of that
@@ -216,7 +216,7 @@ const maxSpan = 1 << 20
 // Subjects yields the events of one subject after the other, by number, each
 // ordered by call. The slice is used again for the next one. An error ends it.
 func (f *File) Subjects() iter.Seq2[[]Event, error] {
-	return func(yield func([]Event, error) bool) { f.index.subjects(SubjectLimit, yield) }
+	return func(yield func([]Event, error) bool) { f.index.subjects(subjectLimit, yield) }
 }
 
 func (f *File) each(want extent, visit func(*Event) error) error {

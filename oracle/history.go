@@ -31,7 +31,7 @@ type HistoryOptions struct {
 	// means about 4 million, which take 128 MiB.
 	Memory int64
 	// SubjectLimit is the number of events of one subject that a history with a Dir
-	// takes before it calls itself full; 0 means [SubjectLimit].
+	// takes before it calls itself full; 0 means 4 Mi.
 	SubjectLimit int64
 }
 
@@ -72,7 +72,7 @@ func NewHistory(options HistoryOptions) *History {
 		options.Memory = memoryEvents
 	}
 	if options.SubjectLimit <= 0 {
-		options.SubjectLimit = SubjectLimit
+		options.SubjectLimit = subjectLimit
 	}
 	if options.Limit <= 0 {
 		options.Limit = options.Memory

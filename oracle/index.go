@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// SubjectLimit is the number of events of one subject that are judged of a
+	// subjectLimit is the number of events of one subject that are judged of a
 	// history that is not in memory as a whole.
-	SubjectLimit = 4 << 20
+	subjectLimit = 4 << 20
 	// groupEvents are brought into memory at a time: 192 MiB.
 	groupEvents = 6 << 20
 	// judgeBytes are needed at most to judge one event in addition to those: 550 were

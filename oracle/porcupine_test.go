@@ -1,8 +1,10 @@
 package oracle_test
 
 import (
-	"context"
-	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -10,173 +12,90 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// The oracle's verdicts are checked against porcupine. For every subject and window it searches for an order of the
-// operations, each between its call and its reply, in which a bounded counter gives the answers that were given. A
-// failed request may have taken effect, at any time from its call on, or not.
+// counter is the state of porcupine's model: a counter that begins with used units and never passes its limit.
+type counter struct{ used, limit int64 }
 
-// answer says whether all subject-windows have such an order.
-type answer string
-
-// The answers. A search that did not end is undecided, and so is a window that is no counter.
-const (
-	holds     answer = "holds"
-	fails     answer = "fails"
-	undecided answer = "undecided"
-)
-
-// linearity is porcupine's verdict on one history.
-type linearity struct {
-	// safe lets the counter reject at any time, exact only if there is no room.
-	safe, exact answer
-	// parts are the subject-windows; those that one request touches are one part. failed have no order.
-	parts, failed int64
-	// why the first undecided part is undecided; empty if none is.
-	why string
-}
-
-// searchOrder looks for an order in all subjects of a history until the context ends.
-func searchOrder(ctx context.Context, f *oracle.File) (linearity, error) {
-	v := linearity{safe: holds, exact: holds}
-	cfg := f.Header.Config()
-	if k := cfg.Window.Kind; !k.Tumbling() && k != quota.Standing {
-		v.safe = undecided
-		v.exact = undecided
-		v.why = fmt.Sprintf("a %v window is no counter that begins at 0", k)
-		return v, nil
-	}
-	for events, err := range f.Subjects() {
-		if err != nil {
-			return v, err
+// ordered reports whether porcupine finds an order of events, each between its call and its reply, in which the counter
+// gives the answers that were given. An exact counter rejects only if there is no room. A failed request may take
+// effect at any time from its call on, or not at all.
+func ordered(start counter, exact bool, events []oracle.Event) bool {
+	var operations []porcupine.Operation
+	for _, event := range events {
+		reply := event.Reply
+		if event.Outcome == oracle.Failed {
+			reply = math.MaxInt64 / 2
 		}
-		for _, p := range split(&cfg, events) {
-			v.check(ctx, &p)
-		}
+		operations = append(operations, porcupine.Operation{Input: event, Call: event.Call, Return: reply})
 	}
-	return v, nil
-}
-
-func answerOf(ordered bool) answer {
-	if ordered {
-		return holds
-	}
-	return fails
-}
-
-// check searches in one part.
-func (v *linearity) check(ctx context.Context, p *part) {
-	v.parts++
-	for _, exact := range []bool{false, true} {
-		s := search{ctx: ctx, exact: exact}
-		found := s.run(p)
-		if found == undecided && v.why == "" {
-			v.why = s.why
-		}
-		v.exact = worse(v.exact, found)
-		if !exact {
-			v.safe = worse(v.safe, found)
-		}
-		if found == fails {
-			v.failed++
-			return
-		}
-	}
-}
-
-func worse(a, b answer) answer {
-	if a == fails || b == holds {
-		return a
-	}
-	return b
-}
-
-// search is porcupine's search in one part for a counter that rejects at any time, or only if there is no room.
-type search struct {
-	ctx   context.Context
-	exact bool
-	left  int64 // states that it may still keep
-	why   string
-}
-
-const (
-	// mostBytes is what one search may take for the states that it has seen; stateBytes is what a state takes besides a
-	// bit of each operation.
-	mostBytes, stateBytes = 1 << 30, 200
-)
-
-func (s *search) run(p *part) answer {
-	operations := p.operations(s.exact)
-	s.left = mostBytes / (stateBytes + int64(len(operations))/8)
-	s.why = p.why
-	if s.why != "" {
-		return undecided
-	}
-	ordered := porcupine.CheckOperations(s.model(), operations)
-	if s.why != "" {
-		return undecided
-	}
-	return answerOf(ordered)
-}
-
-// counter is the state of the model. Its done has, for every chain, how many of its operations took effect.
-type counter struct {
-	window, used, limit int64
-	done                string
-}
-
-func (s *search) model() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return counter{window: before} },
+	model := porcupine.Model{
+		Init: func() any { return start },
 		Step: func(state, input, _ any) (bool, any) {
-			c := state.(counter)
-			o := input.(*operation)
+			counter := state.(counter)
+			event := input.(oracle.Event)
+			fits := counter.used+event.Units <= counter.limit
 			switch {
-			case s.why != "":
-				return false, c
-			case s.ctx.Err() != nil:
-				s.why = "the time was up"
-				return false, c
-			case !o.isNext(c.done) || !s.step(&c, o):
-				return false, c
-			case s.left == 0:
-				s.why = "too many orders are possible"
-				return false, c
+			case event.Kind == oracle.Refund:
+				counter.used -= event.Units
+				return true, counter
+			case event.Outcome == oracle.Rejected:
+				return !exact || !fits, counter
+			case fits:
+				counter.used += event.Units
+				return true, counter
+			default:
+				return event.Outcome == oracle.Failed, counter
 			}
-			s.left--
-			c.done = o.follow(c.done)
-			return true, c
 		},
 	}
+	return porcupine.CheckOperations(model, operations)
 }
 
-// step is the counter. It reports whether the operation can take effect now with the answer that was given.
-func (s *search) step(c *counter, o *operation) bool {
-	room := c.limit - c.used
-	here := c.window <= o.last
-	switch o.kind {
-	case begin:
-		c.window = o.last
-		c.used = o.units
-		if o.limit >= 0 {
-			c.limit = o.limit
+// TestAgreesWithPorcupine: on random histories, porcupine finds an order where counting does, and none where units
+// leaked for certain.
+func TestAgreesWithPorcupine(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[oracle.Linear]int{}
+	leaks := 0
+	for range 3000 {
+		start := counter{used: r.Int64N(3), limit: r.Int64N(4)}
+		mostUnits := 1 + r.Int64N(2)
+		refunds := mostUnits > 1
+		var events []oracle.Event
+		for range 1 + r.IntN(7) {
+			call := r.Int64N(16)
+			outcome := []oracle.Outcome{oracle.Admitted, oracle.Admitted, oracle.Rejected, oracle.Failed}[r.IntN(4)]
+			take := oracle.Event{Call: call, Reply: call + r.Int64N(9), Units: 1 + r.Int64N(mostUnits), Outcome: outcome}
+			events = append(events, take)
+			if refunds && outcome == oracle.Admitted && r.IntN(2) == 0 {
+				refund := oracle.Event{Kind: oracle.Refund, Call: take.Reply + 1 + r.Int64N(4), Units: take.Units,
+					TakeCall: take.Call, TakeReply: take.Reply}
+				refund.Reply = refund.Call + r.Int64N(6)
+				events = append(events, refund)
+			}
 		}
-		return true
-	case change:
-		c.limit = o.units
-	case admit:
-		c.used += o.units
-		// What was granted in part took all the room.
-		return c.window >= o.first && (o.units == 0 || o.units <= room) &&
-			(o.short == 0 || !s.exact || o.units == max(0, room))
-	case reject:
-		return c.window >= o.first && (!s.exact || o.units > room)
-	case perhaps:
-		if here && o.units <= room {
-			c.used += o.units
+		head := oracle.Header{Policy: quota.Policy{Limit: start.limit}, Epoch: time.Unix(0, 0),
+			Initial: map[uint32]int64{0: start.used}}
+		verdict := oracle.Judge(head.Config(), events)
+		safe := ordered(start, false, events)
+		exact := ordered(start, true, events)
+		if linear := verdict.Linear; linear.Decided && (linear.Safe != safe || linear.Exact != exact) {
+			t.Fatalf("%+v: counting says %+v, porcupine safe %t, exact %t\n%+v", start, linear, safe, exact, events)
 		}
-	case give:
-		if here {
-			c.used -= o.units
+		if verdict.LeakUnits > 0 && safe {
+			t.Fatalf("%+v: %d units leaked, and porcupine has an order\n%+v", start, verdict.LeakUnits, events)
+		}
+		seen[verdict.Linear]++
+		if verdict.LeakUnits > 0 && !verdict.Linear.Decided {
+			leaks++
 		}
 	}
-	return c.window >= o.first
+	for _, linear := range []oracle.Linear{{}, {Decided: true}, {Decided: true, Safe: true},
+		{Decided: true, Safe: true, Exact: true}} {
+		if seen[linear] < 60 {
+			t.Errorf("only %d of %+v", seen[linear], linear)
+		}
+	}
+	if leaks < 60 {
+		t.Errorf("only %d leaks of several units", leaks)
+	}
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/export"
@@ -183,7 +184,7 @@ func (m *measured) pass(b *testing.B) {
 		// The machine was busy elsewhere for so long that this pass counts.
 		b.ResetTimer()
 	}
-	length := min(max(target/20, time.Millisecond), measure.DefaultReferenceLength)
+	length := min(max(target/20, time.Millisecond), bounds.RoundDuration)
 	run := m.measure(b, b.N, b, length)
 	for _, metric := range export.Metrics(run) {
 		b.ReportMetric(metric.Value, metric.Unit)

@@ -49,8 +49,9 @@ func (p *pass) audit() {
 func (p *pass) auditStrangers() {
 	seen := p.watchesCounters() && len(p.drive.told) > 0
 	if p.shared() && !seen && !p.measurement.latencyOnly {
-		p.discard("changes-unseen", results.DiscardsNothing, "other programs have access to its store, and a counter that one of "+
-			"them changed would not be told from one that the strategy counts wrong: a server of the run's own shows which it is")
+		p.discard("changes-unseen", results.DiscardsNothing, "other programs have access to its store, and a counter "+
+			"that one of them changed would not be told from one that the strategy counts wrong: a server of the run's own "+
+			"shows which it is")
 	}
 }
 

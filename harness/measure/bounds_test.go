@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -37,18 +38,18 @@ func TestMeasurementsAreBounded(t *testing.T) {
 		{"", func(c *Config) {
 			c.Pool = 235
 			c.Instances = 255
-			c.ClientRetries = MaxRetries
-			c.Rounds = MaxRounds
-			c.Duration = MaxDuration
+			c.ClientRetries = bounds.MaxRetries
+			c.Rounds = bounds.MaxRounds
+			c.Duration = bounds.MaxDuration
 		}},
-		{"a pool of 10001 connections: give 1 to 10000", func(c *Config) { c.Pool = MaxPool + 1 }},
+		{"a pool of 10001 connections: give 1 to 10000", func(c *Config) { c.Pool = bounds.MaxPool + 1 }},
 		{"a pool of 4294967296 connections", func(c *Config) { c.Pool = 1 << 32 }},
 		{"236 connections in each of 255 instances are 60180 to each store", func(c *Config) {
 			c.Pool = 236
 			c.Instances = 255
 		}},
-		{"101 client retries: give 0 to 100", func(c *Config) { c.ClientRetries = MaxRetries + 1 }},
-		{"a duration of 24h0m0.000000001s: give at most 24h0m0s", func(c *Config) { c.Duration = MaxDuration + 1 }},
+		{"101 client retries: give 0 to 100", func(c *Config) { c.ClientRetries = bounds.MaxRetries + 1 }},
+		{"a duration of 24h0m0.000000001s: give at most 24h0m0s", func(c *Config) { c.Duration = bounds.MaxDuration + 1 }},
 		{"11 strategies in 1000 rounds are 11000 runs", func(c *Config) {
 			c.Strategies = sized(t, "hot-key", 11).Strategies
 			c.Rounds = 1000

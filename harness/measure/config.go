@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/host/cores"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -23,10 +24,10 @@ import (
 // by [Config.Complete].
 type Config struct {
 	// Plan says what runs. Workers are 50 if it names none, and if it bounds
-	// neither requests nor time a round lasts [DefaultDuration], with outages
-	// [DefaultOutageDuration]. A load of [harness.Both] without a rate has half of what the
-	// slowest strategy that uses a store holds in its closed loop of the first round: at least
-	// [leastAutoRate], at which slower strategies are saturated, and at most [mostAutoRate].
+	// neither requests nor time a round lasts 100 ms, with outages 1 s. A load of
+	// [harness.Both] without a rate has half of what the slowest strategy that uses a
+	// store holds in its closed loop of the first round: at least [leastAutoRate], at
+	// which slower strategies are saturated, and at most [mostAutoRate].
 	harness.Plan
 
 	// Rounds is how often every strategy is run. Default 10.
@@ -41,14 +42,14 @@ type Config struct {
 	// Earlier counts rounds that were measured before: the numbers of these go on from
 	// there, and so do their request streams.
 	Earlier int
-	// Pool is the connections per instance to each store, at most [MaxPool]; 0 means what a strategy asks
+	// Pool is the connections per instance to each store, at most 10,000; 0 means what a strategy asks
 	// for, or, if it asks for none, one per worker, at most 64 to Redis and 16 to other stores.
 	Pool int
-	// ClientRetries of the Redis client, at most [MaxRetries]; 0 means none.
+	// ClientRetries of the Redis client, at most 100; 0 means none.
 	ClientRetries int
 	// NoReference leaves the reference loops out.
 	NoReference bool
-	// ReferenceLength is how long each reference loop runs. Default [DefaultReferenceLength], or as
+	// ReferenceLength is how long each reference loop runs. Default 100 ms, or as
 	// long as a round if that is shorter.
 	ReferenceLength time.Duration
 	// Cores says where this process and the stores started for it run while requests
@@ -74,36 +75,14 @@ type Timer interface {
 	StopTimer()
 }
 
-// Lengths if nothing else is said.
 const (
-	// DefaultDuration of a loop. Rounds are short and many: noise of the machine then meets
-	// all strategies alike.
-	DefaultDuration = 100 * time.Millisecond
-	// DefaultOutageDuration is that of a run with outages, which are shares of it, or with a network: clients
-	// must have time to notice an outage and to connect again.
-	DefaultOutageDuration = time.Second
-	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
+	// defaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
 	// speed of a virtual machine wanders from second to second, so what helps is a
 	// loop right before and right after each strategy. Shorter ones than a round suffer more from
 	// other programs than the round does.
-	DefaultReferenceLength = DefaultDuration
-)
-
-// Limits of what one run accepts.
-const (
-	MaxWorkers   = 20_000
-	MaxInstances = harness.MaxInstances
-	MaxRounds    = 1_000
-	// MaxRuns is how many runs a measurement has: strategies in rounds. Their record is
-	// one file.
-	MaxRuns = 10_000
-	// MaxDuration is the time of one run.
-	MaxDuration = 24 * time.Hour
-	// MaxRetries is how often a Redis client may repeat a command.
-	MaxRetries = 100
-	// MaxPool is the connections of one instance to one store, and maxConnections
-	// those of all instances: there are fewer ports than that to one address.
-	MaxPool        = 10_000
+	defaultReferenceLength = bounds.RoundDuration
+	// maxConnections is how many connections all instances may have to one store: there are fewer ports than that to one
+	// address.
 	maxConnections = 60_000
 	maxPool        = 16
 	// defaultRedisTimeout is that of a read or a write of go-redis.
@@ -115,39 +94,39 @@ func (c *Config) Complete() error {
 	c.Workers = cmp.Or(c.Workers, 50)
 	c.Rounds = cmp.Or(c.Rounds, 10)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
-		c.Duration = DefaultDuration
+		c.Duration = bounds.RoundDuration
 		if len(c.Trouble.Of(trouble.Outage, trouble.Network, trouble.Pause, trouble.Skew)) > 0 {
-			c.Duration = DefaultOutageDuration
+			c.Duration = bounds.TroubleDuration
 		}
 	}
 	if c.ReferenceLength == 0 {
-		c.ReferenceLength = DefaultReferenceLength
+		c.ReferenceLength = defaultReferenceLength
 		if c.Duration > 0 {
 			c.ReferenceLength = min(c.ReferenceLength, c.Duration)
 		}
 	}
 	switch {
-	case c.Earlier < 0 || c.Earlier > MaxRounds:
-		return fmt.Errorf("%d earlier rounds: give 0 to %d", c.Earlier, MaxRounds)
-	case c.Rounds < 1 || c.Rounds > MaxRounds:
-		return fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, MaxRounds)
-	case c.Budget < 0 || c.Budget > MaxDuration:
-		return fmt.Errorf("a budget of %v: give at most %v", c.Budget, MaxDuration)
-	case c.Pool < 0 || c.Pool > MaxPool:
-		return fmt.Errorf("a pool of %d connections: give 1 to %d, or 0 for the default", c.Pool, MaxPool)
-	case c.Duration > MaxDuration:
-		return fmt.Errorf("a duration of %v: give at most %v", c.Duration, MaxDuration)
-	case c.ReferenceLength < 0 || c.ReferenceLength > MaxDuration:
-		return fmt.Errorf("reference loops of %v: give at most %v", c.ReferenceLength, MaxDuration)
-	case c.ClientRetries < 0 || c.ClientRetries > MaxRetries:
-		return fmt.Errorf("%d client retries: give 0 to %d", c.ClientRetries, MaxRetries)
+	case c.Earlier < 0 || c.Earlier > bounds.MaxRounds:
+		return fmt.Errorf("%d earlier rounds: give 0 to %d", c.Earlier, bounds.MaxRounds)
+	case c.Rounds < 1 || c.Rounds > bounds.MaxRounds:
+		return fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, bounds.MaxRounds)
+	case c.Budget < 0 || c.Budget > bounds.MaxDuration:
+		return fmt.Errorf("a budget of %v: give at most %v", c.Budget, bounds.MaxDuration)
+	case c.Pool < 0 || c.Pool > bounds.MaxPool:
+		return fmt.Errorf("a pool of %d connections: give 1 to %d, or 0 for the default", c.Pool, bounds.MaxPool)
+	case c.Duration > bounds.MaxDuration:
+		return fmt.Errorf("a duration of %v: give at most %v", c.Duration, bounds.MaxDuration)
+	case c.ReferenceLength < 0 || c.ReferenceLength > bounds.MaxDuration:
+		return fmt.Errorf("reference loops of %v: give at most %v", c.ReferenceLength, bounds.MaxDuration)
+	case c.ClientRetries < 0 || c.ClientRetries > bounds.MaxRetries:
+		return fmt.Errorf("%d client retries: give 0 to %d", c.ClientRetries, bounds.MaxRetries)
 	}
-	if err := c.Plan.Complete(MaxWorkers); err != nil {
+	if err := c.Plan.Complete(bounds.MaxWorkers); err != nil {
 		return err
 	}
-	if n := len(c.Strategies) * c.Rounds; n > MaxRuns {
+	if n := len(c.Strategies) * c.Rounds; n > bounds.MaxRuns {
 		return fmt.Errorf("%d strategies in %d rounds are %d runs, and the record of a measurement holds %d: "+
-			"give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, MaxRuns)
+			"give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, bounds.MaxRuns)
 	}
 	if n := c.Pool * c.Instances; n > maxConnections {
 		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool,

@@ -210,7 +210,7 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
 	cfg := Config{Plan: harness.Plan{Workers: 4, Surroundings: harness.Surroundings{Stores: setOf(t, redis)}},
-		ReferenceLength: DefaultReferenceLength}
+		ReferenceLength: defaultReferenceLength}
 	m := &measurement{cfg: &cfg, timebase: wallTime, id: "audit", leftOut: &leftOut{why: map[string]string{}}}
 	reference := func() loop {
 		l, err := m.reference(t.Context())
@@ -235,7 +235,7 @@ func TestAuditReference(t *testing.T) {
 		}
 	}()
 	share := 0.0
-	shared := longer(t, DefaultReferenceLength, func(d time.Duration) loop {
+	shared := longer(t, defaultReferenceLength, func(d time.Duration) loop {
 		cfg.ReferenceLength = d
 		before := sent.Load()
 		l := reference()

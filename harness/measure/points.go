@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -228,7 +229,7 @@ func (p *point) streamOf(ctx context.Context, round int) (workloads.Stream, erro
 	if err != nil {
 		return nil, err
 	}
-	_, err = p.cfg.CheckReplay(info, MaxDuration)
+	_, err = p.cfg.CheckReplay(info, bounds.MaxDuration)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -103,7 +104,7 @@ func (p *pass) newWarmUp() *drive {
 
 func warmUpTime(duration time.Duration) time.Duration {
 	if duration == 0 {
-		duration = DefaultDuration
+		duration = bounds.RoundDuration
 	}
 	return min(max(duration/8, 20*time.Millisecond), 200*time.Millisecond)
 }

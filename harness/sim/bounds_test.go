@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -21,13 +22,13 @@ func TestSimulationsAreBounded(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
 		"": func(c *Config) {
 			c.Start = lastStart
-			c.Duration = MaxDuration
-			c.Every = MaxDuration / MaxSamples
+			c.Duration = bounds.MaxVirtualDuration
+			c.Every = bounds.MaxVirtualDuration / maxSamples
 			c.Load = harness.OpenAt(0.1)
 			c.Tracked = 100
 		},
 		"a duration of 87840h0m0.000000001s: give at": func(c *Config) {
-			c.Duration = MaxDuration + 1
+			c.Duration = bounds.MaxVirtualDuration + 1
 		},
 		"virtual time starts at 9999-12-31T00:00:00Z: give a moment from 19": func(c *Config) {
 			c.Start = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
@@ -35,13 +36,13 @@ func TestSimulationsAreBounded(t *testing.T) {
 		"virtual time starts at 1969-12-31T23:59:59Z":              func(c *Config) { c.Start = time.Unix(-1, 0) },
 		"a sample every 1ns for 1m0s makes 60,000,000,000 samples": func(c *Config) { c.Every = 1 },
 		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read": func(c *Config) {
-			c.Every = time.Minute / MaxSamples
+			c.Every = time.Minute / maxSamples
 			c.Tracked = 10_000
 		},
 		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples": func(c *Config) {
 			c.Requests, c.Load, c.Every = 6000, harness.OpenAt(1), time.Microsecond
 		},
-		"1000001 tracked subjects": func(c *Config) { c.Tracked = MaxTracked + 1 },
+		"1000001 tracked subjects": func(c *Config) { c.Tracked = bounds.MaxTracked + 1 },
 		"1e+09 requests per second for 1s are 1,000,000,000 requests": func(c *Config) {
 			c.Load = harness.OpenAt(1e9)
 			c.Duration = time.Second
@@ -92,7 +93,7 @@ func TestCheckStream(t *testing.T) {
 	if err := c.CheckStream(info); err != nil {
 		t.Error(err)
 	}
-	c.Stream.Set("speed", harness.MinSpeed)
+	c.Stream.Set("speed", 1e-3)
 	info.Trace.Span = 200 * time.Hour
 	if err := c.CheckStream(info); err == nil ||
 		!strings.HasPrefix(err.Error(),

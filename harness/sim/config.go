@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -68,17 +69,10 @@ type Config struct {
 
 // Limits of what one run accepts.
 const (
-	MaxWorkers = 100_000
-	// MaxDuration is the virtual time of one run.
-	MaxDuration = 10 * 366 * 24 * time.Hour
-	// MaxParallel is how many strategies may be simulated at the same time.
-	MaxParallel = 1024
-	// MaxTracked is how many subjects may have their counters read at each sample.
-	MaxTracked = 1_000_000
-	// MaxSamples is how many samples the series of a strategy may have, and
+	// maxSamples is how many samples the series of a strategy may have, and
 	// maxReadings how many counters are read for it. If it is not known in advance
 	// how long a run takes, its series gets coarser when it is that long.
-	MaxSamples  = 100_000
+	maxSamples  = 100_000
 	maxReadings = 200_000_000
 
 	samples = 288 // five minutes of a day
@@ -97,7 +91,7 @@ func (c *Config) Complete() error {
 	c.setTimes()
 	open := c.openLoop()
 	c.setSizes(open)
-	if err := c.Plan.Complete(MaxWorkers); err != nil {
+	if err := c.Plan.Complete(bounds.MaxVirtualWorkers); err != nil {
 		return err
 	}
 	if err := c.checkLimits(); err != nil {
@@ -155,12 +149,12 @@ func (c *Config) checkLimits() error {
 	switch {
 	case c.Load.Loop == harness.Both:
 		return errors.New("a simulation has no latency for a second loop: give a closed loop or an open one")
-	case c.Parallel < 0 || c.Parallel > MaxParallel:
-		return fmt.Errorf("%d strategies at the same time: give 0 to %d", c.Parallel, MaxParallel)
-	case c.Tracked < 0 || c.Tracked > MaxTracked:
-		return fmt.Errorf("%d tracked subjects: give 1 to %d", c.Tracked, MaxTracked)
-	case c.Duration > MaxDuration:
-		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, MaxDuration)
+	case c.Parallel < 0 || c.Parallel > bounds.MaxParallel:
+		return fmt.Errorf("%d strategies at the same time: give 0 to %d", c.Parallel, bounds.MaxParallel)
+	case c.Tracked < 0 || c.Tracked > bounds.MaxTracked:
+		return fmt.Errorf("%d tracked subjects: give 1 to %d", c.Tracked, bounds.MaxTracked)
+	case c.Duration > bounds.MaxVirtualDuration:
+		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, bounds.MaxVirtualDuration)
 	case c.Start.Before(firstStart) || c.Start.After(lastStart):
 		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies "+
 			"before 2262, where nanoseconds since 1970 end",
@@ -177,7 +171,7 @@ func (c *Config) checkLoad(open bool) error {
 	case c.Workload.Boundary && c.Duration == 0:
 		return errors.New("this workload puts the end of a window into the middle of the duration: give one")
 	}
-	end := c.Start.Add(cmp.Or(c.Duration, MaxDuration))
+	end := c.Start.Add(cmp.Or(c.Duration, bounds.MaxVirtualDuration))
 	for _, rush := range c.Rushes {
 		if rush.From.Before(c.Start) || !rush.From.Before(end) {
 			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", rush,
@@ -250,7 +244,7 @@ func (c *Config) checkSizes(open bool) error {
 // CheckStream reports what does not fit to the stream that was made: a trace that
 // takes too long, or has too many samples.
 func (c *Config) CheckStream(info workloads.Info) error {
-	length, err := c.CheckReplay(info, MaxDuration)
+	length, err := c.CheckReplay(info, bounds.MaxVirtualDuration)
 	if err != nil || c.Every <= 0 {
 		return err
 	}
@@ -262,10 +256,10 @@ func (c *Config) checkSamples(n int64, length time.Duration) error {
 	tracked := int64(c.Tracked)
 	readings := n * tracked
 	switch {
-	case n > MaxSamples:
-		closest := (length / MaxSamples).Round(time.Nanosecond) + 1
+	case n > maxSamples:
+		closest := (length / maxSamples).Round(time.Nanosecond) + 1
 		return fmt.Errorf("a sample every %v for %v makes %s samples per strategy: give at most %s, which is every %v",
-			c.Every, length, format.Count(n), format.Count(MaxSamples), closest)
+			c.Every, length, format.Count(n), format.Count(maxSamples), closest)
 	case readings > maxReadings:
 		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer "+
 			"time between samples or fewer tracked subjects",
@@ -278,7 +272,7 @@ func (c *Config) checkSamples(n int64, length time.Duration) error {
 // if that is not known.
 func (c *Config) length(rate float64) time.Duration {
 	if c.Duration == 0 && c.Requests > 0 && rate > 0 {
-		return time.Duration(min(float64(c.Requests)/rate*float64(time.Second), float64(MaxDuration)))
+		return time.Duration(min(float64(c.Requests)/rate*float64(time.Second), float64(bounds.MaxVirtualDuration)))
 	}
 	return c.Duration
 }

@@ -29,7 +29,8 @@ func (c *Config) outOfBubbles(sel strategies.Selection) error {
 		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the " +
 			"embedded store")
 	case c.Topology.skewed():
-		return errors.New("it goes by the clock of package time, of which all instances have the same: leave wrong clocks out")
+		return errors.New("it goes by the clock of package time, of which all instances have the same: " +
+			"leave wrong clocks out")
 	case sel.NeedsStore(strategies.NeedPostgres), sel.NeedsStore(strategies.NeedSource):
 		return errors.New("it goes by the clock of package time, and is simulated over Redis alone")
 	case c.Start.Before(firstOfBubbles):

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/verdict"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
@@ -340,7 +341,7 @@ func (p *pass) probe(ctx context.Context) error {
 		return nil
 	}
 	wait := probeWindows * verdict.Length(&p.policy, p.site.scheduler.Now())
-	if wait <= 0 || wait > MaxDuration {
+	if wait <= 0 || wait > bounds.MaxVirtualDuration {
 		return nil
 	}
 	for _, j := range p.site.Jobs {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -34,8 +34,8 @@ func ParseRush(text string) (Rush, error) {
 	rush.Rate, errs[0] = strconv.ParseFloat(rate, 64)
 	rush.From, errs[1] = time.Parse(time.RFC3339, rest[:at])
 	rush.For, errs[2] = time.ParseDuration(rest[at+1:])
-	if errors.Join(errs[:]...) != nil || !(rush.Rate > 0 && rush.Rate <= harness.MaxRate) || rush.For <= 0 ||
-		rush.For > MaxDuration {
+	if errors.Join(errs[:]...) != nil || !(rush.Rate > 0 && rush.Rate <= bounds.MaxRate) || rush.For <= 0 ||
+		rush.For > bounds.MaxVirtualDuration {
 		return Rush{}, bad
 	}
 	return rush, nil

@@ -30,7 +30,7 @@ func (s *sampler) run(ctx context.Context) {
 			return
 		}
 		s.take()
-		s.thin(MaxSamples)
+		s.thin(maxSamples)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota/trouble"
 )
@@ -45,8 +45,8 @@ func (t *Topology) complete(instances int) error {
 		t.Regions = []string{"local"}
 	}
 	n := len(t.Regions)
-	if n > harness.MaxInstances {
-		return fmt.Errorf("%d regions: give at most %d", n, harness.MaxInstances)
+	if n > bounds.MaxInstances {
+		return fmt.Errorf("%d regions: give at most %d", n, bounds.MaxInstances)
 	}
 	for i, name := range t.Regions {
 		if len(name) > maxRegionName || strings.ContainsFunc(name, func(r rune) bool {
@@ -60,8 +60,8 @@ func (t *Topology) complete(instances int) error {
 		}
 	}
 	switch {
-	case t.total() > harness.MaxInstances:
-		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.instances, n, harness.MaxInstances)
+	case t.total() > bounds.MaxInstances:
+		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.instances, n, bounds.MaxInstances)
 	case !(t.Home >= 0 && t.Home <= 1):
 		return errors.New("the share of requests at home is not from 0 to 1")
 	}

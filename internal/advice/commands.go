@@ -175,7 +175,8 @@ var (
 	all = strings.Fields("del unlink exists touch watch mget sunion sinter sdiff sunionstore sinterstore sdiffstore " +
 		"pfcount pfmerge rename renamenx")
 	none = strings.Fields("multi exec discard unwatch script function time ping echo quit reset wait waitaof hello " +
-		"client select auth info config command cluster dbsize scan flushdb flushall publish subscribe psubscribe unsubscribe")
+		"client select auth info config command cluster dbsize scan flushdb flushall publish subscribe psubscribe " +
+		"unsubscribe")
 )
 
 // keys are those that a command names.

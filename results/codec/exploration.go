@@ -17,12 +17,7 @@ func ExplorationJSON(exploration *results.Exploration) ([]byte, error) {
 // ReadExploration loads a record that [ExplorationJSON] rendered. Everything that is
 // not of this version's form is an error of one line that begins with the path.
 func ReadExploration(path string) (results.Exploration, error) {
-	return read(path, DecodeExploration)
-}
-
-// DecodeExploration is [ReadExploration] for bytes at hand.
-func DecodeExploration(data []byte) (results.Exploration, error) {
-	return shapedAs(data, decodeExploration)
+	return read(path, func(data []byte) (results.Exploration, error) { return shapedAs(data, decodeExploration) })
 }
 
 func decodeExploration(d document) (exploration results.Exploration, err error) {

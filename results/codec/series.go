@@ -99,9 +99,6 @@ func SeriesJSON(series []results.Series) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// DecodeSeries reads series that [SeriesJSON] rendered, all of them of this version's form.
-func DecodeSeries(data []byte) ([]results.Series, error) { return shapedAs(data, decodeSeries) }
-
 func decodeSeries(d document) ([]results.Series, error) {
 	var file results.SeriesFile
 	if err := d.decode(&file, results.SeriesVersion, "simulate again", compiled.series); err != nil {

@@ -6,7 +6,6 @@ import (
 	"html/template"
 
 	"github.com/quotabench/quotabench/internal/report/html"
-	"github.com/quotabench/quotabench/results"
 )
 
 // HTMLName is the page of a record.
@@ -16,15 +15,11 @@ const HTMLName = "report.html"
 func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record
 	var about func(string) (About, bool)
-	var explored *results.Exploration
-	for _, bundle := range bundles {
-		explored = explored.With(bundle.Exploration)
-	}
 	for _, bundle := range bundles {
 		record := html.Record{Name: bundle.Name, File: bundle.File, Exploration: bundle.Exploration,
 			Provenance: bundle.Provenance}
 		var err error
-		record.Drawings, err = bundle.drawings(explored)
+		record.Drawings, err = bundle.drawings()
 		if err != nil {
 			return nil, err
 		}
@@ -40,19 +35,10 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// drawings are all that there is of it. What draws runs against schedules takes those
-// that were explored anywhere, if none are in the bundle.
-func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, err error) {
-	against := *b
-	if b.File != nil && b.Exploration == nil {
-		against.Exploration = explored
-	}
+// drawings are all plots of the bundle.
+func (b *Bundle) drawings() (out []html.Drawing, err error) {
 	for _, k := range Plots() {
-		from := b
-		if k.Files != nil {
-			from = &against
-		}
-		drawn, _, err := Draw(from, k)
+		drawn, _, err := Draw(b, k)
 		if err != nil {
 			return nil, err
 		}

@@ -40,9 +40,6 @@ func Plots() []PlotKind {
 		{"leakage", "leak and latency", ofRuns("leakage", plot.Leak), []string{"leakage"}},
 		{"throughput", "decisions per second over the time of a round", measured(ofRuns("throughput", plot.Throughput)),
 			[]string{"throughput"}},
-		{"drift", "drift of counters at the end of each round, signed", measured(drifts), []string{"drift"}},
-		{"schedules", "the share of leaking schedules (explore --full) next to the leak of a run", schedules,
-			[]string{"schedules"}},
 		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
 		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
 		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, nil},
@@ -124,24 +121,6 @@ func measured(draw func(*Bundle) ([]Drawing, error)) func(*Bundle) ([]Drawing, e
 		}
 		return draw(bundle)
 	}
-}
-
-// drifts are for what has any: most runs have none, and lack nothing then.
-func drifts(bundle *Bundle) ([]Drawing, error) {
-	out, err := ofRuns("drift", plot.Drift)(bundle)
-	if errors.Is(err, plot.ErrNothingToPlot) {
-		return nil, nil
-	}
-	return out, err
-}
-
-// schedules takes an exploration that counted schedules, and a run.
-func schedules(bundle *Bundle) ([]Drawing, error) {
-	if !bundle.hasRuns() || bundle.Exploration == nil || len(bundle.Exploration.Censuses) == 0 {
-		return nil, nil
-	}
-	p, err := plot.Schedules(bundle.Exploration, *bundle.File)
-	return []Drawing{{Name: "schedules", Plot: p}}, err
 }
 
 func sweepFiles() (out []string) {

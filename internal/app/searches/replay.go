@@ -29,7 +29,8 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 			"exit-zero":
 		default:
 			if s.Given(setting.Name) {
-				return s.Wrong(setting.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
+				why := errors.New("a token holds all that its schedule depends on: leave it out with --replay")
+				return s.Wrong(setting.Name, why)
 			}
 		}
 	}

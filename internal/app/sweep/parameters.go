@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
@@ -50,8 +51,8 @@ func LongEnough(rate float64) time.Duration {
 func setRate(config *measure.Config, text string) error {
 	value, err := strconv.ParseFloat(text, 64)
 	switch {
-	case err != nil || !(value > 0 && value <= harness.MaxRate):
-		return fmt.Errorf("give a number of requests per second above 0, and at most %g", harness.MaxRate)
+	case err != nil || !(value > 0 && value <= bounds.MaxRate):
+		return fmt.Errorf("give a number of requests per second above 0, and at most %g", bounds.MaxRate)
 	case config.Load.Loop == workloads.Closed || config.Load.Loop == harness.Both:
 		return errors.New("a rate is swept in an open loop alone")
 	case config.Stream.Speed() > 0:

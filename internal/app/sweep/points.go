@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -182,9 +183,9 @@ func points(base measure.Config, params []results.Swept, by runner) ([]measure.C
 			return nil, fmt.Errorf("%w%s", err, where)
 		}
 		runs += len(config.Strategies) * config.Rounds
-		if runs > measure.MaxRuns {
+		if runs > bounds.MaxRuns {
 			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, "+
-				"rounds or strategies", measure.MaxRuns)
+				"rounds or strategies", bounds.MaxRuns)
 		}
 		out = append(out, config)
 	}
@@ -198,7 +199,7 @@ func measured(config *measure.Config) error {
 		var info workloads.Info
 		_, info, err = config.NewStream(1)
 		if err == nil {
-			_, err = config.CheckReplay(info, measure.MaxDuration)
+			_, err = config.CheckReplay(info, bounds.MaxDuration)
 		}
 	}
 	return err

@@ -60,8 +60,11 @@ type Scope struct {
 }
 
 // constants are names of numbers. Times are in nanoseconds, as in the files.
-var constants = map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "kB": 1e3, "MB": 1e6,
-	"none": 0}
+var constants = map[string]float64{
+	"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9,
+	"kB": 1e3, "MB": 1e6,
+	"none": 0,
+}
 
 // times are the constants that stand behind a time.
 var times = []string{"ns", "us", "µs", "ms", "s", "min"}

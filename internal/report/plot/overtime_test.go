@@ -2,12 +2,9 @@ package plot
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"gonum.org/v1/plot/plotter"
 
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/quota/trouble"
@@ -47,75 +44,6 @@ func TestThroughput(t *testing.T) {
 	s, ok := paceOf(f.Runs, plotted(f)[0])
 	if !ok || s.perS[0] != 2_000 || s.perS[59] != 592_000 || s.sliceNS != 1e6 {
 		t.Errorf("%v: %v per second in slices of %v", ok, s.perS, s.sliceNS)
-	}
-}
-
-// TestDrift: planted readings come back with their signs, and strategies without drift
-// are named.
-func TestDrift(t *testing.T) {
-	f := fixture.New(3, fixture.Strategies[:3]...)
-	for i := range f.Runs {
-		f.Runs[i].Drift = nil
-	}
-	if _, err := Drift(f); !errors.Is(err, ErrNothingToPlot) {
-		t.Errorf("without readings: %v", err)
-	}
-	who := f.Runs[0].Strategy
-	for i := range f.Runs {
-		r := &f.Runs[i]
-		r.Drift = (&results.Drift{})
-		if r.Strategy == who {
-			r.Drift.PctOfLimit = []float64{-84, 0, 12.5}[r.Repetition-1]
-		}
-	}
-	p := fixture.Must[*Plot](t)(Drift(f))
-	text := checkSVG(t, "drift", p).text
-	for _, want := range []string{"drift, % of the limit", "round", "Not drawn (no drift at the end of any round): ",
-		"-84 % of the limit"} {
-		if !strings.Contains(text+p.Desc(), want) {
-			t.Errorf("nothing about %q in %s%s", want, text, p.Desc())
-		}
-	}
-	for _, s := range plotted(f) {
-		l, known := driftOf(f.Runs, s)
-		if s.Strategy == who && (!known || !slices.Equal(l.at, plotter.XYs{{X: 1, Y: -84}, {X: 2}, {X: 3, Y: 12.5}})) {
-			t.Errorf("%v: %v", known, l.at)
-		}
-	}
-}
-
-func TestSchedules(t *testing.T) {
-	f := fixture.New(1, fixture.Strategies...)
-	x := results.NewExploration()
-	if _, err := Schedules(&x, f); !errors.Is(err, ErrNothingToPlot) {
-		t.Errorf("without counts: %v", err)
-	}
-	for i := range f.Runs {
-		r := &f.Runs[i]
-		r.Leak = results.Leak{Trials: 40, LeakedTrials: 10, Units: 10}
-		x.Censuses = append(x.Censuses,
-			&results.Census{Strategy: r.Params.Label, Clients: 2, Schedules: 20, Leaking: int64(i), Complete: i%2 == 0})
-	}
-	x.Censuses[3].Withheld = []results.Withheld{{Code: "context-lost"}}
-	x.Censuses = append(x.Censuses,
-		&results.Census{Strategy: f.Runs[0].Params.Label, Clients: 3, Schedules: 90, Leaking: 45, Complete: true})
-	p := fixture.Must[*Plot](t)(Schedules(&x, f))
-	text := checkSVG(t, "schedules", p).text
-	for _, want := range []string{
-		f.Runs[0].Params.Label + " 45 of 90 schedules of 3 clients, 10 of 40 trials", f.Runs[2].Params.Label +
-			" 2 of 20 schedules of 2 clients",
-		"Not shown (its schedules may not be believed): " + f.Runs[3].Params.Label, "Hollow (not every schedule was run): ",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("nothing about %q in %s", want, text)
-		}
-	}
-	for kind, marked := range map[string]bool{results.Measured: false, results.Simulated: true} {
-		f.Kind = kind
-		svg := string(fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Schedules(&x, f)).SVG()))
-		if strings.Contains(svg, ">SIMULATED<") != marked {
-			t.Errorf("%s: a watermark: %t", kind, !marked)
-		}
 	}
 }
 

@@ -106,36 +106,28 @@ func TestDrawable(t *testing.T) {
 // TestOneColourPerStrategy: plots sort lines by where they end, and a strategy has one colour in all plots of a record.
 func TestOneColourPerStrategy(t *testing.T) {
 	swatch := regexp.MustCompile(`stroke:(#\w+);stroke-width:1\.6[^\n]*\n(?:<path[^\n]*\n){0,4}<text[^>]*>([^<]+)</text>`)
-	run := fixture.New(6, fixture.Strategies...)
 	sweep := swept("workers", "1", "2", "4")
 	for i := range sweep.Runs {
 		if r := &sweep.Runs[i]; r.Strategy != sweep.Runs[0].Strategy {
 			r.ThroughputPerS /= 2
 		}
 	}
-	for name, draw := range map[string][]func() (*Plot, error){
-		"run": {func() (*Plot, error) { return Latency(run) }, func() (*Plot, error) { return Drift(run) }},
-		"sweep": {
-			func() (*Plot, error) { return SweepOf(sweep, quantityOf("p99")) },
-			func() (*Plot, error) { return SweepOf(sweep, quantityOf("throughput")) },
-		},
-	} {
-		colours := map[string]string{}
-		orders := [][]string{}
-		for _, draw := range draw {
-			var order []string
-			svg := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(draw()).SVG())
-			for _, m := range swatch.FindAllStringSubmatch(string(svg), -1) {
-				if was, ok := colours[m[2]]; ok && was != m[1] {
-					t.Errorf("%s: %s is %s in one plot and %s in another", name, m[2], was, m[1])
-				}
-				colours[m[2]], order = m[1], append(order, m[2])
+	colours := map[string]string{}
+	var orders [][]string
+	for _, quantity := range []string{"p99", "throughput"} {
+		var order []string
+		svg := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(SweepOf(sweep, quantityOf(quantity))).SVG())
+		for _, m := range swatch.FindAllStringSubmatch(string(svg), -1) {
+			if was, ok := colours[m[2]]; ok && was != m[1] {
+				t.Errorf("%s is %s in one plot and %s in another", m[2], was, m[1])
 			}
-			orders = append(orders, order)
+			colours[m[2]] = m[1]
+			order = append(order, m[2])
 		}
-		if len(orders[0]) == 0 || slices.Equal(orders[0], orders[1]) {
-			t.Errorf("%s: both plots name %v: nothing was tested", name, orders[0])
-		}
+		orders = append(orders, order)
+	}
+	if len(orders[0]) == 0 || slices.Equal(orders[0], orders[1]) {
+		t.Errorf("both plots name %v: nothing was tested", orders[0])
 	}
 }
 

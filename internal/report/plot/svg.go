@@ -33,17 +33,22 @@ func (p *Plot) SVG() ([]byte, error) {
 	hash64 := fnv.New64a()
 	fmt.Fprint(hash64, p.title, p.desc, body) // never fails
 	id := fmt.Sprintf("qb%x", hash64.Sum64())
-	return fmt.Appendf(nil, `<svg width="%gpt" height="%gpt" xmlns="http://www.w3.org/2000/svg" aria-labelledby="%[3]s-title %[3]s-desc"%s>
+	const document = `<svg width="%gpt" height="%gpt" xmlns="http://www.w3.org/2000/svg"` +
+		` aria-labelledby="%[3]s-title %[3]s-desc"%s>
 <title id="%[3]s-title">%[5]s</title>
 <desc id="%[3]s-desc">%[6]s</desc>
-%[7]s`, round2(p.width), round2(p.height), id, p.attributes(), html.EscapeString(p.title), html.EscapeString(p.desc), body), nil
+%[7]s`
+	title := html.EscapeString(p.title)
+	desc := html.EscapeString(p.desc)
+	return fmt.Appendf(nil, document, round2(p.width), round2(p.height), id, p.attributes(), title, desc, body), nil
 }
 
 // Element renders the plot for an HTML page that shows its title and what describes it,
 // and returns its width in pixels. All text in it is escaped.
 func (p *Plot) Element() (svg string, width float64, err error) {
 	body, err := p.body()
-	return fmt.Sprintf(`<svg aria-label="%s"%s>%s`, html.EscapeString(p.title), p.attributes(), body), float64(p.width) * 4 / 3, err
+	svg = fmt.Sprintf(`<svg aria-label="%s"%s>%s`, html.EscapeString(p.title), p.attributes(), body)
+	return svg, float64(p.width) * 4 / 3, err
 }
 
 func (p *Plot) attributes() string {

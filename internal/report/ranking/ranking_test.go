@@ -255,17 +255,6 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMaxBound: a declared leak of a tenth of the limit is small enough, and one of more is not.
-func TestMaxBound(t *testing.T) {
-	for units, want := range map[int64]ranking.Group{5: ranking.Bounded, 6: ranking.Loose} {
-		run := planted("x", declare(clause(results.LeakProperty, units, 0, results.Kept)))
-		got := ranking.Of(results.File{Runs: []results.Run{run}})[0].Strategies[0]
-		if got.Group != want {
-			t.Errorf("a bound of %d of 50: %s: %s", units, got.Group, got.Reason)
-		}
-	}
-}
-
 // timed plants 8 rounds with a p99 in nanoseconds that varies a little, and commands.
 func timed(label string, p99 int64, commands float64, more ...func(*results.Run)) []results.Run {
 	var out []results.Run

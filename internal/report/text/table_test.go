@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -36,22 +34,6 @@ func TestTableGolden(t *testing.T) {
 		}
 		if want := string(fixture.Must[[]byte](t)(os.ReadFile(path))); got != want {
 			t.Errorf("%s: the table differs from %s; if it should, run with -update\n%s", name, path, got)
-		}
-	}
-}
-
-func TestTableWidth(t *testing.T) {
-	for name, f := range fixture.Cases() {
-		for i, l := range strings.Split(render(t, f), "\n") {
-			if w := uniseg.StringWidth(l); w > layout.Width {
-				t.Errorf("%s: line %d is %d cells wide: %s", name, i+1, w, l)
-			}
-			if strings.ContainsAny(l, "\x1b\r\t") {
-				t.Errorf("%s: line %d has control characters: %q", name, i+1, l)
-			}
-			if strings.HasSuffix(l, " ") {
-				t.Errorf("%s: line %d ends in a space", name, i+1)
-			}
 		}
 	}
 }

@@ -26,6 +26,12 @@ func TestTableFitsEveryWidth(t *testing.T) {
 				if w := uniseg.StringWidth(l); w > width {
 					t.Errorf("%s: line %d is %d cells wide, of %d: %s", name, i+1, w, width, l)
 				}
+				if strings.ContainsAny(l, "\x1b\r\t") {
+					t.Errorf("%s: line %d has control characters: %q", name, i+1, l)
+				}
+				if strings.HasSuffix(l, " ") {
+					t.Errorf("%s: line %d ends in a space", name, i+1)
+				}
 			}
 			if name != "core" {
 				continue

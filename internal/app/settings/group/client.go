@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/quota"
@@ -32,9 +33,9 @@ func (s *Settings) clientOptions() []quota.Option {
 		return []quota.Option{cold}
 	}
 	return []quota.Option{
-		{Name: "pool", Type: "int", Min: "1", Max: strconv.Itoa(measure.MaxPool), Default: "64",
+		{Name: "pool", Type: "int", Min: "1", Max: strconv.Itoa(bounds.MaxPool), Default: "64",
 			Doc: "connections per instance and store"},
-		{Name: "retries", Type: "int", Min: "0", Max: strconv.Itoa(measure.MaxRetries), Default: "0",
+		{Name: "retries", Type: "int", Min: "0", Max: strconv.Itoa(bounds.MaxRetries), Default: "0",
 			Doc: "how often a client of Redis repeats a failed command"},
 		cold,
 	}

@@ -126,7 +126,8 @@ func (s *Settings) Verbosity() []settings.Setting {
 func (s *Settings) ConfigFile() []settings.Setting {
 	return []settings.Setting{{Name: settings.FileFlag, Title: settings.Output,
 		Value: settings.Named(&s.File, "the name of a file"), FlagOnly: true,
-		Doc: "take settings from a YAML `file`, one key per flag, also in a section " + string(s.command) + "; flags win over it"}}
+		Doc: "take settings from a YAML `file`, one key per flag, also in a section " + string(s.command) +
+			"; flags win over it"}}
 }
 
 // PrintConfig writes what [Settings.ConfigFile] takes.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota"
@@ -43,24 +43,24 @@ const routes = 10
 // Load says how many requests are issued, and how.
 func (s *Settings) Load() []settings.Setting {
 	loops := []string{string(harness.Both), string(workloads.Closed), string(workloads.Open)}
-	workers := measure.MaxWorkers
-	longest := measure.MaxDuration
+	workers := bounds.MaxWorkers
+	longest := bounds.MaxDuration
 	if s.command == Sim {
 		loops = loops[1:]
-		workers = sim.MaxWorkers
-		longest = sim.MaxDuration
+		workers = bounds.MaxVirtualWorkers
+		longest = bounds.MaxVirtualDuration
 	}
 	return []settings.Setting{
 		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers),
 			Computed: s.command == Sim, Parameter: true},
 		{Name: "loop", Title: settings.Load, Value: s.loopValue(loops), Computed: true, Complete: completeLoops(loops)},
 		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue()},
-		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, harness.MaxRequests), Parameter: true},
+		{Name: "requests", Title: settings.Load, Value: settings.Whole(&s.Requests, 0, bounds.MaxRequests), Parameter: true},
 		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Parameter: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --trouble %v; no bound with --requests or "+
 				"--trace)",
-				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
+				bounds.RoundDuration, bounds.TroubleDuration), texts{
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 			})},
 	}
@@ -164,7 +164,7 @@ func (s *Settings) Shared() []settings.Setting {
 
 // rateValue is a rate, or an earlier record whose rate is used again.
 func (s *Settings) rateValue() *settings.Value {
-	return settings.Or(settings.Decimal(&s.Rate, harness.MaxRate), func(text string) (func(), error) {
+	return settings.Or(settings.Decimal(&s.Rate, bounds.MaxRate), func(text string) (func(), error) {
 		if filepath.Ext(text) != ".json" {
 			return nil, nil
 		}
@@ -257,7 +257,7 @@ const MostConsidered = 8
 // Repeated says how often is measured.
 func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
-		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds),
+		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, bounds.MaxRounds),
 			Computed: true,
 			Doc: fmt.Sprintf("number of rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration, --param or --until)",
@@ -270,11 +270,10 @@ func (s *Settings) Repeated() []settings.Setting {
 // Budgeted says by when there is to be an answer.
 func (s *Settings) Budgeted() []settings.Setting {
 	return []settings.Setting{{Name: "budget", Common: true, Title: settings.Load, Computed: true,
-		Value: settings.SpanFrom(&s.Budget, time.Millisecond, measure.MaxDuration),
-		Doc: fmt.Sprintf("`time` to an answer (default %[2]gs); begin no round that would end later than this after the first "+
-			"began, or than twice the time for the first %[1]d "+
-			"(or %[3]gs for each strategy if that is more; none with --rounds, --duration, --quick, --param or "+
-			"--until)",
+		Value: settings.SpanFrom(&s.Budget, time.Millisecond, bounds.MaxDuration),
+		Doc: fmt.Sprintf("`time` to an answer (default %[2]gs); begin no round that would end later than this after the "+
+			"first began, or than twice the time for the first %[1]d (or %[3]gs for each strategy if that is more; "+
+			"none with --rounds, --duration, --quick, --param or --until)",
 			results.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -105,7 +106,7 @@ func (s *Settings) Measurement() (config measure.Config, err error) {
 	if err != nil {
 		return config, err
 	}
-	if _, err := config.CheckReplay(info, measure.MaxDuration); err != nil {
+	if _, err := config.CheckReplay(info, bounds.MaxDuration); err != nil {
 		return config, exit.With(exit.Usage, err)
 	}
 	config.Load, err = s.Issued(config.Workload, info.Loop)

@@ -54,7 +54,8 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 				settings.NoFiles|cobra.ShellCompDirectiveNoSpace), Computed: from == "",
 			Doc: by(s, driver.Main()+"; quotabench list stores has their options; or as "+
 				StoreVariable(driver.Name)+" says", texts{
-				Own: "`URL` of a " + driver.Title + " of yours (" + driver.URLs + "), or as " + StoreVariable(driver.Name) + " says",
+				Own: "`URL` of a " + driver.Title + " of yours (" + driver.URLs + "), or as " +
+					StoreVariable(driver.Name) + " says",
 				Sim: "process, container or a URL (default: none); a real Redis that carries the commands out, at virtual " +
 					"moments, in place of a table in this process",
 			})})

@@ -38,7 +38,8 @@ func (s *Settings) Stream() []settings.Setting {
 	return []settings.Setting{
 		{Name: "workload", Common: true, Title: settings.What, Value: settings.Named(&s.Workload, "the name of a workload"),
 			Complete: completeWorkloads},
-		{Name: "trace", Common: true, Title: settings.What, Value: settings.Named(&s.Trace, "the name of a file"), Computed: true},
+		{Name: "trace", Common: true, Title: settings.What, Computed: true,
+			Value: settings.Named(&s.Trace, "the name of a file")},
 		{Name: "trace-fields", Title: settings.What, Computed: true, Complete: completeFields,
 			Value: settings.Named(&s.TraceFields, "time=FIELD,subject=FIELD,cost=FIELD")},
 		{Name: "limit", Common: true, Title: settings.What, Computed: true, Parameter: true,

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/explore"
-	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -27,7 +27,7 @@ type subject struct {
 // Subject says what is tried.
 func (s *Settings) Subject() []settings.Setting {
 	lowest := 1
-	highest := measure.MaxInstances
+	highest := bounds.MaxInstances
 	if s.command == Explore {
 		lowest = 0
 		highest = explore.MaxClients
@@ -45,7 +45,8 @@ func (s *Settings) Subject() []settings.Setting {
 
 // Survived are the faults that strategies have to survive if a run considers all of them.
 func (s *Settings) Survived() []settings.Setting {
-	return []settings.Setting{{Name: "survive", Common: true, Title: settings.Gates, Value: settings.List(&s.Survive), Computed: true,
+	return []settings.Setting{{Name: "survive", Common: true, Title: settings.Gates, Computed: true,
+		Value:    settings.List(&s.Survive),
 		Complete: settings.Words(format.Strings(quota.Faults())...)}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -17,7 +18,7 @@ type troubles struct {
 // Trouble says what goes wrong or changes in mid-run.
 func (s *Settings) Trouble() []settings.Setting {
 	return []settings.Setting{
-		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
+		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, bounds.MaxLife), Computed: true,
 			Parameter: true,
 			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() +
 				")"},
