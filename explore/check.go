@@ -177,6 +177,7 @@ func (s *search) checkCounts(out []Finding, look *engine.Look, wanted map[Proper
 			continue
 		}
 		less, more := s.otherCounts(look)
+		more += s.lapsed()
 		missing := -drift
 		if less > 0 {
 			missing = missing - want.Surplus.Hi // rejected attempts are no units of a clause

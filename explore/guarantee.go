@@ -113,6 +113,20 @@ func (s *search) otherCounts(look *engine.Look) (less, more int64) {
 	return bounds[quota.PropertyLeak], bounds[quota.PropertyFalseReject]
 }
 
+// lapsed is how many units nobody holds any more since the lives of their requests are over, although the clients go on.
+// A counter of a window may count those to the end of the window, as it does what is never given back.
+func (s *search) lapsed() (units int64) {
+	if s.cfg.Policy.Window.Kind == quota.Standing || slices.Contains(s.cfg.Faults, quota.FaultCrash) {
+		return 0
+	}
+	for _, event := range s.Run.Truth.Events() {
+		if event.Kind == oracle.Expire && event.Subject == 0 {
+			units += event.Units
+		}
+	}
+	return units
+}
+
 // boundsRolling reports whether a clause speaks about rolling windows although
 // the policy's own are tumbling.
 func (s *search) boundsRolling() bool {

@@ -182,3 +182,33 @@ func TestCountsAsDeclared(t *testing.T) {
 		}
 	}
 }
+
+// TestLapsedUnits: the counter of a window may count what a client has not settled in time, which no fault has kept it
+// from. What a crash leaves behind is stranded.
+func TestLapsedUnits(t *testing.T) {
+	testenv.Sequential(t)
+	take := explore.Action{Kind: explore.Take, Units: 1}
+	for fault, want := range map[quota.Fault][]explore.Property{
+		"": nil, quota.FaultCrash: {explore.Drift, explore.Stranded},
+	} {
+		cfg := explore.Config{
+			Policy: testkit.Policy(t, "2 requests per calendar-month"), Limit: 2, Clients: 1,
+			Properties: []explore.Property{explore.Guarantee, explore.Drift, explore.Stranded},
+			Scripts:    []explore.Script{{take, {Kind: explore.Refund}}}, Scope: explore.Scope{Passes: true},
+		}
+		if fault != "" {
+			cfg.Faults = []quota.Fault{fault}
+		}
+		search, err := explore.Run(t.Context(), testkit.Strategy(t, "redis-durable"), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []explore.Property
+		for _, finding := range search.Findings {
+			got = append(got, finding.Property)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q: found %q, want %q", fault, got, want)
+		}
+	}
+}
