@@ -313,13 +313,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	further := c
 	further.further = true
 	stopped := further
-	late := further
 	stopped.ServiceClock = oneInstant
-	late.Faults = []quota.Fault{quota.FaultClock}
-	late.Redis = nil
-	late.leaveOne()
-	take := Action{Kind: Take, Units: 1}
-	late.Scripts = []Script{{take, take}} // what was given back too late is missing at the second request
 	out := c.Placed(sel)
 	add := func(config Config, properties ...Property) {
 		config.Properties = slices.DeleteFunc(properties, func(property Property) bool {
@@ -345,7 +339,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	if c.ServiceClock == "" {
 		add(stopped, Leak)
 	}
-	add(late, Leak)
+	add(further.late(), Leak)
 	if strings.Contains(c.Request, "{units}") {
 		add(further.oversized(), Leak)
 	}
@@ -361,6 +355,17 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 		add(further.spread(), Leak, FalseReject)
 	}
 	return out
+}
+
+// late is the search of a service in which time passes within a request: what was given back too late is missing at the
+// second one.
+func (c Config) late() Config {
+	c.Faults = []quota.Fault{quota.FaultClock}
+	c.Redis = nil
+	c.leaveOne()
+	take := Action{Kind: Take, Units: 1}
+	c.Scripts = []Script{{take, take}}
+	return c
 }
 
 // fresh is the search of a service in which each client is the first of its subject, whatever the limit.

@@ -45,14 +45,7 @@ func (w *Engine) makeTables() error {
 			return err
 		}
 	}
-	w.empty = database.WaitForLocks
-	for _, text := range tables {
-		w.empty += "DELETE FROM " + text + ";"
-	}
-	for _, text := range sequences {
-		w.empty += "SELECT setval(" + text + ", 1, false);"
-	}
-	w.empty += database.LookBriefly
+	w.empty = emptying(tables, sequences)
 	lowest, err := w.names(lowestOfColumns)
 	if err != nil {
 		return err
@@ -68,6 +61,18 @@ func (w *Engine) makeTables() error {
 		Row:  func(string) bool { return true },
 	}
 	return nil
+}
+
+// emptying are the statements that remove all rows, and have sequences begin anew.
+func emptying(tables, sequences []string) string {
+	statements := database.WaitForLocks
+	for _, text := range tables {
+		statements += "DELETE FROM " + text + ";"
+	}
+	for _, text := range sequences {
+		statements += "SELECT setval(" + text + ", 1, false);"
+	}
+	return statements + database.LookBriefly
 }
 
 // lowestOfColumns gives a query for each column of numbers, of its name and its lowest value.
