@@ -94,9 +94,9 @@ func (s *search) judged(rolling bool, look *engine.Look) []results.Clause {
 	})
 }
 
-// otherCounts is by how much a count may be less, and more, than the policy's window has, if the strategy is held to its
-// clauses and not to the limit. One that may admit more than the limit in a window, or reject too early, counts something
-// else than that window, e.g. a bucket: that shows once time has passed.
+// otherCounts is by how much a count may be less, and more, than the policy's window has, if the strategy is held to
+// its clauses and not to the limit. One that may admit more than the limit in a window, or reject too early, counts
+// something else than that window, e.g. a bucket: that shows once time has passed.
 func (s *search) otherCounts(look *engine.Look) (less, more int64) {
 	byClauses := slices.Contains(s.cfg.Properties, Guarantee) && !slices.Contains(s.cfg.Properties, Leak)
 	if !byClauses || !look.Ticked {
@@ -113,8 +113,8 @@ func (s *search) otherCounts(look *engine.Look) (less, more int64) {
 	return bounds[quota.PropertyLeak], bounds[quota.PropertyFalseReject]
 }
 
-// lapsed is how many units nobody holds any more since the lives of their requests are over, although the clients go on.
-// A counter of a window may count those to the end of the window, as it does what is never given back.
+// lapsed is how many units nobody holds any more since the lives of their requests are over, although the clients go
+// on. A counter of a window may count those to the end of the window, as it does what is never given back.
 func (s *search) lapsed() (units int64) {
 	if s.cfg.Policy.Window.Kind == quota.Standing || slices.Contains(s.cfg.Faults, quota.FaultCrash) {
 		return 0

@@ -54,8 +54,8 @@ type shadow struct {
 }
 
 // follow looks for changes that no decision explains. A decision that nothing else was in flight with leaves in use
-// what was before it and its own units: a race cannot take units away then. Nor does a race within a rush let one of its
-// decisions find less in use than there was before the rush. No race adds units that nobody asked for, however many
+// what was before it and its own units: a race cannot take units away then. Nor does a race within a rush let one of
+// its decisions find less in use than there was before the rush. No race adds units that nobody asked for, however many
 // decisions were in flight.
 func (s *shadow) follow() {
 	slices.SortFunc(s.list, func(a, b told) int { return cmp.Compare(a.call, b.call) })

@@ -1,5 +1,5 @@
-// Package bounds holds the defaults and the bounds of numbers that more than one package has to know: runners check them,
-// and settings say them.
+// Package bounds holds the defaults and the bounds of numbers that more than one package has to know: runners check
+// them, and settings say them.
 package bounds
 
 import (

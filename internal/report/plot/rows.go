@@ -107,18 +107,3 @@ func dot(x, y float64, style draw.GlyphStyle) plot.Plotter {
 func bar(from, to, y float64, style draw.LineStyle) plot.Plotter {
 	return segment(plotter.XY{X: from, Y: y}, plotter.XY{X: to, Y: y}, style)
 }
-
-// hollow is the outline of a mark; a cross and a plus have thinner lines.
-func hollow(style draw.GlyphStyle) draw.GlyphStyle {
-	switch shape := style.Shape.(type) {
-	case draw.CircleGlyph:
-		style.Shape = lineGlyph{draw.RingGlyph{}, 1.7}
-	case draw.BoxGlyph:
-		style.Shape = lineGlyph{draw.SquareGlyph{}, 1.7}
-	case draw.PyramidGlyph:
-		style.Shape = lineGlyph{draw.TriangleGlyph{}, 1.7}
-	case lineGlyph:
-		style.Shape = lineGlyph{shape.GlyphDrawer, 0.8}
-	}
-	return style
-}
