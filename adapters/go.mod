@@ -25,7 +25,7 @@ require (
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/mennanov/limiters v1.13.11
 	github.com/quotabench/quotabench v0.0.0-00010101000000-000000000000
-	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/go-redis/v9 v9.22.0
 	github.com/sethvargo/go-limiter v0.7.1
 	github.com/sethvargo/go-redisstore v0.3.0
 	github.com/throttled/throttled/v2 v2.15.0

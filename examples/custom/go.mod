@@ -6,7 +6,7 @@ replace github.com/quotabench/quotabench => ../..
 
 require (
 	github.com/quotabench/quotabench v0.0.0-00010101000000-000000000000
-	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/go-redis/v9 v9.22.0
 )
 
 require (
