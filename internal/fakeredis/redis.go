@@ -95,10 +95,13 @@ func Watched(r Redis, pool int, leave func(first bool) error) *redis.Client {
 		ReadTimeout:   -1,
 		WriteTimeout:  -1,
 		// Connections age by the wall clock, on which nothing may depend here.
-		ConnMaxIdleTime:          -1,
-		ConnMaxLifetime:          -1,
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		ConnMaxIdleTime: -1,
+		ConnMaxLifetime: -1,
+		DisableIdentity: true,
+		// Without a type of endpoint the client looks its address up.
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone,
+		},
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
 			return &watched{Conn: r.dial(), leave: leave}, leave(false)
 		},
