@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/contain/witness"
 )
 
-// One of many random numbers looks like the present. Code that sends the clock's time does so all the time.
+// One of many random numbers looks like the present, and it may be one of the first. Code that sends the clock's time does so all the time.
 func TestRandomNumbersAreNoClock(t *testing.T) {
 	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	for _, clock := range []bool{false, true} {
@@ -16,7 +16,7 @@ func TestRandomNumbersAreNoClock(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range 50_000 {
 			n := r.Uint64()
-			if i == 100 || clock && i%4 == 0 {
+			if i == 3 || i == 100 || clock && i%4 == 0 {
 				n = uint64(now.UnixNano())
 			}
 			w.Command(t.Context(), "zadd", []any{"zadd", "k", 1, n})

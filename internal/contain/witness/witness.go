@@ -233,5 +233,8 @@ func (w *Witness) look(ctx context.Context, name func() string, args []any) {
 					"or set Meta.Foreign if it comes from time.Now", name(), value, unit))
 			}
 		}
+		if w.Noted(WallClock) && byChance(w.hits.Load(), looked) {
+			w.Withdraw(WallClock)
+		}
 	}
 }
