@@ -116,8 +116,8 @@ type Resources struct {
 	// the first, as long as these are empty; with faults that take scripts from a server there is one.
 	Workers int
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
-	// on, in a schema that is made for it and goes with it; nil for none. The instances of Service reach a database made so
-	// by DATABASE_URL, or PGHOST, PGPORT, PGUSER and PGPASSWORD, and what they send there are steps, too.
+	// on, in a schema that is made for it and goes with it; nil for none. The instances of Service reach a database made
+	// so by DATABASE_URL, or PGHOST, PGPORT, PGUSER and PGPASSWORD, and what they send there are steps, too.
 	Postgres stores.Store
 	// Redis is the server for Service, with an empty database, which stays the caller's; nil is one in memory, whose clock
 	// moves: time can pass, the policy's windows may begin on that clock, and clocks of ServiceClock move with it.

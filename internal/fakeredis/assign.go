@@ -11,8 +11,8 @@ import (
 var statements = reflect.TypeFor[[]ast.Stmt]()
 
 // assignByParts has assignments to several variables, and of "and" and "or" to one, go by way of new variables. As
-// gopher-lua 1.1.2 compiles them, an expression sees what the one before it has given to a local variable, and the right
-// side of "and" and "or" may not reach one: https://www.lua.org/manual/5.1/manual.html#2.4.3 has all expressions
+// gopher-lua 1.1.2 compiles them, an expression sees what the one before it has given to a local variable, and the
+// right side of "and" and "or" may not reach one: https://www.lua.org/manual/5.1/manual.html#2.4.3 has all expressions
 // evaluated first. In is a part of a syntax tree.
 func assignByParts(in reflect.Value) {
 	switch in.Kind() {
