@@ -19,8 +19,8 @@ Each fault is unplanned, and is injected while a correct strategy runs. The figu
 the clauses in the last column are undecided, and none is broken.
 
 Other programs can change counters of a shared server. Each decision tells how many units are in use, and the counter at rest tells it once more: a subject's change by as little as
-one unit makes the verdict undecided, if both agree about it. A rise is seen wherever it comes, a fall unless it comes between requests of the subject that are in flight at the same time. Next to that, a run reads
-the counters of up to 32 active subjects five times a second, for larger changes. A clause that other subjects show as broken stays broken.
+one unit makes the verdict undecided, if both agree about it. A rise is seen wherever it comes. A fall between requests that are in flight at the same time is seen if all falls of the run may have happened at one
+moment. Lost updates of a race come at several moments; if there is one alone, the verdict is undecided, too. Next to that, a run reads the counters of up to 32 active subjects five times a second, for larger changes. A clause that other subjects show as broken stays broken.
 
 Not covered are strategies that do not tell what is in use, or have background jobs, rolling windows and buckets, subjects with a failed request, runs with a limit that changes or a planned
 outage, and counters that are restored before the next request.

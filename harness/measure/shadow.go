@@ -183,12 +183,15 @@ func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err 
 		gaps += shadow.gaps
 		admitted += len(shadow.list)
 	}
+	moment := shortestFall(shadows)
+	if falls == 0 {
+		moment, falls = onlyMoment(shadows)
+	}
 	fallsAreRare := falls > 0 && falls*minSteps <= steps
 	gapsAreRare := gaps > 0 && gaps*minSteps <= admitted
 	if !fallsAreRare && !gapsAreRare {
 		return nil, nil
 	}
-	moment := shortestFall(shadows)
 	for events, err := range facts.History.Subjects() {
 		if err != nil {
 			return nil, err
@@ -222,8 +225,29 @@ func shortestFall(shadows map[uint32]*shadow) (shortest jump) {
 	return shortest
 }
 
+// onlyMoment is where all falls of the run may have happened at once, and how many units fell. A race that loses
+// updates does so at several moments. If it lost one alone, nothing tells it from a stranger.
+func onlyMoment(shadows map[uint32]*shadow) (moment jump, units int) {
+	moment.to = math.MaxInt64
+	for _, shadow := range shadows {
+		for _, change := range shadow.unsure {
+			moment.from = max(moment.from, change.from)
+			moment.to = min(moment.to, change.to)
+			fell := int(change.before.Units - change.after.Units)
+			if fell < 0 { // a stranger's rise is a gap
+				return jump{}, 0
+			}
+			units += fell
+		}
+	}
+	if moment.from > moment.to {
+		return jump{}, 0
+	}
+	return moment, units
+}
+
 // resolve takes the falls with several decisions in flight for those of the stranger if all may have happened at the
-// moment of a fall for which there is no other explanation.
+// moment of its falls.
 func (s *shadow) resolve(moment jump) {
 	for _, change := range s.unsure {
 		if change.to < moment.from || change.from > moment.to {

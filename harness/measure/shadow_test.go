@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/quotabench/quotabench/harness"
@@ -106,16 +107,19 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestStrangerInARush: a fall while decisions are in flight is the stranger's if it may have happened at the moment of
-// another subject's fall that has no other explanation. At other moments it may be a race.
+// TestStrangerInARush: a fall while decisions are in flight is the stranger's if all falls of the run may have happened
+// at one moment. At several moments they may be a race's.
 func TestStrangerInARush(t *testing.T) {
-	const lowered = 8 // the decision before which a stranger takes a unit from each counter
 	for name, c := range map[string]struct {
-		rush int64 // the decision about the second subject that begins while the one before is in flight
-		want int
+		alone int64   // the decision about the first subject before which a unit is taken, and nothing is in flight
+		rush  []int64 // those about the second subject that lose a unit while the one before is in flight
+		want  int
 	}{
-		"at the stranger's moment": {rush: lowered, want: 2},
-		"at another moment":        {rush: 15, want: 1},
+		"at the stranger's moment":        {alone: 8, rush: []int64{8}, want: 2},
+		"at another moment":               {alone: 8, rush: []int64{15}, want: 1},
+		"at the only moment":              {rush: []int64{15}, want: 1},
+		"at two moments":                  {rush: []int64{8, 15}, want: 0},
+		"at most moments, as of one rush": {rush: []int64{8, 9, 10, 11, 12, 13, 14, 15, 16, 17}, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
@@ -124,7 +128,7 @@ func TestStrangerInARush(t *testing.T) {
 			for subject := range uint32(2) {
 				used := int64(0)
 				for i := int64(1); i <= 20; i++ {
-					falls := subject == 0 && i == lowered || subject == 1 && i == c.rush
+					falls := subject == 0 && i == c.alone || subject == 1 && slices.Contains(c.rush, i)
 					if !falls {
 						used++
 					}
