@@ -81,7 +81,8 @@ type Bounds struct {
 	// most [MostStates]. The search of a service ends after as many schedules.
 	MaxStates int
 	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
-	// strategy and its stores come on top.
+	// strategy, its stores and what the collector has not yet freed come on top: the program
+	// takes up to two and a half times as much.
 	MaxMemory int64
 	// Preemptions is the most in the second part of a search that a bound has ended: it
 	// tries all schedules in which no caller and no job is interrupted between two commands
