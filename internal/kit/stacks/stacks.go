@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/petermattis/goid"
 )
 
 // Goroutine is where a goroutine stood.
@@ -42,8 +44,20 @@ func InCatalogue(function any) bool {
 // Catalogued is InCatalogue of what the runtime knows of a function.
 func Catalogued(f *runtime.Func) bool { return strings.HasPrefix(f.Name(), catalogue) }
 
-// Current is the number of the calling goroutine.
+// readable reports whether the number is where package goid looks for it, which knows that of released versions of Go.
+var readable = uint64(goid.Get()) == printed()
+
+// Current is the number of the calling goroutine. Printing a stack to read it there takes as long as a search needs
+// for a step of a limiter.
 func Current() uint64 {
+	if readable {
+		return uint64(goid.Get())
+	}
+	return printed()
+}
+
+// printed is the number by the text of the calling goroutine's stack.
+func printed() uint64 {
 	var buf [40]byte
 	id, _ := number(string(buf[:runtime.Stack(buf[:], false)]))
 	return id

@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,5 +73,27 @@ main.main()
 	}
 	if where := g.Where(frames[:1]); where != "sync.(*Mutex).Lock (mutex.go:46) [chan receive]" {
 		t.Error(where)
+	}
+}
+
+// TestCurrent: the number that is read is the one that the runtime prints, in any goroutine.
+func TestCurrent(t *testing.T) {
+	var group sync.WaitGroup
+	seen := make([]uint64, 100)
+	for i := range seen {
+		group.Go(func() {
+			seen[i] = Current()
+			if want := printed(); seen[i] != want {
+				t.Errorf("goroutine %d, and the runtime says %d", seen[i], want)
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(seen)
+	if len(slices.Compact(seen)) != 100 {
+		t.Error("two goroutines have one number")
+	}
+	if !readable {
+		t.Error("package goid does not know this version of Go: searches of libraries take twice as long")
 	}
 }
