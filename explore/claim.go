@@ -23,6 +23,9 @@ func newResult(sel strategies.Selection, config *Config) *Result {
 		Passes: config.Passes, FromNS: int64(config.From), Used: config.Used,
 		Properties: slices.Clone(config.Properties), Findings: []Finding{},
 	}
+	if config.Passes || slices.Contains(config.Faults, quota.FaultClock) {
+		search.Ticks = config.Ticks
+	}
 	if search.Faults == nil {
 		search.Faults = []quota.Fault{}
 	}
@@ -173,12 +176,8 @@ func (s *search) wholeClaim(r *Result, properties string) string {
 func (s *search) happened(r *Result) string {
 	var names []string
 	for _, fault := range r.Faults {
-		times := r.Times
-		if fault == quota.FaultClock {
-			times++
-		}
 		if s.applied[fault] {
-			names = append(names, fmt.Sprintf("%d x %s", times, fault))
+			names = append(names, fmt.Sprintf("%d x %s", r.Often(fault), fault))
 		}
 	}
 	text := "no fault"
@@ -187,7 +186,7 @@ func (s *search) happened(r *Result) string {
 	}
 	text += unmet(r, "could not occur")
 	if r.Passes {
-		text += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
+		text += fmt.Sprintf(", and time that passes between calls up to %d x", r.Ticks)
 	}
 	if r.OtherSubjects > 0 {
 		text += fmt.Sprintf(", and one request of each of %s other subjects", format.Count(r.OtherSubjects))

@@ -40,8 +40,8 @@ type Config struct {
 	Skew []time.Duration
 	// Seed of the strategies' own random numbers; 0 means 1.
 	Seed uint64
-	// Faults that may happen, each at most Times times in one schedule, clock
-	// ticks one time more.
+	// Faults that may happen, each at most Times times in one schedule, clock ticks
+	// at most Ticks times.
 	Faults []quota.Fault
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
@@ -60,8 +60,11 @@ type Scope struct {
 	// Times is how often each fault may happen. Default 1.
 	Times int
 	// Passes has time pass while no client is in a call and no job is at work. That is no
-	// fault: what is guaranteed without one holds. The clock ticks Times + 1 times.
+	// fault: what is guaranteed without one holds.
 	Passes bool
+	// Ticks is how often the clock may tick if time passes, or if that is a fault. 0 means
+	// Times + 1: once to the end of a window, say, and once to that of the next.
+	Ticks int
 	// From is how long after 2015-11-20 10:30 UTC, at which searches begin, this one
 	// begins, e.g. some microseconds. On PostgreSQL it is 0.
 	From time.Duration

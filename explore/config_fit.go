@@ -184,6 +184,7 @@ func (c *Config) fitKind(sel strategies.Selection) error {
 func (c *Config) setDefaults() {
 	setDefault(&c.Clients, 2)
 	setDefault(&c.Times, 1)
+	setDefault(&c.Ticks, c.Times+1)
 	setDefault(&c.JobRounds, 1)
 	c.Seed = cmp.Or(c.Seed, 1)
 	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
@@ -211,8 +212,8 @@ func (c *Config) fitBounds() error {
 		return fmt.Errorf("%d clocks for %d instances: give at most one per instance", len(c.Skew), c.Instances)
 	case c.Limit < 0 || c.Used < 0 || c.Limit > MaxUnits || c.Used > MaxUnits:
 		return fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
-	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
-		return fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
+	case c.Times < 1 || c.Times > MaxTimes || c.Ticks < 1 || c.Ticks > MaxTimes+1 || c.JobRounds > MaxTimes:
+		return fmt.Errorf("faults and rounds of jobs happen 1 to %d times, and the clock ticks once more at most", MaxTimes)
 	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
 		return fmt.Errorf("%d workers, %d preemptions, %d bytes, %d samples: give at least one worker, at most %d "+
 			"preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, MaxTimes)
@@ -275,9 +276,10 @@ func (c *Config) setup() *engine.Setup {
 		Asks:   asks,
 		Second: second, NamesSecond: c.namesSecond,
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
-		Seed: c.Seed, Faults: c.Faults, Times: c.Times, Passes: c.Passes, From: c.From, JobRounds: c.JobRounds,
-		Learns: c.LearnWindow,
-		Life:   harness.DefaultLife, Ordered: ordered, Shares: c.shares,
+		Seed: c.Seed, Faults: c.Faults, Times: c.Times, MostTicks: c.Ticks, Passes: c.Passes, From: c.From,
+		JobRounds: c.JobRounds,
+		Learns:    c.LearnWindow,
+		Life:      harness.DefaultLife, Ordered: ordered, Shares: c.shares,
 		Patience: c.DecisionTimeout, Stateless: c.enumerates,
 	}
 }

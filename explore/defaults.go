@@ -158,7 +158,7 @@ var passings = map[quota.Kind][]passing{
 		{"1 request at a time", 1, "take,take", 0, 0},
 		{"2 requests at a time", 2, "take,take;take", 0, odd},
 		{"1 request at a time", 1, "take,refund;take", 0, 0},
-		{"2 requests at a time", 2, "take,refund,take;take,take", 1, 0},
+		{"2 requests at a time", 2, "take,refund,take;take", 0, 0},
 	},
 	// The lengths of the others are none of the policy's.
 	quota.CalendarHour:  windows("calendar hour"),
@@ -183,7 +183,7 @@ func windows(kind string) []passing {
 		{of("2 requests", "10s"), 2, "take,take=2,take", 0, 0},
 		{of("2 requests", "10s"), 2, "take,refund,take,take", 0, odd},
 		{of("1 request", "10s"), 1, "take;take", 0, 0},
-		{of("1 request", "10s"), 1, "take,refund;take,take", 1, 0},
+		{of("1 request", "10s"), 1, "take,refund;take", 0, 0},
 		{of("2 requests", "10s"), 2, "take,take;take;take", 1, odd},
 	}
 }
@@ -193,7 +193,15 @@ const oneInstant = "2026-01-01 00:00:00"
 
 // faulty are searches with faults, the fewest first, and what they look for: what is
 // guaranteed although these happen, keys that never expire, and callers that are stuck.
-var faulty = [][]quota.Fault{{quota.FaultCrash}, {quota.FaultLostReply, quota.FaultRetry}, {quota.FaultClock}}
+var faulty = []struct {
+	faults []quota.Fault
+	ticks  int // of the clock; 0 for the default
+}{
+	{faults: []quota.Fault{quota.FaultCrash}},
+	{faults: []quota.Fault{quota.FaultLostReply, quota.FaultRetry}},
+	{faults: []quota.Fault{quota.FaultClock}, ticks: 1},
+	{faults: []quota.Fault{quota.FaultClock}},
+}
 
 // Searches are those that the command makes of a strategy if it is told nothing, or nothing but a policy: cfg itself,
 // and further ones for the adapter of a library ([strategies.Library]), and for any strategy under a policy that was
@@ -284,9 +292,10 @@ func (c Config) withUsualFaults() (out []Config) {
 	if len(properties) == 0 {
 		return nil
 	}
-	for _, faults := range faulty {
+	for _, further := range faulty {
 		config := c
-		config.Faults = faults
+		config.Faults = further.faults
+		config.Ticks = further.ticks
 		config.Properties = slices.Clone(properties)
 		out = append(out, config)
 	}

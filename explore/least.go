@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"slices"
+
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -8,6 +10,9 @@ import (
 // IsLeast reports whether a search is no larger than the least one that a claim needs: all schedules of
 // [results.LeastClients] callers with one fault. It is for configurations that are complete; see [Config.Complete].
 func (c *Config) IsLeast() bool {
+	if slices.Contains(c.Faults, quota.FaultClock) && c.Ticks > 1 {
+		return false
+	}
 	return c.Clients <= results.LeastClients && len(c.Faults) <= 1 && c.Times <= 1
 }
 
@@ -15,6 +20,7 @@ func (c *Config) IsLeast() bool {
 func (c Config) Least() []Config {
 	c.Clients = results.LeastClients
 	c.Times = 1
+	c.Ticks = 0
 	c.Timeout = 0
 	c.Scripts = c.Scripts[:min(len(c.Scripts), results.LeastClients)]
 	if len(c.Faults) == 0 {
@@ -24,6 +30,9 @@ func (c Config) Least() []Config {
 	for _, fault := range c.Faults {
 		one := c
 		one.Faults = []quota.Fault{fault}
+		if fault == quota.FaultClock {
+			one.Ticks = 1
+		}
 		all = append(all, one)
 	}
 	return all

@@ -398,3 +398,42 @@ func TestSearchesWithinOneWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestTicks: a limiter that forgets its counts two windows after the first request is found out by the clock's second
+// tick, and not by its first. One tick is what a claim needs.
+func TestTicks(t *testing.T) {
+	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
+		window := r.Policy.Window.At(p.env.Clock.Now()).Start
+		began, err := strategies.Redis(p.env).SetNX(ctx, p.env.Prefix+"first", window.Unix(), 0).Result()
+		if err != nil {
+			return quota.Decision{}, err
+		}
+		first := window.Unix()
+		if !began {
+			first, err = strategies.Redis(p.env).Get(ctx, p.env.Prefix+"first").Int64()
+		}
+		if err != nil || window.Unix()-first >= 7200 {
+			return verdict(err == nil, err)
+		}
+		return windowed(ctx, p, r)
+	})
+	take := explore.Action{Kind: explore.Take, Units: 1}
+	for ticks, leaks := range map[int]bool{0: true, 1: false, 2: true} {
+		found, err := explore.Run(t.Context(), sel, explore.Config{
+			Policy:  quota.Policy{Name: "hourly", Limit: 1, Unit: "calls", Window: quota.Window{Kind: quota.CalendarHour}},
+			Scripts: []explore.Script{{take, take, take}}, Clients: 1, Limit: 1,
+			Properties: []explore.Property{explore.Leak}, Faults: []quota.Fault{quota.FaultClock},
+			Scope: explore.Scope{Ticks: ticks},
+		})
+		if err != nil || found.Capped != "" {
+			t.Fatalf("%d ticks: %v, %s", ticks, err, found.Capped)
+		}
+		if got := len(found.Findings) > 0; got != leaks {
+			t.Errorf("%d ticks: found %t, want %t", ticks, got, leaks)
+		}
+		claims := strings.Contains(found.Claim, "1 x clock")
+		if found.Least() != (ticks == 1) || claims != (ticks == 1) {
+			t.Errorf("%d ticks: the least search %t, claim %q", ticks, found.Least(), found.Claim)
+		}
+	}
+}

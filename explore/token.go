@@ -43,6 +43,7 @@ type ticket struct {
 	Seed      uint64           `json:"r,omitempty"`
 	Faults    []quota.Fault    `json:"f,omitempty"`
 	Times     int              `json:"t"`
+	Ticks     int              `json:"e,omitempty"` // 0 for once more than Times
 	Passes    bool             `json:"m,omitempty"`
 	Learns    bool             `json:"w,omitempty"`
 	From      time.Duration    `json:"n,omitempty"`
@@ -67,6 +68,9 @@ func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, proper
 		Clients: cfg.Clients, Instances: cfg.Instances, Skew: cfg.Skew, Faults: cfg.Faults,
 		Times: cfg.Times, Passes: cfg.Passes, Learns: cfg.LearnWindow, From: cfg.From, Jobs: cfg.JobRounds,
 		Property: property,
+	}
+	if cfg.Ticks != cfg.Times+1 {
+		t.Ticks = cfg.Ticks
 	}
 	if cfg.Seed != 1 {
 		t.Seed = cfg.Seed
@@ -201,7 +205,7 @@ func (t *ticket) config(sel strategies.Selection, target *Target) (cfg Config, e
 	cfg = Config{
 		Policy: policy, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
 		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults,
-		Scope:     Scope{Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs, Asks: t.Asks},
+		Scope:     Scope{Times: t.Times, Ticks: t.Ticks, Passes: t.Passes, From: t.From, JobRounds: t.Jobs, Asks: t.Asks},
 		Resources: Resources{Postgres: target.Postgres}, Process: target.Process,
 	}
 	if t.Second != "" {

@@ -25,7 +25,7 @@ var full = ticket{
 	Strategy: "lua-reserve", Policy: "tenant-uploads", Second: "9 MB per fixed 1s", Limit: 3, Used: 1, Clients: 2, Instances: 2,
 	Scripts: []string{"take=2,refund", "take"},
 	Skew:    []time.Duration{0, 2 * time.Second}, Seed: 7, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock},
-	Times: 2, Passes: true, Learns: true, From: time.Millisecond, Jobs: -1, Asks: 3, Property: Leak,
+	Times: 2, Ticks: 5, Passes: true, Learns: true, From: time.Millisecond, Jobs: -1, Asks: 3, Property: Leak,
 	Own:  &ownPolicyTicket{Unit: "calls", Kind: quota.Fixed, Length: time.Minute, Location: "Europe/Berlin"},
 	Path: "s0 s1 k0 t1 l1 r1 i0 o1 p0 ea+key%3A1",
 }

@@ -46,6 +46,9 @@ func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Con
 	return out
 }
 
+// neededStates bounds a search that a claim needs: it is to end by itself. They take up to 1 GB.
+const neededStates = 1_000_000
+
 // explored makes the searches one after the other, each with its share of what is left of
 // the budget. test is the pattern of the test that makes them.
 func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) {
@@ -61,8 +64,11 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 	for i, cfg := range searches {
 		config, err := cfg.Complete(sel)
 		needed := err == nil && config.IsLeast() // on a slow machine it takes longer
-		if o.Budget > 0 && (o.limited || !needed) {
+		switch {
+		case o.Budget > 0 && (o.limited || !needed):
 			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), o.shortest())
+		case needed:
+			cfg.MaxStates = neededStates
 		}
 		if !exploration.search(t, cfg) {
 			return
@@ -74,7 +80,8 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 	for _, search := range exploration.made.Searches {
 		if search.Capped != "" && len(search.Findings) == 0 && (search.Least() || !search.Tried()) {
 			callers := format.Number(search.Clients, "caller")
-			t.Errorf("not every order of %s was tried (%s): give a longer Options.Budget", callers, search.Capped)
+			t.Errorf("not every order of %s was tried (%s): give a longer Options.Budget, or search this policy by "+
+				"quotabench explore --max-states", callers, search.Capped)
 		}
 	}
 	logUntried(t, sel, searches)

@@ -121,7 +121,10 @@ type Search struct {
 	Unmet []quota.Fault `json:"faults_that_did_not_occur,omitempty"`
 	// Times is how often each fault may happen in one schedule.
 	Times int `json:"times"`
-	// Passes is set if time passes between calls, at most once more than Times.
+	// Ticks is how often the clock may tick in one schedule; 0 if it does not, or, in a record of before November 2026,
+	// for once more than Times.
+	Ticks int `json:"ticks,omitempty"`
+	// Passes is set if time passes between calls.
 	Passes bool `json:"time_passes,omitempty"`
 	// Clock is the local time at which the clocks of all processes of a service stand; empty if they go on.
 	Clock string `json:"clocks_stand_at,omitempty"`
@@ -199,7 +202,18 @@ const LeastClients = 2
 // Least reports whether the search is no larger than the least one that a claim needs: all schedules of [LeastClients]
 // callers with one fault.
 func (s *Search) Least() bool {
+	if slices.Contains(s.Faults, quota.FaultClock) && s.Ticks > 1 {
+		return false
+	}
 	return s.Clients <= LeastClients && len(s.Faults) <= 1 && s.Times <= 1
+}
+
+// Often is how often a fault may happen in one schedule.
+func (s *Search) Often(fault quota.Fault) int {
+	if fault == quota.FaultClock {
+		return cmp.Or(s.Ticks, s.Times+1)
+	}
+	return s.Times
 }
 
 // Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says

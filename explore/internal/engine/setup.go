@@ -31,11 +31,12 @@ type Setup struct {
 	Skew []time.Duration
 	// Seed of the strategies' own random numbers.
 	Seed uint64
-	// Faults that may happen, each at most Times times, clock ticks once more.
-	Faults []quota.Fault
-	Times  int
+	// Faults that may happen, each at most Times times, clock ticks at most MostTicks times.
+	Faults    []quota.Fault
+	Times     int
+	MostTicks int
 	// Passes has time pass while no client is in a call and no job is at work, which is no
-	// fault. The clock ticks as often as with the fault.
+	// fault.
 	Passes bool
 	// Learns is set if the policy's window is not known: nobody may be rejected once the longest time to live that
 	// the subject's keys had has passed since the units in use were admitted.

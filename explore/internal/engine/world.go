@@ -193,7 +193,7 @@ func (w *World) enabledFaults(out []Choice, snapshot *Snapshot) []Choice {
 
 func (w *World) enabledTicks(out []Choice, snapshot *Snapshot) []Choice {
 	atRest := snapshot.atRest()
-	if !w.Setup.Ticks() || w.ticks() > w.Setup.Times || w.Setup.Passes && !atRest {
+	if !w.Setup.Ticks() || w.ticks() >= w.Setup.MostTicks || w.Setup.Passes && !atRest {
 		return out
 	}
 	seen := map[time.Time]bool{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -73,10 +74,10 @@ func (c *Comparison) gone(strategy string, head *results.Exploration) {
 
 // asked is all that a search was asked to do.
 func asked(search *results.Search) string {
-	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", search.Strategy, search.Policy, search.Limit,
+	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d %d", search.Strategy, search.Policy, search.Limit,
 		search.Unit, search.Clients, search.Instances,
 		search.Scripts, search.Faults, search.Times, search.Properties, search.JobRounds, search.Split, search.Store,
-		search.Passes, search.FromNS)
+		search.Passes, search.FromNS, search.Often(quota.FaultClock))
 }
 
 // searchAlone says why a search has no counterpart.

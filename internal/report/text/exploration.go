@@ -158,11 +158,7 @@ func passed(search *results.Search, other string) string {
 	}
 	if len(search.Faults) > 0 {
 		callers += " with " + format.List(search.Faults, ", ", func(fault quota.Fault) string {
-			times := search.Times
-			if fault == quota.FaultClock { // which may happen once more
-				times++
-			}
-			return fmt.Sprintf("%d x %s", times, fault)
+			return fmt.Sprintf("%d x %s", search.Often(fault), fault)
 		})
 	}
 	if search.Service != "" && search.Used > 0 {
