@@ -96,7 +96,7 @@ var closed = [][]string{{"--loop", "closed"}}
 // onePart has a search make its first part alone, let no further client ask, simulate
 // nothing that it has found, and take the time it needs. Before the flags there was no
 // second part, no further client, no simulation and no limit of time.
-var onePart = [][]string{{"--preemptions", "0"}, {"--asks", "0"}, {"--odds-rate", "0"}, {"--timeout", "0"}}
+var onePart = [][]string{{"--preemptions", "0"}, {"--asks", "0"}, {"--timeout", "0"}}
 
 // sameEverywhere are strategies that the commit and this tree simulate alike, and
 // searchedOnRedis those that both search without a server.
