@@ -172,7 +172,7 @@ func (s *sweepPlot) sheet(file *results.File, quantity *Quantity, param string, 
 	title := drawable(quantity.heading + " against " + param)
 	shown := func(summary *results.Summary) results.Figure { return quantity.of(summary).Figure }
 	return &figure{panels: []*panel{s.panel}, sheet: sheet{
-		title: title, caption: captionOf(*file, first, keptText(points, latencyLoop)+" each"),
+		title: title, caption: captionOf(*file, first, keptText(points)+" each"),
 		simulated: file.Kind == results.Simulated,
 		note:      format.Join(" ", s.note(quantity), disturbance(points, shown), s.notes.text()),
 		desc:      drawable(title + ". " + strings.Join(s.told, "; ") + "."),
