@@ -286,9 +286,6 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 	params.Cold = p.Cold
 	params.Point = p.Point
-	if sel.Client != strategies.PlainClient {
-		params.Client = string(sel.Client)
-	}
 	if p.DecisionTimeout != DefaultDecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}

@@ -82,17 +82,6 @@ func TestUnswept(t *testing.T) {
 	}
 }
 
-// TestUnsweptClient: a kind of client stays in the label unless it is what varies.
-func TestUnsweptClient(t *testing.T) {
-	for parameter, want := range map[string]string{"client": "three-tier:lag=5s",
-		"three-tier.lag": "three-tier@autopipeline", "workers": "three-tier@autopipeline:lag=5s"} {
-		s := &Sweep{Parameters: []Swept{{Name: parameter}}}
-		if got := s.Unswept("three-tier@autopipeline:lag=5s"); got != want {
-			t.Errorf("over %s it is %q, want %q", parameter, got, want)
-		}
-	}
-}
-
 // TestSweepSeries: rounds have their points in random order, and series do not.
 func TestSweepSeries(t *testing.T) {
 	f := &File{Sweep: &Sweep{Parameters: []Swept{{Name: "lag", Values: []string{"0s", "1s"}},

@@ -107,16 +107,11 @@ func (s *Sweep) second(value string) int {
 	return slices.Index(s.Parameters[1].Values, value)
 }
 
-// Unswept is a strategy's label without the options that vary, and without its kind of
-// client if that varies.
+// Unswept is a strategy's label without the options that vary.
 func (s *Sweep) Unswept(label string) string {
-	first, options, ok := strings.Cut(label, ":")
-	name, _, _ := strings.Cut(first, "@")
-	if slices.ContainsFunc(s.Parameters, func(swept Swept) bool { return swept.Name == "client" }) {
-		first = name
-	}
+	name, options, ok := strings.Cut(label, ":")
 	if !ok {
-		return first
+		return name
 	}
 	var kept []string
 	drop := false
@@ -132,9 +127,9 @@ func (s *Sweep) Unswept(label string) string {
 		}
 	}
 	if kept == nil {
-		return first
+		return name
 	}
-	return first + ":" + strings.Join(kept, ",")
+	return name + ":" + strings.Join(kept, ",")
 }
 
 // Knee is the value of a swept parameter from which on more of it brings little: the

@@ -414,42 +414,6 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestPointsOfClients: kinds of clients are values as others are. A strategy that asks no
-// Redis has one, and one that names its own is refused.
-func TestPointsOfClients(t *testing.T) {
-	c := config(t, &timed{servers: make(chan struct{}, 1)})
-	own := c.Strategies[0]
-	asking := *own.Meta
-	asking.Name = "asking"
-	asking.Needs = []strategies.Need{strategies.NeedRedis}
-	c.Strategies = append(c.Strategies,
-		strategies.Selection{Meta: &asking, Options: own.Options, Client: strategies.PlainClient})
-	params, err := sweep.ParseAll([]string{"client=plain,autopipeline"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := sweep.Points(c, params)
-	if err != nil || len(points) != 2 {
-		t.Fatalf("%d points, %v", len(points), err)
-	}
-	for i, want := range []string{"[timed asking]", "[timed asking@autopipeline]"} {
-		if got := fmt.Sprint(points[i].Strategies); got != want {
-			t.Errorf("point %d has %s, want %s", i, got, want)
-		}
-	}
-	if fmt.Sprint(c.Strategies) != "[timed asking]" {
-		t.Errorf("the base is changed: %v", c.Strategies)
-	}
-	if _, err := sweep.Points(c, []results.Swept{{Name: "client", Values: []string{"fast"}}}); err == nil ||
-		!strings.Contains(err.Error(), "one of plain, autopipeline") {
-		t.Errorf("an unknown kind: %v", err)
-	}
-	c.Strategies[1].Client = strategies.AutoPipeline
-	if _, err := sweep.Points(c, params); err == nil || !strings.Contains(err.Error(), "names its client") {
-		t.Errorf("a strategy with a client of its own: %v", err)
-	}
-}
-
 // TestPoints: each point is the base with its values in place, and the base stays what it
 // was.
 func TestPoints(t *testing.T) {
