@@ -230,26 +230,6 @@ func TestSubjectTooLarge(t *testing.T) {
 	}
 }
 
-// TestFullBeforeTheLimit: a run that ends when told to loses nothing.
-func TestFullBeforeTheLimit(t *testing.T) {
-	for _, dir := range []string{"", t.TempDir()} {
-		h := NewHistory(HistoryOptions{Workers: 2, Limit: 100_000, Dir: dir, Memory: 20_000})
-		n := 0
-		for ; !h.Full(); n++ {
-			h.Append(n%2, Event{Subject: uint32(n), Units: 1})
-		}
-		for w := range 2 * lastChunk { // what was under way
-			h.Append(w%2, Event{Units: 1})
-		}
-		if h.Lost() != 0 || n < 75_000 || n > 100_000 {
-			t.Errorf("full after %d, %d lost", n, h.Lost())
-		}
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestDirectoryGone: what cannot be written is reported, the run is told to end,
 // and what was recorded up to then is kept.
 func TestDirectoryGone(t *testing.T) {
