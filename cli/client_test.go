@@ -12,21 +12,13 @@ func TestClientErrors(t *testing.T) {
 		args string
 		want string
 	}{
-		{"run honest --client fast", `--client: unknown kind of client "fast": one of plain, autopipeline`},
-		{"run honest --client plain,plain", "--client: plain is given twice"},
-		{"run honest --config run.yaml", `run.yaml:1: client: unknown kind of client "fast"`},
-		{"run honest@autopipeline", "quotabench: strategy honest asks no Redis: it has no client of the kind autopipeline"},
-		{"run honest@fast", `quotabench: "honest@fast": unknown kind of client "fast"`},
-		{"sim honest --rate 5 --client autopipeline", "--client: kinds of clients differ in a measurement alone: give plain"},
-		{"sim honest --rate 5 --client plain:pool=8", `--client: no option "pool": it has cold`},
-		{"run honest --client plain:pool=0", "--client: option pool: 0 is not from 1 to "},
-		{"run honest --client plain:pol=8", `--client: no option "pol" (did you mean pool?): it has pool, retries, cold`},
-		{"run honest --client plain:pool=8,autopipeline:pool=4",
-			"--client: pool is given for two kinds, and all kinds have the same: give it once"},
-		{"run honest --client pool=8", `--client: option "pool=8" follows no kind of client: write NAME:OPTION=VALUE`},
-		{"run honest --param pool=1,2 --client plain:pool=4", "pool is given by --client, too"},
-		{"explore honest --client autopipeline", "unknown flag --client"},
-		{"run honest --param client=plain --client plain", "client is given by --client, too"},
+		{"run honest --config run.yaml", `run.yaml:1: client: option "fast" of client is not of the form OPTION=VALUE`},
+		{"sim honest --rate 5 --client pool=8", `--client: no option "pool": it has cold`},
+		{"run honest --client pool=0", "--client: option pool: 0 is not from 1 to "},
+		{"run honest --client pool=8,pool=4", `--client: option "pool" of client is given twice`},
+		{"run honest --client pol=8", `--client: no option "pol" (did you mean pool?): it has pool, retries, cold`},
+		{"run honest --param pool=1,2 --client pool=4", "pool is given by --client, too"},
+		{"explore honest --client cold", "unknown flag --client"},
 	} {
 		o := call(t.Context(), strings.Fields(c.args)...)
 		if o.code != ExitUsage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
@@ -34,13 +26,4 @@ func TestClientErrors(t *testing.T) {
 		}
 	}
 	p.requireUntouched()
-}
-
-// TestClientOfStrategiesWithoutRedis: they take part once, whatever kinds there are.
-func TestClientOfStrategiesWithoutRedis(t *testing.T) {
-	newPlace(t, nil)
-	_, cfg := planned(t, "honest", "--client", "autopipeline,plain")
-	if len(cfg.Strategies) != 1 || cfg.Strategies[0].String() != "honest" {
-		t.Errorf("it is %v", cfg.Strategies)
-	}
 }

@@ -77,10 +77,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", "--loop", ""}, []string{"both", "closed", "open"}, noFilesOnly},
 		{[]string{"sim", "--loop", "open:"}, []string{"open:arrivals="}, noSpace},
 		{[]string{"run", "--loop", "open:arrivals="}, []string{"open:arrivals=poisson", "open:arrivals=constant"}, noSpace},
-		{[]string{"run", "--client", "plain,"}, []string{"plain,plain", "plain,autopipeline"}, noSpace},
-		{[]string{"run", "--client", "plain:pool=8,"},
-			[]string{"plain:pool=8,pool=", "plain:pool=8,retries=", "plain:pool=8,cold="}, noSpace},
-		{[]string{"sim", "--client", "plain:"}, []string{"plain:cold="}, noSpace},
+		{[]string{"run", "--client", "pool=8,"},
+			[]string{"pool=8,pool=", "pool=8,retries=", "pool=8,cold="}, noSpace},
+		{[]string{"sim", "--client", ""}, []string{"cold="}, noSpace},
 		{[]string{"run", "--redis", ""}, []string{
 			"auto", "process", "container", "container:image=redis:8", "embedded", "process:replicas=1", "process:cluster=3",
 			"process:sentinel=3", "process:durable", "process:maxmemory=8mb,policy=allkeys-lru", "redis://", "cluster:redis://",

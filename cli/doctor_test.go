@@ -45,15 +45,6 @@ func TestDoctor(t *testing.T) {
 	p.requireUntouched()
 }
 
-// BenchmarkDoctor: the help says that it takes less than a second.
-func BenchmarkDoctor(b *testing.B) {
-	for b.Loop() {
-		if o := call(b.Context(), "doctor"); o.code != ExitOK {
-			b.Fatalf("exit %d: %s", o.code, o.stderr)
-		}
-	}
-}
-
 // What is missing comes with advice.
 func TestDoctorWithoutAnEngine(t *testing.T) {
 	newPlace(t, nil)

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/explore"
-	"github.com/quotabench/quotabench/internal/app/frequency"
 	"github.com/quotabench/quotabench/internal/app/searches"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/app/settings"
@@ -41,8 +40,7 @@ const searchTime = time.Minute
 const mostMemory = 1 << 20
 
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded,
-		OddsRate: frequency.DefaultRate}}
+	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded}}
 	s.Asked = explore.Config{
 		Clients: 2, Scope: explore.Scope{Times: 1, JobRounds: 1, Asks: explore.DefaultAsks},
 		Bounds: explore.Bounds{Preemptions: explore.DefaultPreemptions, Samples: explore.DefaultSamples},
@@ -79,8 +77,6 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&config.Preemptions, 0, explore.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
-		{Name: "odds-rate", Title: settings.Search,
-			Value: settings.DecimalOrNone(&s.OddsRate, frequency.MinRate, frequency.MaxRate)},
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&config.First)},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
@@ -234,8 +230,7 @@ func (s *exploreSettings) checkFull() error {
 		}
 		return nil
 	}
-	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "require",
-		"first"} {
+	for _, name := range []string{"property", "asks", "max-states", "max-memory", "preemptions", "require", "first"} {
 		if s.Given(name) {
 			return s.Wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 		}

@@ -199,17 +199,6 @@ func TestReportPlots(t *testing.T) {
 	testenv.Sequential(t)
 	run := "../results/baseline/run-slow"
 	other := "../results/baseline/run-uploads"
-	early := filepath.Join(t.TempDir(), "results.json") // of a version that counted nothing over time
-	f, err := codec.Read(filepath.Join(run, "results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range f.Runs {
-		f.Runs[i].OverTime = nil
-	}
-	if b, err := codec.Encode(f); err != nil || os.WriteFile(early, b, 0o644) != nil {
-		t.Fatal(err)
-	}
 	for name, c := range map[string]struct {
 		args   []string
 		files  []string
@@ -221,8 +210,6 @@ func TestReportPlots(t *testing.T) {
 			"leakage.svg"},
 		"two runs": {[]string{run, other, "--only", "leakage"},
 			[]string{"run-slow-leakage.svg", "run-uploads-leakage.svg"}, "run-slow-leakage.svg"},
-		"one not drawn": {[]string{early, "--only", "throughput,leakage"}, []string{"leakage.svg"},
-			"not drawn: nothing to plot: the record has no decisions over time"},
 	} {
 		out := filepath.Join(t.TempDir(), "plots")
 		r := call(t.Context(), append([]string{"report", "--format", "svg", "--out", out}, c.args...)...)

@@ -41,7 +41,7 @@ func TestSweep(t *testing.T) {
 	if len(s) != 2 || len(s[0].Points) != 2 || s[0].Second != "20" || s[0].Points[0].Value != "1" {
 		t.Errorf("series %+v", s)
 	}
-	for _, line := range []string{"honest, limit 50: there is no knee", "\n4        BASELINE ", "honest, limit 20",
+	for _, line := range []string{"\n4        BASELINE ", "honest, limit 20",
 		"honest, limit 50"} {
 		if !strings.Contains(o.stdout, line) {
 			t.Errorf("no %q in\n%s", line, o.stdout)
@@ -133,7 +133,7 @@ func TestSweepInterrupted(t *testing.T) {
 	o := call(ctx, tinySweep("honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "2s")...)
 	f := readResults(t)
 	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil ||
-		f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "honest: there is no knee") {
+		f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "── honest ──") {
 		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)
 	}
 	p.requireNothingLeft()

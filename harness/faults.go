@@ -137,9 +137,6 @@ func (p *Plan) cannotKill(selection strategies.Selection, mode strategies.Mode) 
 	case !p.Trouble.Has(trouble.Killed):
 	case len(selection.RedisNeeds()) == 0:
 		return errors.New("its callers send no command to a Redis after which they could be killed")
-	case selection.Client == strategies.AutoPipeline:
-		return errors.New("its client sends the commands of several callers together, so that none can be killed after " +
-			"its own")
 	case selection.Foreign && mode == strategies.ModeSimulate:
 		return errors.New("callers of foreign code cannot be killed in virtual time: measure it")
 	}

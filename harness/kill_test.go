@@ -35,8 +35,6 @@ func TestKills(t *testing.T) {
 	redis := strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis}}}
 	foreign := strategies.Selection{Meta: &strategies.Meta{Needs: redis.Needs,
 		Foreign: true}}
-	batched := redis
-	batched.Client = strategies.AutoPipeline
 	for i, c := range []struct {
 		selection strategies.Selection
 		mode      strategies.Mode
@@ -44,7 +42,6 @@ func TestKills(t *testing.T) {
 	}{
 		{redis, strategies.ModeSimulate, false}, {foreign, strategies.ModeMeasure, false},
 		{foreign, strategies.ModeSimulate, true},
-		{batched, strategies.ModeMeasure, true},
 		{strategies.Selection{Meta: &strategies.Meta{}}, strategies.ModeMeasure, true},
 	} {
 		if err := a.cannotKill(c.selection, c.mode); (err != nil) != c.refused {

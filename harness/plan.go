@@ -286,9 +286,6 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 	params.Cold = p.Cold
 	params.Point = p.Point
-	if sel.Client != strategies.PlainClient {
-		params.Client = string(sel.Client)
-	}
 	if p.DecisionTimeout != DefaultDecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}
@@ -300,7 +297,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		params.RatePerS = p.RateInForce()
 		params.RateFrom = p.Load.From
 	}
-	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
+	notExplored, _ := sel.Excludes(strategies.ModeExplore)
 	return results.Run{
 		Identity: results.Identity{
 			Strategy: sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside,

@@ -258,8 +258,7 @@ func TestNewPlan(t *testing.T) {
 
 // TestBlankSaysWhatCannotBeExplored: the answer offers no search of what has none.
 func TestBlankSaysWhatCannotBeExplored(t *testing.T) {
-	for name, want := range map[string]bool{"redlock": true, "pg-two-phase": true, "incr-expire": false,
-		"incr-expire@autopipeline": false} {
+	for name, want := range map[string]bool{"redlock": true, "pg-two-phase": true, "incr-expire": false} {
 		p, err := NewPlan(name, "agent-api", "hot-key")
 		if err != nil {
 			t.Fatal(err)

@@ -34,21 +34,6 @@ func TestHistoryKeepsEverything(t *testing.T) {
 	}
 }
 
-func TestHistoryIsBounded(t *testing.T) {
-	const workers, most = 3, 100_000
-	h := NewHistory(HistoryOptions{Workers: workers, Limit: most})
-	const offered = 500_000
-	for i := range offered {
-		h.Append(i%workers, Event{})
-	}
-	if h.Lost() == 0 || h.Len() < most || h.Len() > most+workers*lastChunk {
-		t.Errorf("kept %d of at least %d, %d lost", h.Len(), most, h.Lost())
-	}
-	if int64(h.Len())+h.Lost() != offered {
-		t.Errorf("%d kept and %d lost of %d", h.Len(), h.Lost(), offered)
-	}
-}
-
 func TestAppendDoesNotAllocate(t *testing.T) {
 	h := NewHistory(HistoryOptions{Workers: 1, Limit: 1 << 20})
 	for range 1 << 13 {

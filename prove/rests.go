@@ -10,7 +10,6 @@ import (
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/quota/trouble"
-	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -86,8 +85,7 @@ const (
 func (s *simulation) killed() (out []*scene) {
 	policy := s.crossed
 	policy.Limit = min(policy.Limit, mostKilled*harness.LeastCost(&policy))
-	if len(s.sel.RedisNeeds()) == 0 || s.sel.Foreign || s.sel.Client == strategies.AutoPipeline ||
-		s.sel.ServesPolicy(&policy) != nil {
+	if len(s.sel.RedisNeeds()) == 0 || s.sel.Foreign || s.sel.ServesPolicy(&policy) != nil {
 		return nil
 	}
 	rest := restOf(&policy)

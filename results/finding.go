@@ -36,9 +36,6 @@ type Finding struct {
 	// Met is how many of them break the property. It compares findings, and is no
 	// probability of a system in service.
 	Met int `json:"met_schedules,omitempty"`
-	// AtRate is how often the property broke in a simulation at a stated rate of requests;
-	// nil if there was none.
-	AtRate *AtRate `json:"at_rate,omitempty"`
 	// Steps of the schedule; none if the strategy ended the search and the schedule
 	// could not be run again.
 	Steps []Step `json:"steps"`

@@ -179,13 +179,6 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-func BenchmarkHistogramRecord(b *testing.B) {
-	h := NewHistogram()
-	for i := range b.N {
-		h.Record(int64(i&0xffff) * 31)
-	}
-}
-
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()

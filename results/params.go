@@ -88,9 +88,6 @@ type Connections struct {
 	// Cold is set if every command, pipeline or transaction had a connection of its
 	// own, opened for it.
 	Cold bool `json:"cold_connections,omitempty"`
-	// Client is the kind of Redis client, if it is not the plain one: "autopipeline"
-	// puts commands of callers that come at the same time into one pipeline.
-	Client string `json:"client,omitempty"`
 	// Retries are repetitions by the store's client after an error.
 	Retries int `json:"client_retries"`
 	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, if that
@@ -120,7 +117,6 @@ const (
 // the strategy, those that follow from others, and how long was measured.
 func (p Params) Compared() Params {
 	p.Label = ""
-	p.Client = ""
 	p.Unit = ""
 	p.PolicyLimit = 0
 	p.RateFrom = ""

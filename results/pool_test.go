@@ -115,20 +115,17 @@ func when(condition bool, do func()) {
 func TestFasterThanBare(t *testing.T) {
 	for name, c := range map[string]struct {
 		ratio, commands float64
-		client          string
 		possible        bool
 	}{
-		"as fast":         {1.04, 1, "", true},
-		"faster":          {1.2, 1, "", false},
-		"no command each": {1.2, 0.9, "", true},
-		"pipelines":       {1.2, 1, "autopipeline", true},
+		"as fast":         {1.04, 1, true},
+		"faster":          {1.2, 1, false},
+		"no command each": {1.2, 0.9, true},
 	} {
 		var runs []Run
 		for i := range 8 {
 			r := round(i+1, 0, 1000*c.ratio)
 			r.ReferencePerS = 1000 + float64(i)
 			r.Cost.Commands = c.commands
-			r.Params.Client = c.client
 			runs = append(runs, r)
 		}
 		s := one(t, runs...)

@@ -131,11 +131,6 @@ type OverTime struct {
 	Errors []int64 `json:"errors"`
 }
 
-// DecisionsPerS is the rate of admitted and rejected requests in a slice, per second.
-func (o *OverTime) DecisionsPerS(slice int) float64 {
-	return float64(o.Admitted[slice]+o.Rejected[slice]) * 1e9 / float64(o.SliceNS)
-}
-
 // Sound reports whether there is a length, and as many counts of each kind as slices.
 func (o *OverTime) Sound() bool {
 	return o != nil && o.SliceNS > 0 && len(o.Admitted) > 0 && len(o.Rejected) == len(o.Admitted) &&

@@ -66,9 +66,6 @@ type ConnOptions struct {
 	// again, as a function does that is started for each call. None is opened
 	// beforehand.
 	Cold bool
-	// AutoPipeline has a Redis client put the commands of callers that come at the same
-	// time into one pipeline; other clients take no notice of it. See docs/stores.md.
-	AutoPipeline bool
 	// Retries is how often a Redis client repeats a failed command by itself. A
 	// PostgreSQL pool never does.
 	Retries int

@@ -84,10 +84,9 @@ var sets = map[string]func() []*Meta{"all": All, coreSet: coreStrategies}
 const coreSet = "core"
 
 // IsSet reports whether a word of a list stands for several strategies: "core", "all" or
-// a pattern such as "pg-*", also with a kind of client or options behind it.
+// a pattern such as "pg-*", also with options behind it.
 func IsSet(word string) bool {
 	word, _, _ = strings.Cut(word, ":")
-	word, _, _ = strings.Cut(word, clientMark)
 	_, ok := sets[word]
 	return ok || strings.Contains(word, "*") && !strings.Contains(word, "=") // which an option has
 }
@@ -119,9 +118,8 @@ func members(set string) ([]*Meta, error) {
 
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
 // "core", "all" or "pg-*". After a strategy's colon, every following part that contains "=" is one
-// more of its options. A kind of client may follow its name, as in "lua-reserve@autopipeline";
-// after a set it is that of the strategies that ask a Redis. All members of a set have the options behind it. The same
-// strategy may come twice with different options or clients.
+// more of its options. All members of a set have the options behind it. The same strategy may come twice with different
+// options.
 func Parse(list string) ([]Selection, error) {
 	named, err := options.List(list, "strategy", optionsOf)
 	if err != nil {
@@ -137,12 +135,8 @@ func Parse(list string) ([]Selection, error) {
 	return out, nil
 }
 
-// optionsOf are those of a strategy, or of all members of a set, behind whose name may stand a kind of client.
-func optionsOf(word string) (all []quota.Option, err error) {
-	name, _, err := cutClient(word)
-	if err != nil {
-		return nil, err
-	}
+// optionsOf are those of a strategy, or of all members of a set.
+func optionsOf(name string) (all []quota.Option, err error) {
 	metas, err := members(name)
 	if err != nil {
 		return nil, err
@@ -155,24 +149,17 @@ func optionsOf(word string) (all []quota.Option, err error) {
 
 // appendSelected adds what a word of a list stands for.
 func appendSelected(out []Selection, word options.Named) ([]Selection, error) {
-	name, client, err := cutClient(word.Name)
-	if err != nil {
-		return nil, err
-	}
-	metas, err := members(name)
+	metas, err := members(word.Name)
 	if err != nil {
 		return nil, err
 	}
 	for _, meta := range metas {
 		given := quota.Options{}
-		if name == coreSet {
+		if word.Name == coreSet {
 			maps.Copy(given, meta.BriskOptions)
 		}
 		maps.Copy(given, word.Given)
 		selection, err := meta.Select(given)
-		if err == nil && client != "" && (!IsSet(name) || len(meta.RedisNeeds()) > 0) {
-			selection, err = selection.WithClient(client)
-		}
 		if err != nil {
 			return nil, err
 		}

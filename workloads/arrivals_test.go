@@ -181,13 +181,3 @@ func TestArrivalsRefuse(t *testing.T) {
 	a, err := FromTrace(endless, 1)
 	refused("endless", a, err, "no recorded moments")
 }
-
-func BenchmarkPoisson(b *testing.B) {
-	a, err := Poisson(10_000, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		a.Next()
-	}
-}

@@ -191,21 +191,3 @@ func TestSteadyWarns(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkAt(b *testing.B) {
-	for _, m := range All() {
-		b.Run("workload="+m.Name, func(b *testing.B) {
-			s, _ := build(b, m.Name, Params{Policy: usual(b, m)})
-			n := s.Len()
-			if n == 0 {
-				n = math.MaxInt64
-			}
-			var op Op
-			var i int64
-			for b.Loop() {
-				s.At(i%n, &op)
-				i++
-			}
-		})
-	}
-}

@@ -57,38 +57,6 @@ func TestReplayOrder(t *testing.T) {
 	}
 }
 
-func TestApacheTrace(t *testing.T) {
-	s, info := build(t, "trace", Params{Policy: policy(t, "contact-form"),
-		Options: given("trace", traceFile(t, apacheTrace))})
-	tr := info.Trace
-	if s.Len() != 10_000 || Subjects(s) != 1_753 || tr.Rows != 10_000 || tr.Used != 10_000 || tr.Dropped != 0 {
-		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), tr)
-	}
-	if len(tr.Damaged) != 1 || tr.Damaged[0] != (damagedRow{Line: 8899, Reason: "unterminated agent", Used: true}) {
-		t.Errorf("damaged rows: %+v", tr.Damaged)
-	}
-	count := map[string]int{}
-	last := time.Duration(0)
-	for i := range s.Len() {
-		var op Op
-		s.At(i, &op)
-		count[s.Name(op.Subject)]++
-		if op.Units != 1 || op.At < last {
-			t.Fatalf("operation %d: %+v after %v", i, op, last)
-		}
-		last = op.At
-	}
-	if last != tr.Span || last != 83*time.Hour+59*time.Second {
-		t.Errorf("last operation at %v, span %v", last, tr.Span)
-	}
-	if count["66.249.73.135"] != 482 || count["46.105.14.53"] != 364 { // cut, sort, uniq -c
-		t.Errorf("most frequent: %d, %d", count["66.249.73.135"], count["46.105.14.53"])
-	}
-	if got, want := Fingerprint(s, 10_000), "157f7531abd8d9598e4a0ae8a34987d1"; got != want {
-		t.Errorf("fingerprint %s, want %s", got, want)
-	}
-}
-
 func TestAzureTrace(t *testing.T) {
 	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"), Options: given("trace", traceFile(t, azureTrace))}
 	s, info := build(t, "trace", p)

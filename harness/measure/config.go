@@ -255,17 +255,6 @@ func (c *Config) poolFor(selection strategies.Selection, name, driver string) in
 	return min(asked, callers)
 }
 
-// pipelineTimeout is the timeout of a read or a write of a client with pipelines. It keeps
-// no deadline of a caller once a command is in a pipeline, so a decision may take two
-// of these if a server does not answer: that of the pipeline ahead, and its own. 0 is
-// the client's default.
-func (c *Config) pipelineTimeout() time.Duration {
-	if duration := c.DecisionTimeout / 2; duration < defaultRedisTimeout {
-		return duration
-	}
-	return 0
-}
-
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
 func (c *Config) CannotRun(selection strategies.Selection) error {
 	if err := selection.BuiltIn(); err != nil {

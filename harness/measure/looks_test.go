@@ -83,9 +83,6 @@ func TestOverTime(t *testing.T) {
 	want("admitted", o.out.Admitted, map[int]int64{0: 3, 30: 13, 59: 23})
 	want("rejected", o.out.Rejected, map[int]int64{0: 5, 1: 7})
 	want("errors", o.out.Errors, map[int]int64{30: 11})
-	if got := o.out.DecisionsPerS(0); got != 8e6 {
-		t.Errorf("%g decisions per second in a slice of a microsecond with 8", got)
-	}
 	short := overTimeOf(&results.Run{Rates: results.Rates{ElapsedNS: 5}})
 	eachTake(short.take)(events)
 	if short.out.Sound() {

@@ -149,10 +149,6 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 			Redirected: slices.ContainsFunc(s.outages, (*outage).moves), Meter: &store.meter,
 			Wrap: s.dialWrap(name, env.Instance),
 		}
-		if s.Selection.Client == strategies.AutoPipeline && stores.ClassOf(store.Driver()) == stores.ClassRedis {
-			options.AutoPipeline = true
-			options.Timeout = s.cfg.pipelineTimeout()
-		}
 		conn, err := store.Connect(ctx, s.scope, options)
 		if err != nil {
 			return err
@@ -359,7 +355,7 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 				continue
 			}
 			return fmt.Errorf("strategy %s opens %d connections to %s in each of %d instances, %d in all, "+
-				"and the server has room for %d (%s): give a smaller --client plain:pool=N, fewer --instances, or raise that",
+				"and the server has room for %d (%s): give a smaller --client pool=N, fewer --instances, or raise that",
 				selection, each, name, c.Instances, each*c.Instances, has.left, has.setting)
 		}
 	}

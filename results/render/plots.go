@@ -38,8 +38,6 @@ func Plots() []PlotKind {
 	return []PlotKind{
 		{"latency", "latency by percentile", ofRuns("latency", plot.Latency), []string{"latency"}},
 		{"leakage", "leak and latency", ofRuns("leakage", plot.Leak), []string{"leakage"}},
-		{"throughput", "decisions per second over the time of a round", measured(ofRuns("throughput", plot.Throughput)),
-			[]string{"throughput"}},
 		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
 		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
 		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, nil},
@@ -110,16 +108,6 @@ func ofRuns(name string, draw func(results.File) (*plot.Plot, error)) func(*Bund
 		}
 		p, err := draw(*bundle.File)
 		return []Drawing{{Name: name, Plot: p}}, err
-	}
-}
-
-// measured is for what was measured: a simulation has its series.
-func measured(draw func(*Bundle) ([]Drawing, error)) func(*Bundle) ([]Drawing, error) {
-	return func(bundle *Bundle) ([]Drawing, error) {
-		if !bundle.hasRuns() || bundle.File.Kind != results.Measured {
-			return nil, nil
-		}
-		return draw(bundle)
 	}
 }
 

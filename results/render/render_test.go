@@ -18,10 +18,6 @@ import (
 // full is a bundle that every format has something to show of.
 func full() *Bundle {
 	f := fixture.New(2, fixture.Strategies[:2]...)
-	for i := range f.Runs {
-		f.Runs[i].OverTime = &results.OverTime{SliceNS: 1e6, Admitted: []int64{1, 2}, Rejected: []int64{0, 1},
-			Errors: []int64{0, 0}}
-	}
 	x := explored()
 	x.Censuses = append(x.Censuses,
 		&results.Census{Strategy: f.Runs[0].Params.Label, Policy: "p", Clients: 2, Schedules: 6, Leaking: 1, Complete: true})

@@ -282,5 +282,5 @@ func (r *Store) connectSeveral(ctx context.Context, options stores.ConnOptions) 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), client.Close())
 	}
-	return connOf(client, options)
+	return conn{client, client, false}, nil
 }

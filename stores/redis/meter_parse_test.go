@@ -138,15 +138,3 @@ func TestMeterConnSaysWhenItIsLost(t *testing.T) {
 		t.Errorf("%+v, want one lost connection whose 18 bytes still count", got)
 	}
 }
-
-func BenchmarkMeterConn(b *testing.B) {
-	var m stores.Meter
-	c := m.Conn(stub{}, &respParser{})
-	incr := resp([]string{"INCRBY", "quotabench:users:12345:quota:2026-11", "1"})
-	buf := make([]byte, 64)
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = c.Write(incr)
-		_, _ = c.Read(buf)
-	}
-}

@@ -16,8 +16,7 @@ import (
 var _ stores.Store = (*Store)(nil)
 
 // Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
-// a [goredis.UniversalClient]: if pipelines are asked for the [*goredis.AutoPipeliner]
-// whose calls wait for their replies, with the settings of go-redis.
+// a [goredis.UniversalClient].
 func (r *Store) Connect(ctx context.Context, _ stores.Scope, options stores.ConnOptions) (stores.Conn, error) {
 	if r.dial != nil {
 		return r.connectSeveral(ctx, options)
@@ -27,29 +26,13 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, options stores.Conn
 			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single "+
 				"server, or a URL", r.admin)
 		}
-		if options.AutoPipeline {
-			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: "+
-				"use a client of a single server, or a URL", r.admin)
-		}
 		return conn{r.admin, r.admin, true}, nil
 	}
 	client := r.Client(options)
 	if err := establish(ctx, client, first(options)); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), client.Close())
 	}
-	return connOf(client, options)
-}
-
-// connOf is a client as the options ask for it. The client is closed if it cannot be.
-func connOf(client goredis.UniversalClient, options stores.ConnOptions) (stores.Conn, error) {
-	if !options.AutoPipeline {
-		return conn{client, client, false}, nil
-	}
-	pipelined, err := client.AutoPipeline()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), client.Close())
-	}
-	return conn{pipelined, client, false}, nil
+	return conn{client, client, false}, nil
 }
 
 // first is how many connections are opened before the first command.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -189,10 +188,6 @@ func TestWaitOnACluster(t *testing.T) {
 		})
 		client, _ := c.Client().(*redis.ClusterClient)
 		return s, client, err
-	}
-	if _, _, err := open(stores.ConnOptions{Pool: 1, AutoPipeline: true}); err == nil ||
-		!strings.Contains(err.Error(), "--client plain") {
-		t.Errorf("with pipelines: %v", err)
 	}
 	s, client, err := open(stores.ConnOptions{Pool: 2})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,13 +41,6 @@ var redisWaitMeta = meta(strategies.Meta{
 		counter, err := openCounter(ctx, env, strategies.NeedReplicated)
 		if err != nil {
 			return nil, err
-		}
-		if _, ok := counter.redis.(*redis.AutoPipeliner); ok {
-			text, err := counter.redis.Info(ctx, "cluster").Result()
-			if err != nil || strings.Contains(text, "cluster_enabled:1") {
-				return nil, errors.Join(errors.New("redis-wait on a cluster needs --client plain: WAIT names no key, and another "+
-					"client does not show which server has the charge"), err)
-			}
 		}
 		wait := &redisWait{counter: counter, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"),
 			few: env.Options["few"]}

@@ -67,9 +67,6 @@ func settle(ctx context.Context, tb testing.TB, jobs []strategies.Job) {
 
 // checkCancelled: a caller that has given up gets an error, and no decision.
 func checkCancelled(tb testing.TB, meta *strategies.Meta, stores Stores) {
-	if stores.Client == strategies.AutoPipeline && len(meta.RedisNeeds()) > 0 {
-		tb.Skip("pipelines of go-redis go on under a context of their own, whatever became of the caller's")
-	}
 	fixture := open(tb, meta, stores, 1)
 	policy := anyKind(tb, meta, stores)
 	book := fixture.book(withLimit(policy, 5))

@@ -49,20 +49,6 @@ func onServers(t *testing.T, m *strategies.Meta, few ...string) {
 	}
 }
 
-// TestAutoPipeline runs it with clients that put commands into pipelines, for every
-// strategy that asks a Redis.
-func TestAutoPipeline(t *testing.T) {
-	RunAll(t, func(t *testing.T, m *strategies.Meta) Stores {
-		if len(m.RedisNeeds()) == 0 {
-			t.Skip("asks no Redis")
-		}
-		onServers(t, m, few[0])
-		s := Servers(t, m)
-		s.Client = strategies.AutoPipeline
-		return s
-	})
-}
-
 // TestServers runs it on a redis-server and on PostgreSQL.
 func TestServers(t *testing.T) {
 	RunAll(t, func(t *testing.T, m *strategies.Meta) Stores {

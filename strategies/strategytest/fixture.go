@@ -132,7 +132,7 @@ func opened(f *fixture, stores Stores, instances int, c testClock) *fixture {
 		Clock: c.Clock, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: f.sel.Options, Wake: func(string) {},
 	}
-	f.watch(c.virtual, stores.Client)
+	f.watch(c.virtual)
 	f.connect(stores, !c.virtual.IsZero())
 	for i := range instances {
 		f.instances = append(f.instances, f.open(i))
@@ -164,7 +164,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		}
 		switch client := open(f.TB).(type) {
 		case redis.UniversalClient:
-			f.env.Clients[string(need)] = f.kind(f.hooked(client, virtual), stores.Client)
+			f.env.Clients[string(need)] = f.hooked(client, virtual)
 		case *pgxpool.Pool:
 			f.env.Clients[string(need)] = f.traced(client, string(need))
 		default:
@@ -181,7 +181,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if stores.Alone {
 			f.ends = append(f.ends, f.lookOut(client))
 		}
-		f.env.Clients[string(strategies.NeedRedis)] = f.kind(f.hooked(client, virtual), stores.Client)
+		f.env.Clients[string(strategies.NeedRedis)] = f.hooked(client, virtual)
 	}
 	needsPostgres := f.sel.NeedsStore(strategies.NeedPostgres)
 	needsSource := f.sel.NeedsStore(strategies.NeedSource)
@@ -214,19 +214,6 @@ func (f *fixture) hooked(client redis.UniversalClient, virtual bool) redis.Unive
 	}
 	client.AddHook(hooks.Redis(f.refuse))
 	return client
-}
-
-// kind is a client of that kind over the connections of a plain one.
-func (f *fixture) kind(client redis.UniversalClient, kind strategies.Client) redis.UniversalClient {
-	f.Helper()
-	if kind != strategies.AutoPipeline {
-		return client
-	}
-	pipelined, err := client.AutoPipeline()
-	if err != nil {
-		f.Fatal(err)
-	}
-	return pipelined
 }
 
 // open makes one more instance, which the caller closes.

@@ -28,9 +28,9 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 
 // watch makes the fixture's witness. If virtual is not zero, timestamps of the
 // wall clock are looked for in commands.
-func (f *fixture) watch(virtual time.Time, kind strategies.Client) {
+func (f *fixture) watch(virtual time.Time) {
 	caller := func(ctx context.Context) bool { return ctx.Value(mark{}) != nil }
-	if f.sel.Foreign || kind == strategies.AutoPipeline {
+	if f.sel.Foreign {
 		caller = nil // the commands come under contexts of their own
 	}
 	f.witness = witness.New(witness.Config{

@@ -63,10 +63,6 @@ type Stores struct {
 	// and closes it when the test ends. Keys begin with a prefix that no other
 	// test has. nil: strategies that need Redis are skipped.
 	Redis func(testing.TB) *redis.Client
-	// Client is the kind of Redis client that the strategy is given; empty for the plain
-	// one. With another kind the suite does not see whose commands those are that reach
-	// Redis: they come under contexts of the client's own.
-	Client strategies.Client
 	// Alone says that nothing else connects to the Redis server while the suite
 	// runs. A connection that is not the client's is then the strategy's own, which
 	// it may not have. Without it, only a strategy that leaves the client unused is

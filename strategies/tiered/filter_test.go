@@ -177,23 +177,3 @@ func TestQueueKeepsOrder(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkFilterTest(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		grows   bool
-		members int
-	}{{"fixed", false, filterMembers}, {"scalable-1-layer", true, filterMembers},
-		{"scalable-2-layers", true, 5 * filterMembers}} {
-		f := newFilter(shape{c.grows, FilterMembers(0)})
-		f.rebuild(members(c.members))
-		for name, s := range map[string]quota.Subject{"member": "member-7", "stranger": "stranger-7"} {
-			b.Run(c.name+"/"+name, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					f.test(s)
-				}
-			})
-		}
-	}
-}

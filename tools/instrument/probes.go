@@ -96,7 +96,7 @@ var closed = [][]string{{"--loop", "closed"}}
 // onePart has a search make its first part alone, let no further client ask, simulate
 // nothing that it has found, and take the time it needs. Before the flags there was no
 // second part, no further client, no simulation and no limit of time.
-var onePart = [][]string{{"--preemptions", "0"}, {"--asks", "0"}, {"--odds-rate", "0"}, {"--timeout", "0"}}
+var onePart = [][]string{{"--preemptions", "0"}, {"--asks", "0"}, {"--timeout", "0"}}
 
 // sameEverywhere are strategies that the commit and this tree simulate alike, and
 // searchedOnRedis those that both search without a server.
@@ -215,13 +215,6 @@ func exploring() []probe {
 func measuringRuns() []probe {
 	beside50 := besideRedisBenchmark(50)
 	beside50.metrics = mark(beside50.metrics, "throughput", 0)
-	auto := besideRedisBenchmark(50, "--client", "autopipeline")
-	auto.name = "redis-benchmark 50 autopipeline"
-	auto.pairs = 3
-	auto.metrics = mark(auto.metrics, "throughput", 2)
-	for i := range auto.metrics {
-		auto.metrics[i].what += ", --client autopipeline"
-	}
 	return []probe{
 		bench("decision", "harness/measure", "^BenchmarkDecision$", "1x",
 			metric{what: "decision of unlimited", key: "BenchmarkDecision x-two-clock-pairs", unit: "2 pairs of clock readings",
@@ -237,7 +230,6 @@ func measuringRuns() []probe {
 			metric{what: "pacer at 10,000/s: median lateness", key: "BenchmarkPacer x-sleep-lateness", unit: "time.Sleep's",
 				wanted: 1}).times(3),
 		beside50.times(3),
-		auto,
 		{name: "judge", pkg: cli, open: alone(judged), pairs: 2, metrics: []metric{
 			{what: "judge of a 5 s history of incr-expire", key: "judge by run", unit: "time of the run", limit: true,
 				wanted: 0.1},

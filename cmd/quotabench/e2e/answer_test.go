@@ -66,7 +66,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 			r.Params.Retries = 2
 			r.Params.DecisionTimeoutNS = 3e9
 			r.Params.Trouble = trouble.MustParse("instance/0:clock=2s", "instance/1:clock=-2s@0.5")
-		}, []string{"client:\n  - plain:retries=2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5",
+		}, []string{"client:\n  - retries=2", "trouble:\n  - instance/0:clock=2s\n  - instance/1:clock=-2s@0.5",
 			"decision-timeout: 3s"}},
 	} {
 		untested := run(c.change)

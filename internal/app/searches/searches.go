@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/explore"
-	"github.com/quotabench/quotabench/internal/app/frequency"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
@@ -44,7 +43,6 @@ type Options struct {
 	Strict         bool // advice is a failure
 	AllFaults      bool // a service has all that can befall it
 	Parallel       int
-	OddsRate       float64
 	Timeout        time.Duration // of all searches
 	On             string        // the store that findings are repeated on
 	Replay         string        // a token
@@ -202,8 +200,7 @@ func (x *exploration) concluded(chosen []strategies.Selection, cfg explore.Confi
 func (x *exploration) searchAll(plan []asking, all *progress, alone bool) error {
 	ctx, enough := all.limited(x.ctx)
 	defer enough()
-	withOdds := alone || x.Given("odds-rate")
-	for i, found := range parallel.Do(all.parallel, len(plan), x.searcher(ctx, plan, all, withOdds)) {
+	for i, found := range parallel.Do(all.parallel, len(plan), x.searcher(ctx, plan, all)) {
 		if found.again {
 			continue
 		}
@@ -287,7 +284,7 @@ func (x *exploration) allFaults(cfg *explore.Config, sel strategies.Selection) {
 
 // searcher makes one search of the plan. The first search of a strategy ends before the others of it begin: it finds
 // out whether runs of the strategy are independent of each other.
-func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress, withOdds bool) func(i int) found {
+func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress) func(i int) found {
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
 	look := func(i int) found {
 		if explore.OnPostgres(plan[i].sel) {
@@ -317,11 +314,6 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 				return found{again: true}
 			}
 			f = look(i)
-		}
-		if f.err == nil && f.search != nil && withOdds {
-			if err := frequency.Simulate(ctx, sel, plan[i].cfg, x.OddsRate, f.search); err != nil {
-				fmt.Fprintf(x.stderr, "%s could not be simulated: %s\n", sel, format.OneLine(err.Error()))
-			}
 		}
 		return f
 	}

@@ -117,18 +117,6 @@ func Decimal(p *float64, high float64) *Value {
 	}, decimalText})
 }
 
-// DecimalOrNone is 0, or a number from low to high.
-func DecimalOrNone(p *float64, low, high float64) *Value {
-	value := Value{kind: "float", wants: fmt.Sprintf("give 0, or a number from %v to %.0f", low, high)}
-	return number(p, 0, high, value, form[float64]{func(text string) (float64, error) {
-		x, err := strconv.ParseFloat(text, 64)
-		if x > 0 && x < low {
-			err = strconv.ErrRange
-		}
-		return x, err
-	}, decimalText})
-}
-
 func decimalText(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
 // Span is a length of time that is not negative.

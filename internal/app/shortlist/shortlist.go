@@ -125,18 +125,6 @@ func (s *Shortlist) still() []*contender {
 	return contenders
 }
 
-// Needed are the names of the stores that those need which are left.
-func (s *Shortlist) Needed() []string {
-	var names []string
-	for _, contender := range s.still() {
-		for _, need := range contender.Needs {
-			names = append(names, need.Store())
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // LeaveOut leaves out what cannot be measured on the stores that are open, for the reason that cannot gives.
 func (s *Shortlist) LeaveOut(cannot func(strategies.Selection) error) {
 	for _, contender := range s.still() {

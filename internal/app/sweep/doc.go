@@ -9,6 +9,6 @@
 //	...
 //	file := results.File{Runs: report.Runs, Sweep: &results.Sweep{Parameters: params}}
 //	for _, s := range file.SweepSeries() {
-//		fmt.Println(s.Strategy, s.Knee())
+//		fmt.Println(s.Strategy, len(s.Points))
 //	}
 package sweep

@@ -25,7 +25,6 @@ import (
 // settable are the parameters that are more than a number.
 var settable = map[string]func(config *measure.Config, text string) error{
 	Rate:       setRate,
-	"client":   setClient,
 	"latency":  setLatency,
 	"failover": setFailover,
 }
@@ -87,25 +86,6 @@ func setFailover(config *measure.Config, text string) error {
 	}
 	config.Trouble = slices.Clone(config.Trouble)
 	config.Trouble[i].What.For = duration
-	return nil
-}
-
-// setClient gives strategies that ask a Redis a kind of client.
-func setClient(config *measure.Config, text string) error {
-	kind, err := strategies.ParseClient(text)
-	if err != nil {
-		return err
-	}
-	for _, selection := range config.Strategies {
-		if selection.Client != "" && selection.Client != strategies.PlainClient {
-			return fmt.Errorf("%s names its client: leave one of them out", selection)
-		}
-	}
-	config.Strategies = slices.Clone(config.Strategies)
-	for i := range config.Strategies {
-		config.Strategies[i].Client = "" // plain ones are meant to be swept
-	}
-	config.Strategies = strategies.WithClients(config.Strategies, []strategies.Client{kind})
 	return nil
 }
 

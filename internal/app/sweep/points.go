@@ -91,7 +91,7 @@ func Points(base measure.Config, params []results.Swept) ([]measure.Config, erro
 func Simulations(base sim.Config, params []results.Swept) (out []sim.Config, err error) {
 	base.Every = -1 // series of one strategy could not be told apart
 	for _, swept := range params {
-		if slices.Contains([]string{"pool", "retries", "client"}, swept.Name) {
+		if slices.Contains([]string{"pool", "retries"}, swept.Name) {
 			return nil, fmt.Errorf("%s: a simulation opens no connections", swept.Name)
 		}
 	}

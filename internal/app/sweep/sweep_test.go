@@ -198,39 +198,10 @@ type speeds struct {
 
 func (s *speeds) Done(r results.Run) { s.perS[r.Params.RatePerS] = r.ThroughputPerS }
 
-// TestKneeByLittle: 8 callers of a limiter that holds a connection for a time make
-// min(pool, 8) decisions in that time, so the knee of the pool is at 8. A busy machine
-// adds to the time: it is doubled until less than a quarter is added.
-func TestKneeByLittle(t *testing.T) {
-	for takes := 4 * time.Millisecond; ; takes *= 2 {
-		points := littlesPoints(t, takes)
-		asPlanted := true
-		for i := range points {
-			// Whatever the machine is busy with, no connection serves more than it can.
-			f := &points[i].Summary.Throughput
-			most := min(points[i].X, 8) / takes.Seconds()
-			if f.Value > most {
-				t.Errorf("pool of %s: %v decisions/s, at most %v are possible", points[i].Value, f.Value, most)
-			}
-			asPlanted = asPlanted && f.Value > 0.8*most
-			f.Lo = f.Value
-			f.Hi = f.Value // few rounds, which vary
-		}
-		if !asPlanted && takes < time.Second && !t.Failed() {
-			t.Logf("this machine adds much to %v for each decision", takes)
-			continue
-		}
-		s := results.SweepSeries{Points: points}
-		if k := s.Knee(); k.At < 0 || points[k.At].Value != "8" {
-			t.Errorf("knee %+v of %+v", k, points)
-		}
-		return
-	}
-}
-
-// littlesPoints sweeps the pool of 8 callers whose decisions take that long.
-func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
-	t.Helper()
+// TestPoolsByLittle sweeps the pool of 8 callers whose decisions take 4 ms each: no connection serves more of them than
+// it can, and callers wait for one if there are fewer than 8.
+func TestPoolsByLittle(t *testing.T) {
+	const takes = 4 * time.Millisecond
 	c := config(t, &timed{takes: takes})
 	c.Requests = 40
 	c.Rounds = 2
@@ -273,8 +244,10 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 		if wait := p.Summary.PoolWait; (wait.MeanNS.Value > 0) != (p.X < 8) {
 			t.Errorf("pool of %s: a wait of %v ns", p.Value, wait.MeanNS.Value)
 		}
+		if most := min(p.X, 8) / takes.Seconds(); p.Summary.Throughput.Value > most {
+			t.Errorf("pool of %s: %v decisions/s, at most %v are possible", p.Value, p.Summary.Throughput.Value, most)
+		}
 	}
-	return s[0].Points
 }
 
 // TestSearchFindsThePlantedEdge: the condition holds up to 3000/s and not above, so
@@ -411,42 +384,6 @@ func TestNonsense(t *testing.T) {
 		if p, err := sweep.ParseAll(texts); err == nil {
 			t.Errorf("%q is taken for %+v", texts, p)
 		}
-	}
-}
-
-// TestPointsOfClients: kinds of clients are values as others are. A strategy that asks no
-// Redis has one, and one that names its own is refused.
-func TestPointsOfClients(t *testing.T) {
-	c := config(t, &timed{servers: make(chan struct{}, 1)})
-	own := c.Strategies[0]
-	asking := *own.Meta
-	asking.Name = "asking"
-	asking.Needs = []strategies.Need{strategies.NeedRedis}
-	c.Strategies = append(c.Strategies,
-		strategies.Selection{Meta: &asking, Options: own.Options, Client: strategies.PlainClient})
-	params, err := sweep.ParseAll([]string{"client=plain,autopipeline"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := sweep.Points(c, params)
-	if err != nil || len(points) != 2 {
-		t.Fatalf("%d points, %v", len(points), err)
-	}
-	for i, want := range []string{"[timed asking]", "[timed asking@autopipeline]"} {
-		if got := fmt.Sprint(points[i].Strategies); got != want {
-			t.Errorf("point %d has %s, want %s", i, got, want)
-		}
-	}
-	if fmt.Sprint(c.Strategies) != "[timed asking]" {
-		t.Errorf("the base is changed: %v", c.Strategies)
-	}
-	if _, err := sweep.Points(c, []results.Swept{{Name: "client", Values: []string{"fast"}}}); err == nil ||
-		!strings.Contains(err.Error(), "one of plain, autopipeline") {
-		t.Errorf("an unknown kind: %v", err)
-	}
-	c.Strategies[1].Client = strategies.AutoPipeline
-	if _, err := sweep.Points(c, params); err == nil || !strings.Contains(err.Error(), "names its client") {
-		t.Errorf("a strategy with a client of its own: %v", err)
 	}
 }
 

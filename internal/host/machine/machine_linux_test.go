@@ -60,15 +60,3 @@ func TestCPUModel(t *testing.T) {
 	}
 	t.Skip("the processor has no name here")
 }
-
-func BenchmarkReadCPU(b *testing.B) {
-	for b.Loop() {
-		ReadCPU()
-	}
-}
-
-func BenchmarkCPUModel(b *testing.B) {
-	for b.Loop() {
-		CPUModel()
-	}
-}

@@ -195,30 +195,3 @@ func TestSamplesAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations per sample", n)
 	}
 }
-
-// BenchmarkRunQueue is one sample, with that many threads at least.
-func BenchmarkRunQueue(b *testing.B) {
-	for _, threads := range []int{10, 30} {
-		b.Run(strconv.Itoa(threads), func(b *testing.B) {
-			var idle sync.WaitGroup
-			begun := make(chan bool)
-			end := make(chan bool)
-			for range threads {
-				idle.Go(func() {
-					runtime.LockOSThread()
-					begun <- true
-					<-end
-				})
-				<-begun
-			}
-			defer func() { close(end); idle.Wait() }()
-			q := newRunQueue(b, func() int64 { return 0 }, os.Getpid())
-			dst := q.Sample(nil)
-			b.ReportAllocs()
-			for b.Loop() {
-				dst = q.Sample(dst)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/thread")
-		})
-	}
-}

@@ -1,5 +1,5 @@
 // Package options reads and writes NAME:OPTION=VALUE,OPTION=VALUE: the one form on the command line of a thing with
-// options, which is a strategy, a workload, a loop or a kind of client.
+// options, which is a strategy, a workload, a loop or the clients of stores.
 package options
 
 import (

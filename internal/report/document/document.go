@@ -51,8 +51,8 @@ type Schedule struct {
 	Finding *results.Finding
 	// Title says what it is; nil if that stands above it, and how to repeat it with it.
 	Title *Paragraph
-	// Odds say how often it is met.
-	Odds []string
+	// Odds say how often random schedules met it; empty if none was run.
+	Odds string
 	// Same is the property that the same schedule breaks above; empty for none.
 	Same results.Property
 	// Harmless schedules break no property.

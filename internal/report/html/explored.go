@@ -136,7 +136,9 @@ func (p *panels) schedule(schedule *document.Schedule) *scheduleView {
 	if finding.Paused > 0 {
 		view.Said = append(view.Said, "calls held up for "+finding.HeldUp())
 	}
-	view.Said = append(view.Said, schedule.Odds...)
+	if schedule.Odds != "" {
+		view.Said = append(view.Said, schedule.Odds)
+	}
 	if schedule.Same != "" {
 		view.Said = append(view.Said, fmt.Sprintf("by the schedule of the %s above", schedule.Same))
 		view.Table = nil

@@ -34,7 +34,7 @@ func TestRowsSayWhatDiffers(t *testing.T) {
 			slices.Contains(labels[:1], last) {
 			t.Errorf("labels %q, want the last to end in %q", labels, want)
 		}
-		if said := caption(f, plotted(f), latencyLoop); strings.Contains(said, "several policies") != strings.Contains(want,
+		if said := caption(f, plotted(f)); strings.Contains(said, "several policies") != strings.Contains(want,
 			"login") {
 			t.Errorf("%q with labels %q", said, labels)
 		}

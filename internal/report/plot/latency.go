@@ -63,11 +63,11 @@ func Latency(file results.File) (*Plot, error) {
 	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.value(common), a.value(common)) })
 	simulated := file.Kind == results.Simulated
 	g := figure{sheet: sheet{
-		title: "Latency by percentile", caption: caption(file, all, latencyLoop), simulated: simulated, desc: desc,
+		title: "Latency by percentile", caption: caption(file, all), simulated: simulated, desc: desc,
 		note: format.Join(" ", "All rounds together. A line ends where samples are too few.", disturbance(all, latencyOf),
 			notes.text()),
 	}}
-	for _, facet := range facetsOf(curves, func(c *curve) int { return c.store() }) {
+	for _, facet := range facetsOf(curves) {
 		g.panels = append(g.panels, latencyPanel(facet.title, facet.lines, simulated, curves))
 	}
 	return g.plot(), nil
@@ -139,27 +139,27 @@ func ceiling(curves []curve) float64 {
 }
 
 // facet are the lines of one panel.
-type facet[T any] struct {
+type facet struct {
 	title string
-	lines []T
+	lines []curve
 }
 
 // facetsOf splits what is too much for one pair of axes by the stores that strategies ask,
 // and apart from those the strategies that ask none, which are faster by orders of magnitude.
-func facetsOf[T any](all []T, store func(*T) int) []facet[T] {
-	out := []facet[T]{{title: "Redis"}, {title: "PostgreSQL"}, {title: "Redis and PostgreSQL"}, {title: "Other stores"},
+func facetsOf(all []curve) []facet {
+	out := []facet{{title: "Redis"}, {title: "PostgreSQL"}, {title: "Redis and PostgreSQL"}, {title: "Other stores"},
 		{title: "Within the process"}}
 	if len(all) <= crowd {
 		out[0].title = "With a store"
 	}
 	for i := range all {
-		k := store(&all[i])
+		k := all[i].store()
 		if len(all) <= crowd && k != inProcess {
 			k = 0
 		}
 		out[k].lines = append(out[k].lines, all[i])
 	}
-	out = slices.DeleteFunc(out, func(f facet[T]) bool { return len(f.lines) == 0 })
+	out = slices.DeleteFunc(out, func(f facet) bool { return len(f.lines) == 0 })
 	if len(out) == 1 {
 		out[0].title = ""
 	}

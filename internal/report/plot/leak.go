@@ -58,7 +58,7 @@ func Leak(file results.File) (*Plot, error) {
 			"process, or are unusable."
 	}
 	figure.sheet = sheet{
-		title: "Leak and latency", caption: caption(file, all, latencyLoop), desc: figure.describe(),
+		title: "Leak and latency", caption: caption(file, all), desc: figure.describe(),
 		simulated: file.Kind == results.Simulated,
 		note:      format.Join(" ", note, disturbance(all, latencyOf), notes.text()),
 	}

@@ -162,19 +162,10 @@ func shorten(label string) string {
 	return label
 }
 
-// loopOf is one of the two loops that a strategy may be measured in: the one that latency is taken from, or the one of
-// throughput.
-type loopOf func(*results.Summary) *results.Summary
-
-var (
-	latencyLoop    loopOf = (*results.Summary).AtRate
-	throughputLoop loopOf = func(summary *results.Summary) *results.Summary { return summary }
-)
-
-// caption says under a title what the figures of one loop rest on.
-func caption(file results.File, all []series, of loopOf) string {
+// caption says under a title what the latencies rest on.
+func caption(file results.File, all []series) string {
 	s := all[0]
-	params := of(s.Summary).Params
+	params := s.AtRate().Params
 	loop := fmt.Sprintf("closed loop, %s", format.Number(s.Params.Workers, "worker"))
 	if params.Loop == results.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(params.Arrivals), "at", format.Digits(params.RatePerS)+"/s")
@@ -182,9 +173,9 @@ func caption(file results.File, all []series, of loopOf) string {
 	if slices.ContainsFunc(all, func(x series) bool { return x.Policy != s.Policy }) {
 		several := *s.Summary // each row names its own
 		several.Policy = "several policies"
-		return captionOf(file, &several, loop, keptText(all, of))
+		return captionOf(file, &several, loop, keptText(all))
 	}
-	return captionOf(file, s.Summary, loop, keptText(all, of))
+	return captionOf(file, s.Summary, loop, keptText(all))
 }
 
 // captionOf begins with the workload and the policy, and ends with the stores.
@@ -200,10 +191,10 @@ func captionOf(file results.File, summary *results.Summary, parts ...string) str
 }
 
 // keptText says how many rounds are behind the timings, of those that were run.
-func keptText(all []series, of loopOf) string {
-	by := func(a, b series) int { return cmp.Compare(of(a.Summary).Timed, of(b.Summary).Timed) }
-	summary := of(slices.MinFunc(all, by).Summary)
-	hi := of(slices.MaxFunc(all, by).Summary)
+func keptText(all []series) string {
+	by := func(a, b series) int { return cmp.Compare(a.AtRate().Timed, b.AtRate().Timed) }
+	summary := slices.MinFunc(all, by).AtRate()
+	hi := slices.MaxFunc(all, by).AtRate()
 	kept := strconv.Itoa(summary.Timed)
 	if summary.Timed < hi.Timed {
 		kept += fmt.Sprintf(" to %d", hi.Timed)
@@ -227,9 +218,8 @@ func (c *captions) text() string {
 	return strings.Join(out, " ")
 }
 
-// latencyOf and throughputOf are what two kinds of plots show of a strategy.
-func latencyOf(summary *results.Summary) results.Figure    { return summary.Latency().P99.Figure }
-func throughputOf(summary *results.Summary) results.Figure { return summary.Throughput }
+// latencyOf is what plots of latency show of a strategy.
+func latencyOf(summary *results.Summary) results.Figure { return summary.Latency().P99.Figure }
 
 // disturbance is a sentence on what disturbed the timings that a plot shows; empty if none of them is
 // marked.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -110,14 +109,12 @@ func latencyAxis(axis *plot.Axis, values []float64) {
 type sweepPlot struct {
 	panel  *panel
 	place  map[string]float64
-	knees  map[string]float64 // by the line's name
 	extent []float64
 	notes  captions
 	told   []string
 }
 
-// SweepOf draws a quantity against what a sweep varies: a line per strategy, with intervals
-// and its knee. It returns [ErrNothingToPlot] for other records, and if no point has the
+// SweepOf draws a quantity against what a sweep varies: a line per strategy, with intervals. It returns [ErrNothingToPlot] for other records, and if no point has the
 // quantity.
 func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 	all := file.SweepSeries()
@@ -136,7 +133,7 @@ func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 	if param == "latency" { // of the network, and not what is measured
 		param = "network latency"
 	}
-	s := sweepPlot{panel: newPanel(quantity.title), knees: map[string]float64{}}
+	s := sweepPlot{panel: newPanel(quantity.title)}
 	p := s.panel
 	p.Y.Padding = 14
 	s.place = settingsAxis(&p.X, param, values)
@@ -158,11 +155,7 @@ func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 	if file.Kind == results.Simulated && quantity.Name == quantityP99 {
 		p.title = "modelled " + p.title
 	}
-	for _, line := range ordered(p.lines) {
-		if at, ok := s.knees[line.name]; ok {
-			p.upright(at, draw.LineStyle{Color: line.style.line.Color, Width: 1, Dashes: boundaryStyle.Dashes})
-		}
-	}
+	p.lines = ordered(p.lines)
 	return s.sheet(&file, &quantity, param, points, first).plot(), nil
 }
 
@@ -172,14 +165,14 @@ func (s *sweepPlot) sheet(file *results.File, quantity *Quantity, param string, 
 	title := drawable(quantity.heading + " against " + param)
 	shown := func(summary *results.Summary) results.Figure { return quantity.of(summary).Figure }
 	return &figure{panels: []*panel{s.panel}, sheet: sheet{
-		title: title, caption: captionOf(*file, first, keptText(points, latencyLoop)+" each"),
+		title: title, caption: captionOf(*file, first, keptText(points)+" each"),
 		simulated: file.Kind == results.Simulated,
-		note:      format.Join(" ", s.note(quantity), disturbance(points, shown), s.notes.text()),
+		note:      format.Join(" ", quantity.note(), disturbance(points, shown), s.notes.text()),
 		desc:      drawable(title + ". " + strings.Join(s.told, "; ") + "."),
 	}}
 }
 
-// line joins the readings of one series, and says where it begins, ends and bends.
+// line joins the readings of one series, and says where it begins and ends.
 func (s *sweepPlot) line(l line, all *results.SweepSeries, quantity *Quantity) {
 	var told []string
 	disturbed := false
@@ -206,24 +199,16 @@ func (s *sweepPlot) line(l line, all *results.SweepSeries, quantity *Quantity) {
 	}
 	s.panel.lines = append(s.panel.lines, l)
 	s.told = append(s.told, l.name+": "+told[0]+", "+told[len(told)-1])
-	if k := all.Knee(); k.At >= 0 {
-		value := format.Plain(all.Points[k.At].Value)
-		s.knees[l.name] = s.place[value]
-		s.told = append(s.told, "knee of "+l.name+" at "+value)
-	}
 }
 
-// note says what whiskers and rules are.
-func (s *sweepPlot) note(quantity *Quantity) string {
-	note := "Whiskers: interval over rounds, their range if fewer than 6 count."
-	switch quantity.Name {
+// note says what whiskers are.
+func (q *Quantity) note() string {
+	switch q.Name {
 	case quantityP99:
-		note = "Whiskers: interval over rounds, if 6 or more are kept."
+		return "Whiskers: interval over rounds, if 6 or more are kept."
 	case quantityLeak:
-		note = "Whiskers: from certain to possible leak."
+		return "Whiskers: from certain to possible leak."
+	default:
+		return "Whiskers: interval over rounds, their range if fewer than 6 count."
 	}
-	if len(s.knees) > 0 {
-		note += " Dashed, in the line's colour: the knee, from which on more brings little throughput."
-	}
-	return note
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -92,23 +91,6 @@ func TestSweepLost(t *testing.T) {
 	}
 	if _, err := SweepOf(f, q); err != nil {
 		t.Error(err)
-	}
-}
-
-// The knee that is planted at 8 workers is marked, and told.
-func TestSweepKnee(t *testing.T) {
-	values := []string{"1", "2", "4", "8", "16", "32", "64", "128"}
-	p := fixture.Must[*Plot](t)(SweepOf(swept("workers", values...), quantityOf("throughput")))
-	if !strings.Contains(p.Desc(), "knee of "+fixture.New(1, fixture.Strategies[0]).Runs[0].Strategy+" at 8") {
-		t.Errorf("no knee at 8 in %q", p.Desc())
-	}
-	straight := swept("workers", values...)
-	for i := range straight.Runs {
-		r := &straight.Runs[i]
-		r.ThroughputPerS = 100 * fixture.Must[float64](t)(strconv.ParseFloat(r.Params.Point["workers"], 64))
-	}
-	if p := fixture.Must[*Plot](t)(SweepOf(straight, quantityOf("throughput"))); strings.Contains(p.Desc(), "knee") {
-		t.Errorf("a straight line has a knee: %q", p.Desc())
 	}
 }
 

@@ -497,14 +497,8 @@ func TestUntested(t *testing.T) {
 			r.Params.Workload = map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1-2"}
 		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload " +
 			"steady:cost=uniform:1-2,popularity=zipf:1.1 --limit 7 --workers 8 --instances 4 --client " +
-			"plain:cold=true,pool=3\ncrashes, retries and other faults: quotabench explore a:b=c --policy '5 attempts per " +
+			"cold=true,pool=3\ncrashes, retries and other faults: quotabench explore a:b=c --policy '5 attempts per " +
 			"rolling 15m' --faults all"},
-		"pipelines": {nil, func(r *results.Run) {
-			r.Params.Instances = 1
-			r.Params.Client = "autopipeline"
-			r.Params.Label = "a@autopipeline:b=c"
-		},
-			"more than one instance: quotabench run a@autopipeline:b=c --instances 4\n" + faults},
 		"an option with a mark": {nil, func(r *results.Run) {
 			r.Params.Instances = 4
 			r.Params.Label = "a:b=x@c"

@@ -75,7 +75,7 @@ func unexplored(first *Strategy) Untested {
 	if first.Summary.Outside { // in a record without the reason
 		return Untested{What: "crashes, retries and other orders of its steps, which a service does not show"}
 	}
-	label := format.Quoted(withoutClient(first))
+	label := format.Quoted(first.Label)
 	what := "crashes, retries and other faults"
 	if first.Summary.Params.Trouble.Has(trouble.Killed) {
 		what = "crashes at other steps, retries and other faults"
@@ -107,20 +107,6 @@ func needsRedis(summary *results.Summary) bool {
 	return slices.ContainsFunc(summary.Stored, func(k results.Stored) bool { return k.Store == "redis" })
 }
 
-// withoutClient is the label as commands take it that know one kind of client.
-func withoutClient(strategy *Strategy) string {
-	client := strategy.Summary.Params.Client
-	if client == "" {
-		return strategy.Label
-	}
-	name, options, has := strings.Cut(strategy.Label, ":")
-	name = strings.TrimSuffix(name, "@"+client)
-	if has {
-		name += ":" + options
-	}
-	return name
-}
-
 // command is the command line that measures the strategy again under the setting, with what is not a default, on that
 // many instances; empty if the record does not hold it all, or more was planned than a load.
 func (s *Setting) command(strategy *Strategy, instances int) string {
@@ -148,7 +134,7 @@ func (s *Setting) command(strategy *Strategy, instances int) string {
 	add(params.Loop == results.OpenLoop && params.RatePerS > 0, "rate", params.RatePerS)
 	add(params.Loop == results.OpenLoop && params.Arrivals != defaultArrivals, "loop", "open:arrivals="+params.Arrivals)
 	client := clientOptions(&params)
-	add(len(client) > 0, "client", options.Text("plain", nil, client))
+	add(len(client) > 0, "client", strings.TrimPrefix(options.Text("", nil, client), ":"))
 	return format.List(words, " ", format.Quoted)
 }
 

@@ -298,10 +298,7 @@ func scheduleOf(finding *results.Finding) *document.Schedule {
 	schedule := &document.Schedule{Finding: finding}
 	if finding.Sampled > 0 {
 		met := format.Count(int64(finding.Met)) + " of " + format.Number(finding.Sampled, "schedule")
-		schedule.Odds = append(schedule.Odds, "met in "+met+" at random (not a probability)")
-	}
-	if odds := finding.OddsAtRate(); odds != "" {
-		schedule.Odds = append(schedule.Odds, odds)
+		schedule.Odds = "met in " + met + " at random (not a probability)"
 	}
 	return schedule
 }

@@ -47,7 +47,6 @@ func Setting(file results.File, group []results.Summary) []document.Entry {
 		entry("decision timeout", fixed(&params, "decision-timeout", time.Duration(params.DecisionTimeoutNS).String()))
 	}
 	entry("connections", fixed(&params, "pool", poolText(params)))
-	entry("clients", clientsText(group))
 	for _, text := range placementTexts(group) {
 		entry("cores", text)
 	}
@@ -108,18 +107,6 @@ func poolText(params results.Params) string {
 			"PostgreSQL, per instance"
 	}
 	return format.Plural(int64(params.Pool), "connection", "connections") + " per instance and store"
-}
-
-// clientsText says what kinds of Redis clients there are other than the plain one.
-func clientsText(group []results.Summary) string {
-	var parts []string
-	for i := range group {
-		if text := group[i].Params.Client; text != "" && !slices.Contains(parts, text) {
-			parts = append(parts, text)
-		}
-	}
-	return surrounded("strategy@KIND has a Redis client of that kind: ", strings.Join(parts, ", "),
-		"; all others, and the bare client, the plain one")
 }
 
 // boundText says how long a round is. At a rate that varies, requests follow from the duration.

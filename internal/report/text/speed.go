@@ -18,7 +18,7 @@ func speed(file results.File, group []results.Summary) document.Section {
 	bare := slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.AtRate().Reference != nil })
 	always := KeptRounds(group)
 	if bare {
-		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
+		always += "; bare client: one INCR of one key for each request, in the same rounds"
 		if paced && !simulated {
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
@@ -72,14 +72,6 @@ func speedColumns(first *results.Summary, bare, simulated bool) []document.Figur
 		all[len(all)-1].Title = "times\nbare" // there is less room
 	}
 	return append(all, document.Figures(figures.Table("speed")...)...)
-}
-
-// plainOne says which kind the bare client is, if strategies have another.
-func plainOne(group []results.Summary) string {
-	if slices.ContainsFunc(group, func(summary results.Summary) bool { return summary.Params.Client != "" }) {
-		return " (the plain client, next to every strategy)"
-	}
-	return ""
 }
 
 // delay is how late requests of an open loop started, and whether

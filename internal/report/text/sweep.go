@@ -121,11 +121,11 @@ func adviceOnPoints(setting *ranking.Setting, why map[*results.Summary]string) (
 	return out
 }
 
-// chosen is the value to use: the knee, or the highest at which the condition holds, or the lowest if
-// it holds only from there on; -1 for none.
+// chosen is the value to use: the highest at which the condition holds, or the lowest if it holds only from there on;
+// -1 for none.
 func (v *sweepView) chosen(series *results.SweepSeries) int {
 	if v.until == nil {
-		return series.Knee().At
+		return -1
 	}
 	edge := v.until.Along(v.file, series)
 	if edge.From > 0 {
@@ -165,13 +165,10 @@ func (v *sweepView) rows(decision *Decision, file *results.File, series []result
 		marks := v.marks(&series[i])
 		for j := range settings[i].Strategies {
 			row := verdicts.row(&settings[i].Strategies[j], document.Always)
-			value := document.Cell{Text: series[i].Points[j].Value}
 			if v.until != nil {
 				row.Cells[last] = document.Cell{Text: marks[j]}
-			} else {
-				value.Text = format.Join(" ", value.Text, marks[j])
 			}
-			row.Cells[columnStrategy] = value
+			row.Cells[columnStrategy] = document.Cell{Text: series[i].Points[j].Value}
 			table.Rows = append(table.Rows, row)
 		}
 	}
@@ -196,35 +193,12 @@ func (v *sweepView) seriesName(series *results.SweepSeries) string {
 	return format.Plain(fmt.Sprintf("%s, %s %s", series.Strategy, v.sweep.Parameters[1].Name, series.Second))
 }
 
-// conclusion is what one series shows, in one line.
+// conclusion says where the condition holds, in one line; it is empty if there is none.
 func (v *sweepView) conclusion(series *results.SweepSeries) string {
-	if v.until != nil {
-		return v.edge(series)
+	if v.until == nil {
+		return ""
 	}
-	return v.knee(series)
-}
-
-// knee says where more of the parameter stops to bring decisions per second.
-func (v *sweepView) knee(series *results.SweepSeries) string {
-	k := series.Knee()
-	if k.At < 0 {
-		return "there is no knee, since " + k.Why
-	}
-	point := &series.Points[k.At]
-	last := &series.Points[len(series.Points)-1]
-	at := point.Summary.Throughput.Value
-	end := last.Summary.Throughput.Value
-	return fmt.Sprintf("the knee is at %s %s, with %s decisions/s; %s brings %s", v.first().Name, point.Value,
-		format.Count(int64(at+0.5)),
-		last.Value, thanText(end, at))
-}
-
-// thanText is how much a figure is above or below another one.
-func thanText(x, than float64) string {
-	if x >= than {
-		return format.Pct(100*(x-than)/than) + " more"
-	}
-	return format.Pct(100*(than-x)/than) + " less"
+	return v.edge(series)
 }
 
 // edge says from where on, or up to where, the condition holds.
@@ -309,15 +283,12 @@ func sweepColumns(open bool) []document.FigureColumn {
 		document.Figures(figures.Table("sweep")...))
 }
 
-// marks say at which values a condition holds, or where the knee is.
+// marks say at which values the condition holds; none if there is no condition.
 func (v *sweepView) marks(series *results.SweepSeries) []string {
-	out := make([]string, len(series.Points))
 	if v.until == nil {
-		if knee := series.Knee().At; knee >= 0 {
-			out[knee] = "◀ knee"
-		}
-		return out
+		return nil
 	}
+	out := make([]string, len(series.Points))
 	for i, held := range v.until.Along(v.file, series).Held {
 		out[i] = "no"
 		switch {

@@ -397,21 +397,6 @@ func TestMisuseIsLoud(t *testing.T) {
 	}
 }
 
-func BenchmarkStep(b *testing.B) {
-	s := sched.New(sched.Config{Start: start})
-	model := strategies.NewModel(sched.Statement)
-	a := begin(s, "a", func(ctx context.Context) {
-		for {
-			_ = model.Do(ctx, "x", func() error { return nil })
-		}
-	})
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Step(a)
-	}
-	s.Close()
-}
-
 // A tree that is parted has all sequences once, in their order, whenever that happens.
 func TestTreeRest(t *testing.T) {
 	run := func(tree *sched.Tree) string { // the second choice decides how many follow

@@ -1,9 +1,6 @@
 package group
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,10 +9,8 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
-	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // client is the setting of the clients of stores.
@@ -24,7 +19,7 @@ func (s *Settings) client() settings.Setting {
 		Complete: s.completeClients}
 }
 
-// clientOptions are those of the clients of a run, which all kinds have. A simulation opens no connections that could
+// clientOptions are those of the clients of a run. A simulation opens no connections that could
 // be pooled or that could break.
 func (s *Settings) clientOptions() []quota.Option {
 	cold := quota.Option{Name: "cold", Type: "bool", Default: "false",
@@ -41,37 +36,15 @@ func (s *Settings) clientOptions() []quota.Option {
 	}
 }
 
-// readClients reads --client: the kinds, and the options that they have in common.
-func (s *Settings) readClients() (kinds []strategies.Client, err error) {
-	declared := s.clientOptions()
-	all, err := options.List(strings.Join(s.Clients, ","), "kind of client", func(name string) ([]quota.Option, error) {
-		_, err := strategies.ParseClient(name)
-		return declared, err
-	})
+// ReadClients takes over the options of --client.
+func (s *Settings) ReadClients() error {
+	given, err := s.givenToClients()
 	if err != nil {
-		return nil, s.Wrong("client", err)
+		return s.Wrong("client", err)
 	}
-	given := quota.Options{}
-	for _, one := range all {
-		kind := strategies.Client(one.Name)
-		if slices.Contains(kinds, kind) {
-			return nil, s.Wrong("client", fmt.Errorf("%s is given twice", kind))
-		}
-		kinds = append(kinds, kind)
-		for name, value := range one.Given {
-			if _, again := given[name]; again {
-				return nil, s.Wrong("client", fmt.Errorf("%s is given for two kinds, and all kinds have the same: give it once",
-					name))
-			}
-			given[name] = value
-		}
-	}
-	if s.command == Sim && !slices.Equal(kinds, []strategies.Client{strategies.PlainClient}) {
-		return nil, s.Wrong("client", errors.New("kinds of clients differ in a measurement alone: give plain"))
-	}
-	complete, err := quota.Complete(declared, given)
+	complete, err := quota.Complete(s.clientOptions(), given)
 	if err != nil {
-		return nil, s.Wrong("client", err)
+		return s.Wrong("client", err)
 	}
 	s.Pool = 0
 	s.ClientRetries = 0
@@ -79,7 +52,18 @@ func (s *Settings) readClients() (kinds []strategies.Client, err error) {
 	for name := range given {
 		setConnection(&s.Config, name, complete)
 	}
-	return kinds, nil
+	return nil
+}
+
+// givenToClients are the options that --client gives.
+func (s *Settings) givenToClients() (quota.Options, error) {
+	if len(s.Clients) == 0 {
+		return nil, nil
+	}
+	client, err := options.One("client:"+strings.Join(s.Clients, ","), "client", func(string) ([]quota.Option, error) {
+		return s.clientOptions(), nil
+	})
+	return client.Given, err
 }
 
 // setConnection takes one of the options of clients over.
@@ -94,34 +78,16 @@ func setConnection(config *measure.Config, name string, from quota.Options) {
 	}
 }
 
-// ReadClients takes over the options of --client.
-func (s *Settings) ReadClients() error {
-	_, err := s.readClients()
-	return err
-}
-
 // ClientHas reports whether --client gives the option.
 func (s *Settings) ClientHas(option string) bool {
-	all, err := options.List(strings.Join(s.Clients, ","), "kind of client", func(string) ([]quota.Option, error) {
-		return s.clientOptions(), nil
-	})
-	return err == nil && slices.ContainsFunc(all, func(one options.Named) bool {
-		_, some := one.Given[option]
-		return some
-	})
+	given, _ := s.givenToClients()
+	_, some := given[option]
+	return some
 }
 
-// completeClients offers the kinds of clients, and behind a colon their options.
+// completeClients offers the options of clients.
 func (s *Settings) completeClients(_ *cobra.Command, _ []string,
 	typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if at := strings.LastIndexAny(typed, ":,"); at >= 0 && strings.Contains(typed, ":") {
-		return completeOptions(s.clientOptions(), typed[:at+1], typed[at+1:]),
-			settings.NoFiles | cobra.ShellCompDirectiveNoSpace
-	}
-	done := typed[:strings.LastIndexByte(typed, ',')+1]
-	var out []cobra.Completion
-	for _, name := range format.Strings(strategies.Clients()) {
-		out = append(out, done+name)
-	}
-	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+	at := strings.LastIndexByte(typed, ',') + 1
+	return completeOptions(s.clientOptions(), typed[:at], typed[at:]), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Command is what settings are for. Some have a text, a bound or a default of their own there.
@@ -54,7 +53,6 @@ func New(command Command) *Settings {
 	s.Workload = "hot-key"
 	s.Arrivals = poisson
 	s.Cores = measure.Cores{Mode: measure.CoresAuto}
-	s.Clients = []string{string(strategies.PlainClient)}
 	s.From = map[string]*string{}
 	switch command {
 	case Run:

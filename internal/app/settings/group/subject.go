@@ -89,17 +89,7 @@ func (s *Settings) Selections() ([]strategies.Selection, error) {
 	if s.Considers() {
 		all = candidates(all)
 	}
-	if !s.measured() {
-		return all, nil
-	}
-	kinds, err := s.readClients()
-	if err != nil {
-		return nil, err
-	}
-	if slices.Equal(kinds, []strategies.Client{strategies.PlainClient}) {
-		return all, nil
-	}
-	return strategies.WithClients(all, kinds), nil
+	return all, nil
 }
 
 // candidates are the strategies that are no baselines, or all if there are only such.

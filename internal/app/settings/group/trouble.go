@@ -12,7 +12,7 @@ import (
 // troubles are what goes wrong or changes in mid-run, and the clients that meet it.
 type troubles struct {
 	Troubles []string
-	Clients  []string // their kinds, of real stores
+	Clients  []string // options of the clients of stores
 }
 
 // Trouble says what goes wrong or changes in mid-run.

@@ -64,8 +64,8 @@ func (p Page) schedule(schedule *document.Schedule) (out []string) {
 	default:
 		out = append(out, p.Timeline(finding)...)
 	}
-	for _, odds := range schedule.Odds {
-		out = append(out, p.Wrap(odds)...)
+	if schedule.Odds != "" {
+		out = append(out, p.Wrap(schedule.Odds)...)
 	}
 	return append(out, "replay: "+finding.Replay())
 }

@@ -1,51 +1,13 @@
 package plot
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/report/fixture"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
-
-func TestThroughput(t *testing.T) {
-	f := fixture.New(3, fixture.Strategies...)
-	if _, err := Throughput(f); !errors.Is(err, ErrNothingToPlot) {
-		t.Errorf("without decisions over time: %v", err)
-	}
-	for i := range f.Runs {
-		r := &f.Runs[i]
-		r.Params.Trouble = trouble.MustParse("redis:empty@0.3-0.6", "limit:is=4@0.5", "redis/2:cut@0.7-0.8",
-			"redis:latency=1ms")
-		o := &results.OverTime{SliceNS: 1e6}
-		for k := range 60 {
-			o.Admitted = append(o.Admitted, int64(10*k))
-			o.Rejected = append(o.Rejected, int64(r.Repetition))
-			o.Errors = append(o.Errors, 0)
-		}
-		r.OverTime = o
-		if r.Strategy == "redis-hash" {
-			o.Admitted = o.Admitted[:5] // damaged
-		}
-	}
-	p := fixture.Must[*Plot](t)(Throughput(f))
-	text := checkSVG(t, "throughput", p).text
-	for _, want := range []string{"decisions per second", "time since the start of a round",
-		"Shaded: redis was taken away. Shaded: the network was bad (redis/2:cut@0.7-0.8).",
-		"Not shown (the record does not have it): redis-hash.", "lua-reserve"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("nothing about %q in %s", want, text)
-		}
-	}
-	// 10 k + the median of 1, 2 and 3, in a slice of a millisecond
-	s, ok := paceOf(f.Runs, plotted(f)[0])
-	if !ok || s.perS[0] != 2_000 || s.perS[59] != 592_000 || s.sliceNS != 1e6 {
-		t.Errorf("%v: %v per second in slices of %v", ok, s.perS, s.sliceNS)
-	}
-}
 
 // TestDates plants a month that ends in the middle, and an hour that is left out.
 func TestDates(t *testing.T) {
