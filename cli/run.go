@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/shortlist"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -343,9 +344,9 @@ func ended(flags *group.Settings, config *measure.Config, budget time.Duration, 
 	switch {
 	case report.Interrupted || !flags.Looking && !report.OutOfTime:
 		return ""
-	case report.OutOfTime && rounds < results.LeastRounds:
+	case report.OutOfTime && rounds < bounds.LeastRounds:
 		return fmt.Sprintf("%sthe budget of %g s is spent; intervals of timings need %d rounds, so give a longer --budget",
-			text, budget.Seconds(), results.LeastRounds)
+			text, budget.Seconds(), bounds.LeastRounds)
 	case report.OutOfTime:
 		return fmt.Sprintf("%sthe budget of %g s is spent", text, budget.Seconds())
 	case decided(*file, report.Runs):

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/shortlist"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
@@ -144,13 +145,13 @@ func required(file *results.File, gates []compare.Gate) []compare.Row {
 // ruleOut marks a measured strategy that does not meet a condition.
 func ruleOut(file *results.File, row *compare.Row) {
 	at := slices.IndexFunc(file.Considered, func(considered results.Considered) bool {
-		return considered.Strategy == row.Strategy && considered.Outcome == results.Taken
+		return considered.Strategy == row.Strategy && considered.Outcome == codes.Taken
 	})
 	if at < 0 {
 		return // an earlier condition is not met either
 	}
 	file.Considered[at] = results.Considered{
-		Strategy: row.Strategy, Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
+		Strategy: row.Strategy, Outcome: codes.Excluded, Stage: codes.StageRequirement, Cause: codes.NotMet,
 		Condition: row.Figure, Detail: row.Detail,
 	}
 }
@@ -174,14 +175,14 @@ type stagesProgress struct {
 	progress *terminal.Progress
 
 	mu    sync.Mutex
-	stage results.Stage
+	stage codes.Stage
 	doing string
 }
 
 var _ shortlist.Observer = (*stagesProgress)(nil)
 
 // Stage implements [shortlist.Observer].
-func (p *stagesProgress) Stage(name results.Stage, left int) {
+func (p *stagesProgress) Stage(name codes.Stage, left int) {
 	p.mu.Lock()
 	p.stage = name
 	p.doing = ""

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/explore/internal/foreign"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/results"
@@ -303,7 +304,7 @@ func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, di
 
 // lastStep is what a process was doing when it died.
 func lastStep(doing string, path []engine.Choice, clients int) results.Step {
-	step := results.Step{Actor: "instance 0", Role: results.RoleInstance, Column: -1, Event: results.EventResume}
+	step := results.Step{Actor: "instance 0", Role: codes.RoleInstance, Column: -1, Event: codes.EventResume}
 	if doing == doingClose {
 		step.Command = "is closed"
 		return step
@@ -314,17 +315,17 @@ func lastStep(doing string, path []engine.Choice, clients int) results.Step {
 	}
 	switch choice := path[len(path)-1]; {
 	case choice.Kind == engine.TickClock:
-		return results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick,
+		return results.Step{Actor: "clock", Role: codes.RoleClock, Column: -1, Event: codes.EventTick,
 			Command: "time passes"}
 	case choice.Kind == engine.EvictKey:
-		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction,
+		return results.Step{Actor: "store", Role: codes.RoleStore, Column: -1, Event: codes.EventEviction,
 			Command: "evicts " + choice.Key}
 	case choice.Kind == engine.CrashHost:
-		step.Event = results.EventCrash
+		step.Event = codes.EventCrash
 		step.Command = "ends and starts anew"
 	case choice.ID < clients:
 		step.Actor = engine.ClientName(choice.ID)
-		step.Role = results.RoleClient
+		step.Role = codes.RoleClient
 		step.Column = choice.ID
 		step.Command = "goes on"
 	default:

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -146,11 +146,11 @@ func withheldBy(err error) []results.Withheld {
 	var hungError *HungError
 	switch {
 	case errors.As(err, &panicError):
-		return []results.Withheld{{Code: harness.CodePanicked, Detail: panicError.Error()}}
+		return []results.Withheld{{Code: codes.Panicked, Detail: panicError.Error()}}
 	case errors.As(err, &death):
-		return []results.Withheld{{Code: harness.CodePanicked, Detail: death.Error()}}
+		return []results.Withheld{{Code: codes.Panicked, Detail: death.Error()}}
 	case errors.As(err, &hungError):
-		return []results.Withheld{{Code: harness.CodeHung, Detail: hungError.Error()}}
+		return []results.Withheld{{Code: codes.Hung, Detail: hungError.Error()}}
 	}
 	return nil
 }

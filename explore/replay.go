@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/explore/internal/inproc"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -175,7 +176,7 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, targe
 	if replay != nil {
 		replay.Store = name
 		if slices.ContainsFunc(replay.Finding.Steps, func(step results.Step) bool {
-			return step.Event == results.EventTick
+			return step.Event == codes.EventTick
 		}) {
 			replay.Notes = append(replay.Notes,
 				"keys expire by being deleted when virtual time says so; the server's own TIME does not move")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/cancel"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
@@ -478,7 +479,7 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	differ := fmt.Sprintf("instances' clocks differ by up to %v", skew)
 	follows := fmt.Sprintf("by their own clocks, the leak is %s, and false rejects are %d",
 		format.Units(own.LeakUnits, "units"), own.FalseRejects)
-	j.run.Audit.Add(results.Observed(results.ClocksDiffer, results.DiscardsNothing, differ, follows))
+	j.run.Audit.Add(results.Observed(codes.ClocksDiffer, results.DiscardsNothing, differ, follows))
 	return &own, nil
 }
 

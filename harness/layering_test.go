@@ -28,22 +28,26 @@ var groups = []struct {
 }{
 	{"quota", nil},
 	{"internal/kit", []string{"quota"}},
+	{"internal/codes", nil},
+	{"internal/trouble", []string{"quota"}},
 	{"oracle", []string{"quota"}},
 	{"workloads", []string{"quota", "internal/kit"}},
 	{"strategies", []string{"quota", "internal/kit"}},
 	{"internal/testkit", []string{"quota", "strategies"}},
-	{"results", []string{"quota", "internal/kit"}},
+	{"results", []string{"quota", "internal/kit", "internal/codes", "internal/trouble"}},
 	{"internal/fakeredis", []string{"internal/kit"}},
 	{"internal/proxy", []string{"internal/kit", "internal/fakeredis"}},
-	{"internal/trouble", []string{"quota", "internal/kit", "internal/fakeredis"}},
+	{"internal/trouble/kill", []string{"internal/fakeredis"}},
+	{"internal/trouble/network", []string{"internal/trouble"}},
+	{"internal/trouble/tamper", []string{"internal/trouble"}},
 	{"internal/host", []string{"internal/kit"}},
-	{"stores", []string{"quota", "internal/kit", "internal/fakeredis", "internal/trouble", "internal/host"}},
+	{"stores", []string{"quota", "internal/kit", "internal/fakeredis", "internal/trouble/kill", "internal/host"}},
 	{"stores/container", []string{"internal/kit", "internal/host"}},
 	{"stores/all", []string{"stores", "stores/container"}},
 	{"internal/virtual", []string{"quota", "internal/kit", "strategies"}},
 	{"internal/contain", []string{"quota", "internal/kit", "strategies", "internal/fakeredis", "internal/virtual"}},
 	{"internal/verdict", []string{"quota", "oracle", "results"}},
-	{"internal/report", []string{"quota", "internal/kit", "strategies", "results"}},
+	{"internal/report", []string{"quota", "internal/kit", "internal/codes", "internal/trouble", "strategies", "results"}},
 	{"results/codec", []string{"internal/kit", "results", "internal/report"}},
 	{"results/render", []string{"quota", "internal/kit", "results", "internal/report", "results/codec"}},
 	{"results/compare", []string{"results", "internal/report"}},
@@ -65,7 +69,8 @@ var groups = []struct {
 
 // What several groups may import.
 var (
-	foundations = []string{"quota", "internal/kit", "oracle", "workloads", "strategies", "results", "internal/trouble",
+	foundations = []string{"quota", "internal/kit", "oracle", "workloads", "strategies", "results",
+		"internal/codes", "internal/trouble", "internal/trouble/kill", "internal/trouble/network", "internal/trouble/tamper",
 		"stores"}
 	runners = slices.Concat(foundations,
 		[]string{"internal/fakeredis", "internal/proxy", "internal/host", "internal/virtual", "internal/contain", "internal/verdict"})

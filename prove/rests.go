@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -70,7 +71,7 @@ func (s *simulation) deserted() []*scene {
 
 // restOf is longer than the life of any request under a standing policy.
 func restOf(policy *quota.Policy) time.Duration {
-	return max(desertedFor, 2*harness.DefaultLife, 2*policy.Hold)
+	return max(desertedFor, 2*bounds.DefaultLife, 2*policy.Hold)
 }
 
 const (
@@ -97,7 +98,7 @@ func (s *simulation) killed() (out []*scene) {
 			subject := script.subject()
 			at := time.Second
 			for range killedRounds {
-				at = script.ask(subject, at, policy.Limit/script.units, longestApart) + 2*harness.DefaultLife
+				at = script.ask(subject, at, policy.Limit/script.units, longestApart) + 2*bounds.DefaultLife
 			}
 			script.ask(subject, at+rest, 1, 0)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
@@ -83,17 +84,7 @@ func (a *Audit) Discarded() string {
 func (a *Audit) Disturbed() bool { return a.discards(Disturbs) || a.discards(DisturbsTimings) }
 
 // Planned reports whether the round happened as planned, so that its timings enter those of all rounds.
-func (a *Audit) Planned() bool { return !a.discards(DiscardsRound) && !a.Has(StoreRestarted) }
-
-// StoreRestarted is the code of the finding that a store died in mid-run, or that another
-// server took its place, and nobody had asked for it.
-const StoreRestarted = "store-restarted"
-
-// NeverCrossed is the code of the finding that no subject was asked for more than its limit.
-const NeverCrossed = "limit-never-crossed"
-
-// ClocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
-const ClocksDiffer = "clocks-differ"
+func (a *Audit) Planned() bool { return !a.discards(DiscardsRound) && !a.Has(codes.StoreRestarted) }
 
 // discards reports whether a finding takes that back.
 func (a *Audit) discards(what string) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -193,13 +194,10 @@ func (s *Search) Allowed() string {
 		format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
-// LeastClients is how many callers the least search has that a claim needs.
-const LeastClients = 2
-
-// Least reports whether the search is no larger than the least one that a claim needs: all schedules of [LeastClients]
+// Least reports whether the search is no larger than the least one that a claim needs: all schedules of two
 // callers with one fault.
 func (s *Search) Least() bool {
-	return s.Clients <= LeastClients && len(s.Faults) <= 1 && s.Times <= 1
+	return s.Clients <= bounds.LeastClients && len(s.Faults) <= 1 && s.Times <= 1
 }
 
 // Tried reports whether a schedule was run, in either part of the search. A search that ended before its first one says

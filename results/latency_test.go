@@ -1,6 +1,7 @@
 package results
 
 import (
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"strings"
 	"testing"
 )
@@ -72,7 +73,7 @@ func TestLatencyDecodeRefuses(t *testing.T) {
 // service times, and the other way round.
 func TestFewStallsWidenTheInterval(t *testing.T) {
 	runs := func(response, service int) (out []Run) {
-		for i := range LeastRounds {
+		for i := range bounds.LeastRounds {
 			r := round(i+1, 0, 1)
 			r.Params.Loop = OpenLoop
 			a := must[Latency](t)(spread(5_000, 1e6).Latency())

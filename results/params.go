@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // Key identifies what a run repeats: runs with the same key are rounds of the

@@ -215,6 +215,6 @@ type Promises struct {
 	// way; absent if it promises none.
 	Record []Clause `json:"record_promises,omitempty"`
 	// NotPromised are faults that were injected and that no bound on the leak tolerates, or
-	// [SeveralRegions]; absent if there are none, or if no bound is declared.
+	// "several regions"; absent if there are none, or if no bound is declared.
 	NotPromised []string `json:"not_promised_under,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/kit/stat"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 // round is a valid run with the given leak and throughput.

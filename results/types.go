@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 )
 
@@ -208,19 +209,12 @@ func (f *File) StoreNames() []string {
 	})
 }
 
-// The classes of stores.
-const (
-	ClassRedis = "redis"
-	ClassOther = "other"
-	ClassSQL   = "sql"
-)
-
-var classes = []string{ClassRedis, ClassOther, ClassSQL}
+var classes = []string{codes.ClassRedis, codes.ClassOther, codes.ClassSQL}
 
 // Class is how the store of that name is asked. Records of earlier versions do not say it:
 // what was neither Redis nor PostgreSQL was of another class.
 func (f *File) Class(name string) string {
 	kind, _, _ := strings.Cut(name, ".")
-	named := map[string]string{"redis": ClassRedis, "postgres": ClassSQL}[kind]
-	return cmp.Or(f.Stores[name].Class, named, ClassOther)
+	named := map[string]string{"redis": codes.ClassRedis, "postgres": codes.ClassSQL}[kind]
+	return cmp.Or(f.Stores[name].Class, named, codes.ClassOther)
 }

@@ -279,10 +279,6 @@ const (
 	NoPromise    = "no promise"
 )
 
-// SeveralRegions stands among faults for regions that each count in a store of their own: what
-// is declared is about one store.
-const SeveralRegions = "several regions"
-
 // Decide sets the verdict that follows from the bound and what was measured.
 // exercised says whether the run could have broken the clause.
 func (c *Clause) Decide(exercised bool) {

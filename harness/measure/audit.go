@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/stat"
@@ -393,9 +394,9 @@ func CrossedElsewhere(runs []results.Run) {
 		if !crossed[run.Key()] {
 			continue
 		}
-		run.Audit.Soften(results.NeverCrossed)
+		run.Audit.Soften(codes.NeverCrossed)
 		if run.Paced != nil {
-			run.Paced.Audit.Soften(results.NeverCrossed)
+			run.Paced.Audit.Soften(codes.NeverCrossed)
 		}
 	}
 }

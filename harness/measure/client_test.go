@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -58,7 +60,7 @@ func TestOutageOfPipelines(t *testing.T) {
 		c.Stream.Set("subjects", 3)
 		c.Trouble = trouble.MustParse("redis:away@0.4-0.7")
 	}, func(r results.Run) bool { return r.Degraded > 0 })["incr-expire@autopipeline"]
-	if !r.Audit.Valid || r.Audit.Has(harness.CodeHung) {
+	if !r.Audit.Valid || r.Audit.Has(codes.Hung) {
 		t.Fatalf("audit %+v", r.Audit)
 	}
 	if r.Degraded == 0 || r.Leak.Units != 0 {
@@ -69,7 +71,7 @@ func TestOutageOfPipelines(t *testing.T) {
 // TestPipelineTimeout: two timeouts of the client fit into a decision.
 func TestPipelineTimeout(t *testing.T) {
 	for decision, want := range map[time.Duration]time.Duration{
-		time.Second: 500 * time.Millisecond, harness.DefaultDecisionTimeout: 0, time.Hour: 0,
+		time.Second: 500 * time.Millisecond, bounds.DecisionTimeout: 0, time.Hour: 0,
 		9 * time.Second: 4500 * time.Millisecond,
 	} {
 		c := Config{Plan: harness.Plan{Callers: harness.Callers{DecisionTimeout: decision}}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/host/machine"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/oracle"
@@ -202,7 +203,7 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 	}
 	if r.Audit.Valid == (discards == results.DiscardsCorrectness) ||
 		r.Audit.Disturbed() != (discards == results.DisturbsTimings || discards == results.Disturbs) ||
-		r.Audit.Planned() == (discards == results.DiscardsRound || code == results.StoreRestarted) {
+		r.Audit.Planned() == (discards == results.DiscardsRound || code == codes.StoreRestarted) {
 		t.Errorf("%s: valid %v, disturbed %v, as planned %v", code, r.Audit.Valid, r.Audit.Disturbed(), r.Audit.Planned())
 	}
 }
@@ -367,7 +368,7 @@ func TestCrossedElsewhere(t *testing.T) {
 		r := results.Run{Params: results.Params{Label: label}, Audit: results.Audit{Valid: true}}
 		r.Leak.Trials = trials
 		if trials == 0 {
-			r.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
+			r.Audit.Discard(codes.NeverCrossed, results.DiscardsCorrectness, "planted")
 		}
 		return r
 	}
@@ -384,7 +385,7 @@ func TestCrossedElsewhere(t *testing.T) {
 	if !runs[1].Paced.Audit.Valid {
 		t.Errorf("the open loop: %+v", runs[1].Paced.Audit)
 	}
-	if !runs[0].Audit.Has(results.NeverCrossed) {
+	if !runs[0].Audit.Has(codes.NeverCrossed) {
 		t.Error("the finding is gone")
 	}
 }

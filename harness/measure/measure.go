@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
@@ -196,7 +197,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection,
 		m.lose(err)
 	}
 	m.cfg.Live.judged(&run)
-	if run.Audit.Has(harness.CodeHung) {
+	if run.Audit.Has(codes.Hung) {
 		m.leftOut.hung[sel.String()] = true
 	}
 	if !run.Audit.Valid {

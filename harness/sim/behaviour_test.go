@@ -9,8 +9,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -252,7 +253,7 @@ func TestRegionsCountForThemselves(t *testing.T) {
 		if r.Cost.Commands != 1 {
 			t.Errorf("shared %v: %g commands per decision", shared, r.Cost.Commands)
 		}
-		left := slices.Contains(r.NotPromised, results.SeveralRegions)
+		left := slices.Contains(r.NotPromised, codes.SeveralRegions)
 		if leaks := r.Leak.Units > 0; leaks == shared || (len(r.Guarantee) > 0) != shared || left == shared {
 			t.Errorf("shared %v: leak %d, clauses %v, not promised under %v", shared, r.Leak.Units, r.Guarantee, r.NotPromised)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -38,11 +39,11 @@ func explored() *results.Exploration {
 	x := results.NewExploration()
 	f := results.Finding{
 		Strategy: "check:a=b", Policy: "p", Property: "leak", Detail: "2 of 1 admitted", Token: "token-1",
-		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
+		Columns: []results.Column{{Name: "A", Role: codes.RoleClient}, {Name: "B", Role: codes.RoleClient}},
 		Steps: []results.Step{
-			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Kind: "redis", Command: "GET k",
+			{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventCommand, Kind: "redis", Command: "GET k",
 				Reply: "0", Limit: 1},
-			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Kind: "redis",
+			{Number: 2, Actor: "B", Role: codes.RoleClient, Column: 1, Event: codes.EventCommand, Kind: "redis",
 				Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1},
 		},
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
@@ -44,7 +44,7 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Advice) != 1 || x.Advice[0].Code != results.AdviseTTLGap || x.Advice[0].Count != 12 ||
+	if len(x.Advice) != 1 || x.Advice[0].Code != codes.AdviseTTLGap || x.Advice[0].Count != 12 ||
 		x.Advice[0].Names != "INCR" {
 		t.Errorf("%+v", x.Advice)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -243,9 +244,9 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 		x.allFaults(cfg, chosen[0])
 	}
 	fmt.Fprintln(&x.text, judgedBy(cfg))
-	if cfg.Policy.Name != "" && cfg.Limit > explore.MostSpread {
+	if cfg.Policy.Name != "" && cfg.Limit > bounds.MaxSpread {
 		fmt.Fprintf(x.stderr, "not tried: requests in different parts of a window, which have a limit of %d at most: "+
-			"give --limit\n", explore.MostSpread)
+			"give --limit\n", bounds.MaxSpread)
 	}
 	if x.Parallel == 0 {
 		cfg.Workers = min(cfg.Workers, mostSets)

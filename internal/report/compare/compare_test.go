@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
@@ -333,14 +334,14 @@ func TestNeverAPassWithoutEvidence(t *testing.T) {
 		"other cores": {func() *results.File {
 			f := one()
 			for i := range f.Runs {
-				f.Runs[i].Placement = &results.Placement{Mode: results.PlacedApart}
+				f.Runs[i].Placement = &results.Placement{Mode: codes.PlacedApart}
 			}
 			return f
 		}(), compare.Discarded, "placed otherwise"},
 	} {
 		base := one()
 		for i := range base.Runs {
-			base.Runs[i].Placement = &results.Placement{Mode: results.PlacedShared}
+			base.Runs[i].Placement = &results.Placement{Mode: codes.PlacedShared}
 			if name != "other cores" {
 				base.Runs[i].Placement = nil
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/html"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -63,12 +64,12 @@ func full(t *testing.T) *render.Bundle {
 	paced := *r
 	r.Params.Loop = results.ClosedLoop
 	r.Paced = &paced
-	steps := []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart, Limit: 1},
-		{Number: 2, At: time.Second, Actor: "A", Role: results.RoleClient, Event: results.EventCrash, Kind: "redis",
+	steps := []results.Step{{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventStart, Limit: 1},
+		{Number: 2, At: time.Second, Actor: "A", Role: codes.RoleClient, Event: codes.EventCrash, Kind: "redis",
 			Store: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1}}
 	finding := results.Finding{Strategy: "incr-expire", Policy: "p", Property: "leak", Detail: "2 of 1",
 		Faults: []quota.Fault{"crash"}, Token: "qb2.token",
-		Steps: steps, Columns: []results.Column{{Name: "A", Role: results.RoleClient}}}
+		Steps: steps, Columns: []results.Column{{Name: "A", Role: codes.RoleClient}}}
 	replayed := finding
 	x := results.NewExploration()
 	x.Searches = []*results.Search{{Strategy: "incr-expire", Policy: "p", Unit: "links", Clients: 2,

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/report/fixture"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -119,7 +120,7 @@ func (j *judgement) unusable() (Group, string) {
 	switch {
 	case j.Form == results.FormBaseline:
 		return Baseline, "marks the floor or the ceiling"
-	case !j.Counts() && j.Audit.Has(results.NeverCrossed):
+	case !j.Counts() && j.Audit.Has(codes.NeverCrossed):
 		return Undecided, j.Audit.Discarded()
 	case !j.Counts():
 		return Unusable, "its figures do not count: " + j.Audit.Discarded()

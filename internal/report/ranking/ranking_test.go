@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -106,7 +107,7 @@ func TestGroups(t *testing.T) {
 			r.Leak.Trials = 30
 		}}, ranking.Enforces, "never over the limit in 30 windows"},
 		"one store declared": {[]func(*results.Run){declare(), func(r *results.Run) {
-			r.NotPromised = []string{results.SeveralRegions}
+			r.NotPromised = []string{codes.SeveralRegions}
 		}},
 			ranking.Enforces, "never over the limit in 10 windows (few), but promises nothing under several regions"},
 		"nothing declared": {[]func(*results.Run){declare()}, ranking.Enforces,
@@ -214,7 +215,7 @@ func TestGroups(t *testing.T) {
 			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
 		}}, ranking.Unusable, "its figures do not count: redis evicted 3 keys"},
 		"too slow": {[]func(*results.Run){func(r *results.Run) {
-			r.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "no subject was asked for more")
+			r.Audit.Discard(codes.NeverCrossed, results.DiscardsCorrectness, "no subject was asked for more")
 		}}, ranking.Undecided, "no subject was asked for more"},
 		"nothing over": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Trials = 0

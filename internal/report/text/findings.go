@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -92,7 +93,7 @@ func gravest(summaries []results.Summary) document.Section {
 	others := map[string]int64{}
 	var out document.Section
 	for _, finding := range Findings(summaries) {
-		if finding.Code == results.ClocksDiffer {
+		if finding.Code == codes.ClocksDiffer {
 			out = document.Text("The " + finding.Brief() + ".")
 			continue
 		}

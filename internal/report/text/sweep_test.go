@@ -8,10 +8,11 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -89,7 +90,7 @@ func TestSweepSaysTheSetting(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		r.Params.Trouble = trouble.MustParse("callers:killed=0.01,after=2")
-		r.Placement = &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
+		r.Placement = &results.Placement{Mode: codes.PlacedShared, Procs: 2, Reason: "planted"}
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
 	for _, want := range []string{"trouble callers:killed=0.01,after=2",

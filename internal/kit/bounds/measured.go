@@ -1,0 +1,45 @@
+package bounds
+
+import (
+	"fmt"
+	"time"
+)
+
+// LeastRounds is from how many kept rounds on timings of several rounds count, and an interval
+// is given.
+const LeastRounds = 6
+
+// maxClockSkew is how far a clock may be ahead or behind.
+const maxClockSkew = 366 * 24 * time.Hour
+
+// DefaultLife is the life of a pre-signed URL if nothing else is said.
+const DefaultLife = 15 * time.Minute
+
+// CheckSkew reports the first clock that is more than a year off.
+func CheckSkew(skew []time.Duration) error {
+	for i, duration := range skew {
+		if duration > maxClockSkew || duration < -maxClockSkew {
+			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -maxClockSkew,
+				maxClockSkew)
+		}
+	}
+	return nil
+}
+
+// The default and the bounds of how long a decision may take.
+const (
+	// DecisionTimeout is how long a decision may take if nothing else is said.
+	// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits
+	// for a store that is away ends with an error of its own before that.
+	DecisionTimeout    = 10 * time.Second
+	minDecisionTimeout = 10 * time.Millisecond
+	MaxDecisionTimeout = time.Hour
+)
+
+// CheckDecisionTimeout reports a time-out of decisions that is out of bounds.
+func CheckDecisionTimeout(duration time.Duration) error {
+	if duration < minDecisionTimeout || duration > MaxDecisionTimeout {
+		return fmt.Errorf("a time-out of decisions of %v: give %v to %v", duration, minDecisionTimeout, MaxDecisionTimeout)
+	}
+	return nil
+}
