@@ -125,7 +125,7 @@ func (a *against) compare(rounds int, names []string) error {
 		return fail(ExitFailed, err)
 	}
 	err = showComparison(a.cmd, a.format(), comparison)
-	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName,
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, files.ComparisonName,
 		strings.Join(sides[:], ", "))
 	return err
 }
@@ -145,15 +145,15 @@ func (a *against) format() string {
 // keep stores the records of both sides, and what the comparison found.
 func (a *against) keep(comparison *compare.Comparison) error {
 	now := clock.Wall{}.Now().UTC().Format(time.RFC3339Nano)
-	for stage, files := range a.files {
-		for i, file := range files {
+	for stage, records := range a.files {
+		for i, file := range records {
 			if file == nil {
 				continue
 			}
 			file.Pairing = fmt.Sprintf("%s, stage %d", now, stage)
 			dir := stageDir(a.dir, sides[i], stage)
 			if err := errors.Join(os.MkdirAll(dir, 0o755),
-				codec.Write(filepath.Join(dir, render.ResultsName), *file)); err != nil {
+				codec.Write(filepath.Join(dir, files.ResultsName), *file)); err != nil {
 				return err
 			}
 		}
@@ -162,7 +162,7 @@ func (a *against) keep(comparison *compare.Comparison) error {
 	if err != nil {
 		return err
 	}
-	return files.Write(filepath.Join(a.dir, render.ComparisonName), data)
+	return files.Write(filepath.Join(a.dir, files.ComparisonName), data)
 }
 
 // stageDir is where the records of a side are, of the first stage or the second.
@@ -210,7 +210,7 @@ func (a *against) measure(stage, from, to int, names []string) (out [2]compare.S
 func (a *against) sidesOf(stage int) (out [2]compare.Side) {
 	for i, file := range a.files[stage] {
 		measure.CrossedElsewhere(file.Runs)
-		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), render.ResultsName), File: file}
+		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), files.ResultsName), File: file}
 	}
 	return out
 }
@@ -249,7 +249,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 		return nil, fail(ExitInterrupted,
 			errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
 	}
-	file, read := codec.Read(filepath.Join(dir, render.ResultsName))
+	file, read := codec.Read(filepath.Join(dir, files.ResultsName))
 	if read != nil {
 		last := strings.TrimSpace(said.String())
 		return nil, fail(ExitFailed, fmt.Errorf("%s (%s): %w: %s",

@@ -37,7 +37,7 @@ func TestARoundThatNeverCrossed(t *testing.T) {
 		run := results.Run{Params: results.Params{Label: "a"}, Audit: results.Audit{Valid: true}}
 		run.Leak.Trials = trials
 		if trials == 0 {
-			run.Audit.Discard(codes.NeverCrossed, results.DiscardsCorrectness, "planted")
+			run.Audit.Discard(codes.NeverCrossed, codes.DiscardsCorrectness, "planted")
 		}
 		return run
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	tables "github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/results"
@@ -86,19 +87,19 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 // readSide reads a record, or the one in a directory.
 func readSide(path string) (compare.Side, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		for _, name := range []string{render.ResultsName, render.ExplorationName} {
+		for _, name := range []string{files.ResultsName, files.ExplorationName} {
 			if found, _ := filepath.Glob(filepath.Join(path, name) + "*"); len(found) > 0 {
 				return readSide(filepath.Join(path, name))
 			}
 		}
-		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, render.ResultsName, render.ExplorationName)
+		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, files.ResultsName, files.ExplorationName)
 	}
 	record, err := codec.ReadRecord(path)
 	if err != nil {
 		return compare.Side{}, err
 	}
 	if record.File == nil && record.Exploration == nil {
-		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s next to it", path, render.ResultsName)
+		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s next to it", path, files.ResultsName)
 	}
 	side := compare.Side{Name: path, File: record.File, Exploration: record.Exploration}
 	if side.File != nil && side.File.Kind == results.Simulated {
@@ -109,7 +110,7 @@ func readSide(path string) (compare.Side, error) {
 
 // seriesBeside reads how the simulations in a record developed, if that is kept next to it.
 func seriesBeside(path string) ([]results.Series, error) {
-	record, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
+	record, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), files.SeriesName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

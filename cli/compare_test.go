@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // simulations leaves two simulations of one seed, of which the second was changed.
@@ -20,12 +20,12 @@ func simulations(t *testing.T, change func(*results.File)) {
 			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
 	}
-	f, err := codec.Read("head/" + render.ResultsName)
+	f, err := codec.Read("head/" + files.ResultsName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(&f)
-	if err := codec.Write("head/"+render.ResultsName, f); err != nil {
+	if err := codec.Write("head/"+files.ResultsName, f); err != nil {
 		t.Fatal(err)
 	}
 }

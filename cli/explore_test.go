@@ -17,10 +17,10 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/results/schema"
 )
 
@@ -183,7 +183,7 @@ func TestExploreOut(t *testing.T) {
 	if err != nil || string(report) != o.stdout {
 		t.Errorf("report.txt is not what was printed: %s, %v", report, err)
 	}
-	record, err := os.ReadFile(filepath.Join("out", "new", render.ExplorationName))
+	record, err := os.ReadFile(filepath.Join("out", "new", files.ExplorationName))
 	if err != nil {
 		t.Fatal(err)
 	}

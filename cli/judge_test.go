@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // A kept history is judged as the run was, in virtual time and on a real clock.
@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		if o.code != ExitGate { // the liar leaks, and had promised not to
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
-		text, err := os.ReadFile(filepath.Join("out-"+args[0], render.ResultsName))
+		text, err := os.ReadFile(filepath.Join("out-"+args[0], files.ResultsName))
 		if err != nil {
 			t.Fatal(err)
 		}

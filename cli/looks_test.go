@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -33,7 +34,7 @@ func TestEnded(t *testing.T) {
 				Params:      results.Params{Label: "a", Quota: results.Quota{Limit: 50}},
 				Requests:    results.Requests{Issued: 100, Admitted: 50},
 				Correctness: results.Correctness{Leak: results.Leak{Trials: 1}}, Audit: results.Audit{Valid: true},
-				Promises: results.Promises{Guarantee: []results.Clause{{Property: results.LeakProperty,
+				Promises: results.Promises{Guarantee: []results.Clause{{Property: string(quota.PropertyLeak),
 					Verdict: results.Undecided}}}})
 		}
 		return runs

@@ -138,7 +138,7 @@ func TestKeptAfterEachStrategy(t *testing.T) {
 		onTake = func(n int64) {
 			if n > first {
 				once.Do(func() {
-					f, err := codec.Read(filepath.Join("out", render.ResultsName))
+					f, err := codec.Read(filepath.Join("out", files.ResultsName))
 					if err != nil {
 						t.Error(err)
 					}
@@ -191,7 +191,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	if err := write(full{}, out); !errors.As(err, &e) || e.Code != ExitFailed || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v", err)
 	}
-	for _, name := range []string{render.ResultsName, "report.txt"} {
+	for _, name := range []string{files.ResultsName, "report.txt"} {
 		if _, err := os.Stat(filepath.Join("new", name)); err != nil {
 			t.Error(err)
 		}

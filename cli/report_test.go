@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -250,7 +251,7 @@ func TestReportOfABusyMachine(t *testing.T) {
 	for i := range f.Runs {
 		for r := &f.Runs[i]; r != nil; r = r.Paced {
 			r.OthersShare = 0.71
-			r.Audit.Discard("machine-busy", results.Disturbs, "planted")
+			r.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 		}
 	}
 	f.Summaries = nil

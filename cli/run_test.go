@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
@@ -33,7 +34,7 @@ func tiny(args ...string) []string {
 
 func readResults(t *testing.T) results.File {
 	t.Helper()
-	f, err := codec.Read(filepath.Join("out", render.ResultsName))
+	f, err := codec.Read(filepath.Join("out", files.ResultsName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func TestDefaultDirectory(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400",
 		"--rounds", "1", "--instances", "1", "honest"}, loops...)...)
-	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
+	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", files.ResultsName))
 	if o.code != ExitOK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
 	}

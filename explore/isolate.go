@@ -38,15 +38,15 @@ type task struct {
 type news struct {
 	Sofar  Sofar
 	Search *Result
-	Census *Census
+	Census *results.Census
 	Found  []Finding // with tokens, without steps
 }
 
 // answer is that of a child. Results may come with an error.
 type answer struct {
 	Search   *Result
-	Census   *Census
-	Replayed *Replayed
+	Census   *results.Census
+	Replayed *results.Replay
 	Error    *toldError
 }
 
@@ -128,7 +128,7 @@ func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Re
 }
 
 // enumerateInChild is [Enumerate] in a process of its own.
-func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Census, error) {
+func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*results.Census, error) {
 	answer, err := inChild(ctx, sel, cfg, task{Enumerates: true})
 	if errors.As(err, new(*DiedError)) {
 		return cfg.sofar.partialCensus(ctx, sel, *cfg, err), err
@@ -138,14 +138,14 @@ func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config
 
 // replayInChild is [ReplayOf] in a process of its own.
 func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket,
-	token string) (*Replayed, error) {
+	token string) (*results.Replay, error) {
 	answer, err := inChild(ctx, sel, cfg, task{Token: token})
 	died, ok := errors.AsType[*DiedError](err)
 	if t.Property != Panicked || !ok {
 		return answer.Replayed, err
 	}
 	finding, err := panicFinding(ctx, sel, cfg, died)
-	return &Replayed{
+	return &results.Replay{
 		Strategy: sel.String(), Policy: cfg.policyName(), Property: Panicked, Finding: &finding, Broken: true,
 		Store: embedded, Same: true,
 	}, err

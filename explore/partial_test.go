@@ -110,7 +110,7 @@ func TestEndedByTheStrategy(t *testing.T) {
 			if r.Claim != "" {
 				t.Errorf("it claims %q", r.Claim)
 			}
-			var census *explore.Census
+			var census *results.Census
 			ends.Store(false)
 			patiently(t, &ends, func(patience time.Duration) {
 				c.cfg.DecisionTimeout = patience

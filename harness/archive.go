@@ -11,9 +11,6 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// HistoryExt ends the name of a history file.
-const HistoryExt = ".history"
-
 // keep writes the run's history to the plan's archive, if it has one. What
 // cannot be kept is noted: the run's figures stand.
 func (j *judgement) keep(initial map[uint32]int64) {

@@ -17,11 +17,11 @@ import (
 const maxErrorShare = 0.001
 
 func (j *judgement) discard(code, format string, args ...any) {
-	j.run.Audit.Discard(code, results.DiscardsCorrectness, fmt.Sprintf(format, args...))
+	j.run.Audit.Discard(code, codes.DiscardsCorrectness, fmt.Sprintf(format, args...))
 }
 
 func (j *judgement) note(code, detail string) {
-	j.run.Audit.Discard(code, results.DiscardsNothing, detail)
+	j.run.Audit.Discard(code, codes.DiscardsNothing, detail)
 }
 
 // audit looks for reasons not to believe the figures.

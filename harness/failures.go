@@ -117,7 +117,7 @@ func ServeIsolated() { isolate.Serve() }
 
 // DiscardFailed adds the finding that an error has ended a run.
 func DiscardFailed(run *results.Run, err error) {
-	discard := func(code, detail string) { run.Audit.Discard(code, results.DiscardsCorrectness, detail) }
+	discard := func(code, detail string) { run.Audit.Discard(code, codes.DiscardsCorrectness, detail) }
 	var panicError *guard.PanicError
 	var hungError *guard.HungError
 	var death *guard.DiedError

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/trouble"
@@ -278,7 +279,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Label: sel.String(),
 		Quota: results.Quota{Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window)},
 		Load: results.Load{
-			Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances, Subjects: workloads.Subjects(stream),
+			Loop: codes.ClosedLoop, Workers: p.Workers, Instances: p.Instances, Subjects: workloads.Subjects(stream),
 		},
 		Length:   results.Length{Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed()},
 		Workload: map[string]string(p.Stream.Options),
@@ -298,7 +299,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	params.Second = p.secondText()
 	params.Trouble = p.Trouble
 	if p.Open(info) {
-		params.Loop = results.OpenLoop
+		params.Loop = codes.OpenLoop
 		params.Arrivals = p.arrivals()
 		params.RatePerS = p.RateInForce()
 		params.RateFrom = p.Load.From

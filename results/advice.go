@@ -7,7 +7,7 @@ type Advice struct {
 	// Strategy is its label.
 	Strategy string `json:"strategy"`
 	// Code says what is wrong with the command.
-	Code codes.Advice `json:"code" jsonschema:"enum=slots,enum=caller-clock,enum=no-ttl,enum=ttl-gap,enum=unbounded"`
+	Code codes.AdviceCode `json:"code" jsonschema:"enum=slots,enum=caller-clock,enum=no-ttl,enum=ttl-gap,enum=unbounded"`
 	// Policy under which it showed first, in words.
 	Policy string `json:"policy"`
 	// Names of the commands that were sent together, each once, e.g. "ZADD".

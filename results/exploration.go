@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
@@ -37,7 +38,7 @@ type Exploration struct {
 // NewExploration makes an empty one.
 func NewExploration() Exploration {
 	return Exploration{
-		Schema: ExplorationSchema, Kind: "exploration",
+		Schema: codes.ExplorationVersion, Kind: "exploration",
 		Searches: []*Search{}, Censuses: []*Census{}, Replays: []*Replay{}, Skipped: []Skipped{}, Failed: []FailedExplore{},
 	}
 }
@@ -359,7 +360,7 @@ func (f *Finding) OddsAtRate() string {
 	}
 	asked := format.Plural(atRate.Requests, "request", "requests")
 	text := fmt.Sprintf("in a simulation at %g requests/s of %s: ", atRate.Rate, who)
-	if f.Property == FalseRejectProperty {
+	if f.Property == Property(quota.PropertyFalseReject) {
 		return text + fmt.Sprintf("%s of %s rejected although quota was free throughout", format.Count(atRate.Met), asked)
 	}
 	return text + fmt.Sprintf("%s over the limit, in %s of %s (%s)",

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestFewStallsWidenTheInterval(t *testing.T) {
 	runs := func(response, service int) (out []Run) {
 		for i := range bounds.LeastRounds {
 			r := round(i+1, 0, 1)
-			r.Params.Loop = OpenLoop
+			r.Params.Loop = codes.OpenLoop
 			a := must[Latency](t)(spread(5_000, 1e6).Latency())
 			r.Service = a
 			r.Service.StallsP99 = service

@@ -108,14 +108,6 @@ type Length struct {
 	Speed float64 `json:"speed,omitempty"`
 }
 
-// The two ways to issue requests.
-const (
-	// ClosedLoop: each worker waits for its answer before it asks again.
-	ClosedLoop = "closed"
-	// OpenLoop: requests start when they are due, whatever the answers do.
-	OpenLoop = "open"
-)
-
 // Compared are the parameters that have to be equal for two runs to be comparable with each other: all except those of
 // the strategy, those that follow from others, and how long was measured.
 func (p Params) Compared() Params {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -33,7 +34,7 @@ func disturbedRounds(runs []*Run) map[int]bool {
 		spent := max(run.ElapsedNS, 1)
 		p.whole += spent
 		p.partial = p.partial || run.Partial
-		if run.Audit.discards(Disturbs) {
+		if run.Audit.discards(codes.Disturbs) {
 			p.disturbed += spent
 		}
 	}
@@ -98,7 +99,7 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 
 // add takes the timings of a round.
 func (o *observed) add(run *Run) {
-	if run.Audit.discards(DisturbsResponse) {
+	if run.Audit.discards(codes.DisturbsResponse) {
 		o.late++
 	}
 	o.others = append(o.others, run.OthersShare)
@@ -180,7 +181,7 @@ func (s *Summary) impossible() {
 	faster := fmt.Sprintf(
 		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each",
 		s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands)
-	s.Audit.Add(Observed("faster-than-bare", DisturbsTimings, faster, "that cannot be"))
+	s.Audit.Observe("faster-than-bare", codes.DisturbsTimings, faster, "that cannot be")
 	s.Occurrences["faster-than-bare"] = s.Timed
 	s.Disturbed = s.Timed
 }
@@ -273,7 +274,7 @@ func latenciesOf(rounds []*Latency) *latencies {
 // it.
 func (l *latencies) percentile(q float64, ofRound func(*Latency) int64, stalls int) Percentile {
 	if l.samples == 0 {
-		return Percentile{Status: NoSamples}
+		return Percentile{Status: codes.NoSamples}
 	}
 	out := l.estimate(q, ofRound)
 	for _, latency := range l.rounds {
@@ -295,17 +296,17 @@ func (l *latencies) estimate(q float64, ofRound func(*Latency) int64) Percentile
 		largest := float64(l.max)
 		return Percentile{
 			Figure: Figure{Value: largest, Lo: largest, Hi: largest, Rounds: len(l.rounds)},
-			Status: TooFew,
+			Status: codes.TooFew,
 		}
 	}
 	if l.pool != nil {
-		return Percentile{Figure: l.pool.figure(q), Status: Pooled}
+		return Percentile{Figure: l.pool.figure(q), Status: codes.Pooled}
 	}
 	values := make([]float64, len(l.rounds))
 	for i, latency := range l.rounds {
 		values[i] = float64(ofRound(latency))
 	}
-	return Percentile{Figure: OverRounds(values), Status: PerRound}
+	return Percentile{Figure: OverRounds(values), Status: codes.PerRound}
 }
 
 // percentiles pools the histograms of rounds.

@@ -14,15 +14,8 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/collect"
 )
 
-// The versions of the JSON forms.
-const (
-	// SchemaVersion is the version of the JSON form of a [File].
-	SchemaVersion = 4
-	// ExplorationSchema is the version of the JSON form of an [Exploration].
-	ExplorationSchema = 2
-	// SeriesVersion is the version of the JSON form of a [SeriesFile].
-	SeriesVersion = 1
-)
+// SchemaVersion is the version of the JSON form of a [File].
+const SchemaVersion = 4
 
 // File is one results.json.
 type File struct {
@@ -197,9 +190,6 @@ func (f *File) Groups() [][]Summary {
 	}
 	return out
 }
-
-// FormBaseline is the form of strategies that mark the floor or the ceiling.
-const FormBaseline = "baseline"
 
 // StoreNames returns the names of the stores in the order of reports: Redis ones
 // first, PostgreSQL ones last.

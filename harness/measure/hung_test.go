@@ -25,7 +25,7 @@ type slow struct {
 
 func (s *slow) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	d := quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: -1, Reservation: quota.Reservation{Request: r}}
-	if s.take == nil || r.ID >= harness.ProbeID {
+	if s.take == nil || r.ID >= bounds.ProbeID {
 		return d, nil
 	}
 	return d, s.take(ctx, s.taken.Add(1))

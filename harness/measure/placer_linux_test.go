@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/host/cores"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -37,7 +38,7 @@ type spy struct {
 }
 
 func (s *spy) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	if r.ID < harness.WarmUpID {
+	if r.ID < bounds.WarmUpID {
 		s.found.once.Do(func() {
 			s.found.harness, _ = cores.AllowedTo(os.Getpid())
 			s.found.stores = coresOf(s.store)

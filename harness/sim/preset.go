@@ -30,7 +30,7 @@ func Presets() []Preset {
 				config.Requests = 10_000_000
 				config.Duration = 24 * time.Hour
 				config.Load = harness.OpenAt(float64(config.Requests) / config.Duration.Seconds())
-				config.Topology.Regions = ADR005Regions()
+				config.Topology.Regions = adr005Regions()
 				config.Topology.Home = 0.95
 				return config.named("agent-api", "steady")
 			},

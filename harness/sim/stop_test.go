@@ -65,7 +65,7 @@ func TestPausedLease(t *testing.T) {
 		// long as the margin.
 		var bounds []int64
 		for _, g := range r.Guarantee {
-			if g.Property == results.LeakProperty {
+			if g.Property == string(quota.PropertyLeak) {
 				bounds = append(bounds, g.Bound)
 			}
 			if g.Verdict == results.Broken {

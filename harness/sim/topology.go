@@ -29,8 +29,8 @@ type Topology struct {
 	clocks    []trouble.Clock // of all instances; nil if none is wrong
 }
 
-// ADR005Regions are the three regions that ADR-005 has.
-func ADR005Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
+// adr005Regions are the three regions that ADR-005 has.
+func adr005Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
 
 // nearest and farthest are the round trips between neighbouring regions and
 // between those at either end.

@@ -271,7 +271,7 @@ func (d *driver) text(args []string) string {
 }
 
 // find notes advice, or counts it if the same was found of commands with these names before.
-func (d *driver) find(code codes.Advice, command sent, more results.Advice) {
+func (d *driver) find(code codes.AdviceCode, command sent, more results.Advice) {
 	for i := range d.found {
 		if advice := &d.found[i]; advice.Code == code && advice.Names == command.names {
 			advice.Count++

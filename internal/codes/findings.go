@@ -22,3 +22,19 @@ const (
 	Panicked = "strategy-panicked"
 	Hung     = "did-not-return"
 )
+
+// What a finding takes back or marks. No finding withholds a timing: what other programs
+// did to a round is in its figures, which are marked.
+const (
+	DiscardsCorrectness = "correctness"
+	// DiscardsRound: the round did not happen as planned, and is left out of the timings of
+	// all strategies.
+	DiscardsRound = "round"
+	// Disturbs marks the timings: the machine or a store was not quiet.
+	Disturbs = "disturbed"
+	// DisturbsTimings marks the timings of the strategy for another reason.
+	DisturbsTimings = "timings"
+	// DisturbsResponse marks the response times of an open loop alone.
+	DisturbsResponse = "response"
+	DiscardsNothing  = "note"
+)

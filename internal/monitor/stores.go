@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
@@ -303,8 +304,8 @@ func (k *Keys) Schedule(now func() int64, length time.Duration,
 	k.Over = map[string][]results.StoredAt{}
 	begun := now()
 	return clock.Aside(func(wait func(time.Duration) bool) {
-		for q := range results.Quarters - 1 {
-			at := int64(length) / results.Quarters * int64(q+1)
+		for q := range bounds.Quarters - 1 {
+			at := int64(length) / bounds.Quarters * int64(q+1)
 			if !wait(time.Duration(at - now() + begun)) {
 				return
 			}

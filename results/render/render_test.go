@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -72,22 +73,22 @@ func swept() *Bundle {
 
 // TestExploration: one report of all parts in order, and one chart per finding.
 func TestExploration(t *testing.T) {
-	files := map[string]string{}
+	written := map[string]string{}
 	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error {
-		files[o.Name] = string(o.Bytes)
+		written[o.Name] = string(o.Bytes)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 5 || !strings.HasPrefix(files["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(files["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
-		t.Errorf("files %q", slices.Collect(maps.Keys(files)))
+	if len(written) != 5 || !strings.HasPrefix(written["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(written["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(written["check_a-b-leak.svg"], "<svg") || !strings.Contains(written[files.ExplorationName], `"kind": "exploration"`) {
+		t.Errorf("files %q", slices.Collect(maps.Keys(written)))
 	}
 	at := 0
 	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7",
 		"every step and every reply as above", "other, p with a limit of 1"} {
-		i := strings.Index(files["report.txt"][at:], want)
+		i := strings.Index(written["report.txt"][at:], want)
 		if i < 0 {
-			t.Fatalf("no %q after the first %d characters of\n%s", want, at, files["report.txt"])
+			t.Fatalf("no %q after the first %d characters of\n%s", want, at, written["report.txt"])
 		}
 		at += i
 	}
@@ -107,7 +108,7 @@ func TestEachFormat(t *testing.T) {
 	if err != nil || len(undrawn) > 0 {
 		t.Fatalf("%v, %v", err, undrawn)
 	}
-	if names[0] != ResultsName {
+	if names[0] != files.ResultsName {
 		t.Errorf("the record comes after %s: it would be lost with it", names[0])
 	}
 	if !slices.Contains(names, "series-a_b-c_d-e.svg") {
@@ -150,17 +151,17 @@ func TestEachEnds(t *testing.T) {
 func TestRefusedRecord(t *testing.T) {
 	b := full()
 	b.File.Runs[0].Leak.Trials = -1
-	files := map[string]string{}
+	written := map[string]string{}
 	_, err := Each(b, func(o Output) error {
-		files[o.Name] = string(o.Bytes)
+		written[o.Name] = string(o.Bytes)
 		return nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "minimum: got -1") || !strings.Contains(err.Error(), refusedName) {
 		t.Errorf("%v", err)
 	}
-	if files[ResultsName] != "" || !strings.Contains(files[refusedName], `"trials": -1`) ||
-		!strings.Contains(files[refusalName], "minimum: got -1") || files[TextName] == "" || files[HTMLName] == "" {
-		t.Errorf("files %q: %s", slices.Collect(maps.Keys(files)), files[refusalName])
+	if written[files.ResultsName] != "" || !strings.Contains(written[refusedName], `"trials": -1`) ||
+		!strings.Contains(written[refusalName], "minimum: got -1") || written[files.TextName] == "" || written[files.HTMLName] == "" {
+		t.Errorf("files %q: %s", slices.Collect(maps.Keys(written)), written[refusalName])
 	}
 }
 

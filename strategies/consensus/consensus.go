@@ -58,7 +58,7 @@ const (
 
 // The values of the option meanwhile of queue.
 const (
-	MeanwhileWait  = "wait"
+	meanwhileWait  = "wait"
 	MeanwhileAdmit = "admit"
 )
 
@@ -66,7 +66,7 @@ func init() {
 	family.Register(files, meta("NATS' client", strategies.Meta{
 		Name:    Queue,
 		Needs:   []strategies.Need{NeedNATS},
-		Options: []quota.Option{{Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit}}},
+		Options: []quota.Option{{Name: "meanwhile", Default: meanwhileWait, Values: []string{meanwhileWait, MeanwhileAdmit}}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
 			family.ExactlyUnless("L where callers wait", func(params quota.Params) bool {

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/trouble"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -23,14 +25,14 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 			Workload: "hot-key",
 			Params: results.Params{Label: "incr-expire-atomic", Quota: results.Quota{Limit: 50, Unit: "requests"},
 				Load: results.Load{
-					Loop:    results.ClosedLoop,
+					Loop:    codes.ClosedLoop,
 					Workers: 50, Instances: 1,
 				}},
 			Correctness: results.Correctness{Leak: results.Leak{Trials: 10}},
 			Cost:        results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
 			Stored:      []results.Stored{{Store: "redis"}},
 			Audit:       results.Audit{Valid: true},
-			Promises:    results.Promises{Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}}},
+			Promises:    results.Promises{Guarantee: []results.Clause{{Property: string(quota.PropertyLeak), Verdict: results.Kept}}},
 		}
 		change(&r)
 		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}},

@@ -45,7 +45,7 @@ type astray struct {
 
 func (a *astray) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	a.mu.Lock()
-	if r.ID < harness.ProbeID {
+	if r.ID < bounds.ProbeID {
 		a.n++
 	}
 	bad := a.n >= a.at

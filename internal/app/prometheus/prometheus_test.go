@@ -21,6 +21,8 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/prometheus"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/internal/trouble"
@@ -51,7 +53,7 @@ type planted struct {
 func (p *planted) Take(_ context.Context, r quota.Request) (quota.Decision, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r.ID < harness.WarmUpID {
+	if r.ID < bounds.WarmUpID {
 		if p.n.Add(1) == p.at {
 			p.reached() // all others wait
 		}
@@ -322,10 +324,10 @@ func samples(t *testing.T, text string) map[string]float64 {
 // TestOutages: decisions that were planted without a store count for the last store that was asked in vain, and the
 // process that decides in the end comes after all stores.
 func TestOutages(t *testing.T) {
-	latency := func(tier quota.Tier, n, degraded int64) harness.LiveLatency {
-		return harness.LiveLatency{Outcome: "admitted", Tier: string(tier), Count: n, Degraded: degraded}
+	latency := func(tier quota.Tier, n, degraded int64) stat.LiveLatency {
+		return stat.LiveLatency{Outcome: "admitted", Tier: string(tier), Count: n, Degraded: degraded}
 	}
-	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open", Latencies: []harness.LiveLatency{
+	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open", Latencies: []stat.LiveLatency{
 		latency(quota.TierProcess, 100+7, 7), latency(quota.TierFilter, 400, 0), latency(quota.TierRedis, 300, 2),
 		latency(quota.TierPostgres, 193, 50),
 	}, Judged: []results.Run{{Requests: results.Requests{ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}}))

@@ -394,7 +394,7 @@ func (x *exploration) invalidate(strategy string, err error) {
 // found is what the search or the enumeration of one strategy returned.
 type found struct {
 	search *explore.Result
-	census *explore.Census
+	census *results.Census
 	err    error
 	again  bool // an earlier search of the strategy has found that none can be made
 }

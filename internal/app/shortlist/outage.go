@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -75,7 +76,7 @@ func (s *Shortlist) afterOutage(c *contender, summary *results.Summary, command 
 	if c.left != nil {
 		return
 	}
-	failed := results.Percent(summary.Errors, summary.Issued)
+	failed := stat.Percent(summary.Errors, summary.Issued)
 	rejected := summary.FalseRejects.PctOfValid
 	why := results.Considered{Stage: codes.StageOutage, Command: command}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -86,7 +87,7 @@ func (s *Shortlist) judge(c *contender, summary *results.Summary, at codes.Stage
 	case summary.Leak.Units > 0:
 		why.Cause = codes.OverLimit
 		why.Units = summary.Leak.WorstUnits
-		why.Pct = results.Percent(float64(summary.Leak.WorstUnits), float64(summary.Params.Limit))
+		why.Pct = stat.Percent(float64(summary.Leak.WorstUnits), float64(summary.Params.Limit))
 	case summary.FalseRejects.Count > 0:
 		why.Cause = codes.RejectsValid
 		why.Pct = summary.FalseRejects.PctOfValid

@@ -2,7 +2,10 @@ package bounds
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // LeastRounds is from how many kept rounds on timings of several rounds count, and an interval
@@ -43,3 +46,22 @@ func CheckDecisionTimeout(duration time.Duration) error {
 	}
 	return nil
 }
+
+// hotKeyLimit, in requests, is crossed thousands of times instead of once.
+const hotKeyLimit = 50
+
+// ForCrossings is the policy with a limit for workloads that count how often a limit is crossed.
+func ForCrossings(policy quota.Policy) quota.Policy {
+	policy.Limit = min(policy.Limit, hotKeyLimit*slices.Max(append([]int64{1}, policy.Costs...)))
+	return policy
+}
+
+// Quarters is how many parts a round is divided into, to tell when entries were stored.
+const Quarters = 4
+
+// The first request IDs of what is not measured, far above any measured one.
+const (
+	FillID   = 1 << 62
+	WarmUpID = 1 << 61
+	ProbeID  = 1 << 60
+)

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -261,9 +262,9 @@ func racy(p *pair) (out []*sample) {
 		advisory               bool
 		share                  func(*results.Run) (float64, bool)
 	}{
-		{Leak, results.LeakProperty, "% of the units over quota", false,
+		{Leak, string(quota.PropertyLeak), "% of the units over quota", false,
 			func(run *results.Run) (float64, bool) { return run.Leak.PctOfOverQuota, true }},
-		{FalseRejects, results.FalseRejectProperty, "% of valid requests", true,
+		{FalseRejects, string(quota.PropertyFalseReject), "% of valid requests", true,
 			func(run *results.Run) (float64, bool) { return run.FalseRejects.PctOfValid, true }},
 	} {
 		if exactly(p.base, x.property) || exactly(p.head, x.property) {

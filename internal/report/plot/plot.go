@@ -177,7 +177,7 @@ func caption(file results.File, all []series, of loopOf) string {
 	s := all[0]
 	params := of(s.Summary).Params
 	loop := fmt.Sprintf("closed loop, %s", format.Number(s.Params.Workers, "worker"))
-	if params.Loop == results.OpenLoop {
+	if params.Loop == codes.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(params.Arrivals), "at", format.Digits(params.RatePerS)+"/s")
 	}
 	if slices.ContainsFunc(all, func(x series) bool { return x.Policy != s.Policy }) {

@@ -110,7 +110,7 @@ func compareShared(a, b *Strategy) int {
 
 // open reports whether strategies are compared by latency at a common rate.
 // Otherwise it is throughput.
-func open(summary *results.Summary) bool { return summary.AtRate().Params.Loop == results.OpenLoop }
+func open(summary *results.Summary) bool { return summary.AtRate().Params.Loop == codes.OpenLoop }
 
 // speed is a cost by which the fastest of a group is found: those that cannot keep up with
 // the rate come last, and those without a figure before them.

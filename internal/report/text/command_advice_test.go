@@ -12,7 +12,7 @@ import (
 // Advice says how often what is wrong, what to do, and shows a command.
 func TestCommandAdvice(t *testing.T) {
 	const policy = "10 requests per fixed 1h"
-	of := func(code codes.Advice, count int64, more results.Advice) results.Advice {
+	of := func(code codes.AdviceCode, count int64, more results.Advice) results.Advice {
 		more.Strategy = "mine"
 		more.Code = code
 		more.Policy = policy

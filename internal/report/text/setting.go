@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -31,7 +32,7 @@ func Setting(file results.File, group []results.Summary) []document.Entry {
 		entry("trouble", text)
 	}
 	loop := "closed loop"
-	if params.Loop == results.OpenLoop {
+	if params.Loop == codes.OpenLoop {
 		loop = openLoop(&params)
 	}
 	speed := ""

@@ -143,7 +143,7 @@ func TestSweepOfDisturbedTimings(t *testing.T) {
 		r.Service.P99 = int64(20_000 * (r.Params.Workers))
 		r.Service.Histogram = ""
 		r.OthersShare = 0.42
-		r.Audit.Discard("machine-busy", results.Disturbs, "planted")
+		r.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
 	for _, want := range []string{
@@ -229,7 +229,7 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 	rates.Runs = append(rates.Runs, slow...)
 	for i := range rates.Runs {
 		r := &rates.Runs[i]
-		r.Params.Loop = results.OpenLoop
+		r.Params.Loop = codes.OpenLoop
 		r.Params.RatePerS = float64(r.Params.Workers)
 		r.Params.Point = map[string]string{"rate": r.Params.Point["workers"]}
 		response := r.Service
