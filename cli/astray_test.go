@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
@@ -69,7 +70,7 @@ func TestAstray(t *testing.T) {
 		} {
 			o, dir := patiently(t, c.name+"-"+mode, func() {}, append([]string{mode}, args...)...)
 			last := o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:]
-			if o.code != ExitFailed || !strings.Contains(last, "honest:color=blue") ||
+			if o.code != exit.Failed || !strings.Contains(last, "honest:color=blue") ||
 				strings.Contains(o.stdout+o.stderr, "goroutine ") {
 				t.Errorf("%s %s: exit %d, %s%s", mode, c.name, o.code, o.stdout, o.stderr)
 			}
@@ -101,7 +102,7 @@ func TestAstrayAmidASearch(t *testing.T) {
 		}
 	})
 	o, dir := patiently(t, "out", func() { n.Store(0) }, "explore")
-	if o.code != ExitFailed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") ||
+	if o.code != exit.Failed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") ||
 		!strings.Contains(o.stdout, "\nhonest, ") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}

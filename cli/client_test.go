@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"strings"
 	"testing"
 )
@@ -29,8 +30,8 @@ func TestClientErrors(t *testing.T) {
 		{"run honest --param client=plain --client plain", "client is given by --client, too"},
 	} {
 		o := call(t.Context(), strings.Fields(c.args)...)
-		if o.code != ExitUsage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
-			t.Errorf("%s: exit %d, %q; want %d, %q", c.args, o.code, o.stderr, ExitUsage, c.want)
+		if o.code != exit.Usage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d, %q; want %d, %q", c.args, o.code, o.stderr, exit.Usage, c.want)
 		}
 	}
 	p.requireUntouched()

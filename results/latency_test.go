@@ -22,7 +22,7 @@ func TestLatencyOfParts(t *testing.T) {
 	admitted := spread(900, 1e6)
 	failed := spread(300, 7e6)
 	failed.RecordAtLeast(3e9)
-	failed.Record(2 * MaxDuration)
+	failed.Record(2 * bounds.MaxRecorded)
 	l := must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", admitted}, {"rejected", "redis", NewHistogram()},
 		{"error", "", failed}, {"error", "x", nil}}))
 	if l.Histogram != "" || len(l.Parts) != 2 || l.Parts[0].Histogram == "" || l.Parts[1].Histogram == "" ||

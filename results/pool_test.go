@@ -1,12 +1,13 @@
 package results
 
 import (
-	"math/rand/v2"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -22,7 +23,7 @@ func TestPoolIsTheMergedHistogram(t *testing.T) {
 			h.Record(int64(math.Exp(25 * rng.Float64())))
 		}
 		if n == 2 {
-			h.Record(MaxDuration + 1)
+			h.Record(bounds.MaxRecorded + 1)
 		}
 		merged.Merge(h)
 		l := must[Latency](t)(h.Latency())

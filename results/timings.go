@@ -6,15 +6,9 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
-
-// maxDisturbed is the share of rounds with a finding that marks timings above which the
-// figures of all rounds are marked.
-const maxDisturbed = 0.2
-
-// Marked reports whether timings are marked if so many of their rounds were disturbed.
-func Marked(disturbed, rounds int) bool { return float64(disturbed) > maxDisturbed*float64(rounds) }
 
 // disturbedRounds are the rounds of a setting, by repetition, in which the machine was
 // disturbed for more than a fifth of the time, or that were interrupted. Their time-outs may
@@ -40,7 +34,7 @@ func disturbedRounds(runs []*Run) map[int]bool {
 	}
 	out := map[int]bool{}
 	for n, part := range rounds {
-		out[n] = part.partial || float64(part.disturbed) > maxDisturbed*float64(part.whole)
+		out[n] = part.partial || float64(part.disturbed) > bounds.MaxDisturbed*float64(part.whole)
 	}
 	return out
 }
@@ -124,7 +118,7 @@ func (o *observed) add(run *Run) {
 
 // mark sets the latencies, and marks all timings if too many rounds were disturbed.
 func (s *Summary) mark(all *observed) {
-	disturbed := Marked(s.Disturbed, s.Timed)
+	disturbed := bounds.Marked(s.Disturbed, s.Timed)
 	s.Throughput.Disturbed = disturbed
 	s.Ratio.Disturbed = disturbed
 	if all.jobs != nil {
@@ -204,7 +198,7 @@ type Timing struct {
 // lasted have no latency that could be compared: theirs is the longest that there is.
 func timingOf(run *Run) Timing {
 	if run.Lateness != nil && run.Lateness.Saturated {
-		return Timing{P50: float64(MaxDuration), P99: float64(MaxDuration), PerS: run.ThroughputPerS}
+		return Timing{P50: float64(bounds.MaxRecorded), P99: float64(bounds.MaxRecorded), PerS: run.ThroughputPerS}
 	}
 	return Timing{P50: float64(run.Latency().P50), P99: float64(run.Latency().P99), PerS: run.ThroughputPerS}
 }

@@ -343,7 +343,7 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 	for _, selection := range selected {
 		for _, name := range storesOf(selection) {
 			store, here := c.Stores.Get(name)
-			roomer, can := store.(stores.Roomer)
+			roomer, can := store.(bounded)
 			if !here || !can {
 				continue
 			}
@@ -392,4 +392,11 @@ func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait)
 			WaitNS: int64(poolUse.Wait)})
 	}
 	return out
+}
+
+// bounded is a store that can tell how many more connections it takes.
+type bounded interface {
+	// Room is how many more connections there may be, and the setting that bounds them,
+	// e.g. "maxclients". known is false if the server does not tell.
+	Room(ctx context.Context) (left int, setting string, known bool)
 }

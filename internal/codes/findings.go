@@ -38,3 +38,6 @@ const (
 	DisturbsResponse = "response"
 	DiscardsNothing  = "note"
 )
+
+// NotDrawn begins what is said of plots that could not be drawn.
+const NotDrawn = "not drawn: "

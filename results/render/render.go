@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/html"
@@ -97,9 +98,6 @@ func Names() []string {
 // reportFormat is the name of the format that is also shown on the terminal.
 const reportFormat = "report"
 
-// NotDrawn begins what is said of plots that could not be drawn.
-const NotDrawn = "not drawn: "
-
 // Undrawn is a plot that could not be drawn.
 type Undrawn struct {
 	// Name of its file; empty for any format.
@@ -109,7 +107,7 @@ type Undrawn struct {
 }
 
 // String is one line.
-func (u Undrawn) String() string { return NotDrawn + format.Join(": ", u.Name, u.Why.Error()) }
+func (u Undrawn) String() string { return codes.NotDrawn + format.Join(": ", u.Name, u.Why.Error()) }
 
 // Each renders a bundle in every format and passes the files on, one after the
 // other. Plots that could not be drawn are returned. The first error of put ends it. One of a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 )
@@ -23,12 +24,12 @@ func TestAdvice(t *testing.T) {
 		code    int
 		advised bool
 	}{
-		{[]string{"incr-expire", "--property", "leak"}, cli.ExitOK, true},
-		{[]string{"incr-expire", "--property", "leak", "--strict"}, cli.ExitGate, true},
-		{[]string{"incr-expire", "--full", "--strict"}, cli.ExitGate, true},
-		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--clients", "2", "--out", "out"}, cli.ExitOK, true},
-		{[]string{"incr-expire-atomic", "--property", "leak", "--strict"}, cli.ExitOK, false},
-		{[]string{"unlimited", "--property", "leak", "--strict", "--exit-zero"}, cli.ExitOK, false},
+		{[]string{"incr-expire", "--property", "leak"}, exit.OK, true},
+		{[]string{"incr-expire", "--property", "leak", "--strict"}, exit.Gate, true},
+		{[]string{"incr-expire", "--full", "--strict"}, exit.Gate, true},
+		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--clients", "2", "--out", "out"}, exit.OK, true},
+		{[]string{"incr-expire-atomic", "--property", "leak", "--strict"}, exit.OK, false},
+		{[]string{"unlimited", "--property", "leak", "--strict", "--exit-zero"}, exit.OK, false},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := cli.Main(append([]string{"explore"}, c.args...), &stdout, &stderr)
@@ -36,7 +37,7 @@ func TestAdvice(t *testing.T) {
 			strings.Count(stdout.String(), heading) > 1 {
 			t.Errorf("%q: exit %d: %s%s", c.args, code, &stdout, &stderr)
 		}
-		if strict := strings.Contains(stderr.String(), "--strict allows none"); strict != (code == cli.ExitGate) {
+		if strict := strings.Contains(stderr.String(), "--strict allows none"); strict != (code == exit.Gate) {
 			t.Errorf("%q: %s", c.args, &stderr)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/trouble"
@@ -83,7 +84,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 				args = append(args, "--max-states", "100")
 			}
 			var out, errs bytes.Buffer
-			if code := cli.Main(args, &out, &errs); code != cli.ExitOK && code != cli.ExitGate { // a search may find something
+			if code := cli.Main(args, &out, &errs); code != exit.OK && code != exit.Gate { // a search may find something
 				t.Errorf("%s: %s: exit %d: %s", name, u.Command, code, errs.String())
 			}
 			for _, want := range c.want {
@@ -102,7 +103,7 @@ func TestBrokenRecordIsNoFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
 	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out,
-		&errs); code != cli.ExitOK {
+		&errs); code != exit.OK {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -23,8 +24,8 @@ func TestRunWithoutNames(t *testing.T) {
 		unmet string
 		says  string
 	}{
-		"recommends": {nil, cli.ExitOK, "", "The catch of "},
-		"nothing does it": {[]string{"--require", "all-commands>1000"}, cli.ExitGate, "all-commands>1000",
+		"recommends": {nil, exit.OK, "", "The catch of "},
+		"nothing does it": {[]string{"--require", "all-commands>1000"}, exit.Gate, "all-commands>1000",
 			"does not meet all-commands>1000"},
 	} {
 		t.Run(name, func(t *testing.T) {

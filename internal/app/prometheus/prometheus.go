@@ -19,11 +19,11 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Metric is one that is served.
@@ -288,11 +288,11 @@ func (w *writer) falsePositives(meter []results.Measure) {
 	wrong := int64(0)
 	ok := false
 	for _, m := range meter {
-		switch strategies.MeasureMetric(m.Metric) {
-		case strategies.MetricFilterHits:
+		switch codes.Metric(m.Metric) {
+		case codes.MetricFilterHits:
 			hits = m.Value
 			ok = true
-		case strategies.MetricFalsePositives:
+		case codes.MetricFalsePositives:
 			wrong = m.Value
 		}
 	}
@@ -358,7 +358,7 @@ func drift(w *writer, figures *measure.LiveFigures) {
 
 func lag(w *writer, figures *measure.LiveFigures) {
 	for _, m := range meter(figures) {
-		if unit, ok := map[string]float64{"us": 1e6, "ns": 1e9}[m.Unit]; ok && m.Metric == string(strategies.MetricQueueLag) {
+		if unit, ok := map[string]float64{"us": 1e6, "ns": 1e9}[m.Unit]; ok && m.Metric == string(codes.MetricQueueLag) {
 			w.put("", float64(m.Value)/unit, "layer", "queue")
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/prometheus"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
@@ -87,9 +88,9 @@ func (p *planted) Used(_ context.Context, s quota.Subject, _ *quota.Policy) ([]q
 func (p *planted) Measures() []strategies.Measure {
 	n := p.n.Load()
 	return []strategies.Measure{ // whatever they are called
-		{Name: "maybes", Unit: "checks", Value: 4 * n, Metric: strategies.MetricFilterHits},
-		{Name: "wrong maybes", Unit: "checks", Value: n, Metric: strategies.MetricFalsePositives},
-		{Name: "longest wait", Unit: "us", Value: 2500, Kind: strategies.MeasureMost, Metric: strategies.MetricQueueLag},
+		{Name: "maybes", Unit: "checks", Value: 4 * n, Metric: codes.MetricFilterHits},
+		{Name: "wrong maybes", Unit: "checks", Value: n, Metric: codes.MetricFalsePositives},
+		{Name: "longest wait", Unit: "us", Value: 2500, Kind: strategies.MeasureMost, Metric: codes.MetricQueueLag},
 	}
 }
 

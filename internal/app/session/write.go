@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/files"
@@ -74,7 +75,7 @@ func (x *Session) sayUndrawn(all []render.Undrawn) {
 	}
 	if len(all) > 0 {
 		names := format.List(all, ", ", func(undrawn render.Undrawn) string { return undrawn.Name })
-		fmt.Fprintln(x.Stderr, render.NotDrawn+names+" (--verbose says why)")
+		fmt.Fprintln(x.Stderr, codes.NotDrawn+names+" (--verbose says why)")
 	}
 }
 

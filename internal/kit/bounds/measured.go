@@ -65,3 +65,14 @@ const (
 	WarmUpID = 1 << 61
 	ProbeID  = 1 << 60
 )
+
+// MaxRecorded is the longest duration in nanoseconds that a histogram tells
+// apart from longer ones.
+const MaxRecorded = int64(time.Hour)
+
+// MaxDisturbed is the share of rounds with a finding that marks timings above which the
+// figures of all rounds are marked.
+const MaxDisturbed = 0.2
+
+// Marked reports whether timings are marked if so many of their rounds were disturbed.
+func Marked(disturbed, rounds int) bool { return float64(disturbed) > MaxDisturbed*float64(rounds) }

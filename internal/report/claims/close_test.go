@@ -1,8 +1,8 @@
 package claims
 
 import (
-	"math/rand/v2"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/codes"

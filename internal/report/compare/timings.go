@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -163,7 +164,7 @@ func (p *pair) disturbed(runs []*results.Run) bool {
 			disturbed++
 		}
 	}
-	return results.Marked(disturbed, kept)
+	return bounds.Marked(disturbed, kept)
 }
 
 // rounds are the values of the rounds that are kept and that have one.

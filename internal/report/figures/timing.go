@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -93,7 +94,7 @@ func (f *Figure) Ends(summary *results.Summary) (lo, hi float64) {
 
 // boundOnly reports whether the samples give a lower bound of the percentile and no more.
 func boundOnly(percentile results.Percentile) bool {
-	return percentile.Status == codes.TooFew || percentile.Value >= float64(results.MaxDuration)
+	return percentile.Status == codes.TooFew || percentile.Value >= float64(bounds.MaxRecorded)
 }
 
 // Percentile shows a percentile over all rounds.

@@ -1,8 +1,8 @@
 package ranking_test
 
 import (
-	"math/rand/v2"
 	"math"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
