@@ -24,12 +24,13 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/files"
 	seeds "github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -70,7 +71,7 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 	}
 	head, err := os.Executable()
 	if err != nil {
-		return fail(ExitFailed, err)
+		return fail(exit.Failed, err)
 	}
 	if s.Rank("against") == settings.ByFile {
 		return s.Wrong("against", errors.New("give it as a flag: each side is given the same file"))
@@ -96,7 +97,7 @@ func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
 	for i := range a.programs {
 		a.programs[i], err = filepath.Abs(a.programs[i])
 		if err != nil {
-			return fail(ExitFailed, err)
+			return fail(exit.Failed, err)
 		}
 	}
 	defer session.OutlivePipes()()
@@ -122,10 +123,10 @@ func (a *against) compare(rounds int, names []string) error {
 		err = a.keep(comparison)
 	}
 	if err != nil {
-		return fail(ExitFailed, err)
+		return fail(exit.Failed, err)
 	}
 	err = showComparison(a.cmd, a.format(), comparison)
-	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName,
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "\nwritten to %s: %s, %s\n", a.dir, files.ComparisonName,
 		strings.Join(sides[:], ", "))
 	return err
 }
@@ -135,9 +136,9 @@ func (a *against) compare(rounds int, names []string) error {
 func (a *against) format() string {
 	switch {
 	case a.JSON:
-		return render.JSON
+		return document.JSON
 	case os.Getenv("GITHUB_ACTIONS") == "true":
-		return render.GitHub
+		return document.GitHub
 	}
 	return group.ComparisonFormats()[0]
 }
@@ -145,15 +146,15 @@ func (a *against) format() string {
 // keep stores the records of both sides, and what the comparison found.
 func (a *against) keep(comparison *compare.Comparison) error {
 	now := clock.Wall{}.Now().UTC().Format(time.RFC3339Nano)
-	for stage, files := range a.files {
-		for i, file := range files {
+	for stage, records := range a.files {
+		for i, file := range records {
 			if file == nil {
 				continue
 			}
 			file.Pairing = fmt.Sprintf("%s, stage %d", now, stage)
 			dir := stageDir(a.dir, sides[i], stage)
 			if err := errors.Join(os.MkdirAll(dir, 0o755),
-				codec.Write(filepath.Join(dir, render.ResultsName), *file)); err != nil {
+				codec.Write(filepath.Join(dir, files.ResultsName), *file)); err != nil {
 				return err
 			}
 		}
@@ -162,7 +163,7 @@ func (a *against) keep(comparison *compare.Comparison) error {
 	if err != nil {
 		return err
 	}
-	return files.Write(filepath.Join(a.dir, render.ComparisonName), data)
+	return files.Write(filepath.Join(a.dir, files.ComparisonName), data)
 }
 
 // stageDir is where the records of a side are, of the first stage or the second.
@@ -210,7 +211,7 @@ func (a *against) measure(stage, from, to int, names []string) (out [2]compare.S
 func (a *against) sidesOf(stage int) (out [2]compare.Side) {
 	for i, file := range a.files[stage] {
 		measure.CrossedElsewhere(file.Runs)
-		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), render.ResultsName), File: file}
+		out[i] = compare.Side{Name: filepath.Join(stageDir(a.dir, sides[i], stage), files.ResultsName), File: file}
 	}
 	return out
 }
@@ -246,13 +247,13 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd.Stderr = &said
 	err := server.RunWithUs(cmd)
 	if a.cmd.Context().Err() != nil {
-		return nil, fail(ExitInterrupted,
+		return nil, fail(exit.Interrupted,
 			errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
 	}
-	file, read := codec.Read(filepath.Join(dir, render.ResultsName))
+	file, read := codec.Read(filepath.Join(dir, files.ResultsName))
 	if read != nil {
 		last := strings.TrimSpace(said.String())
-		return nil, fail(ExitFailed, fmt.Errorf("%s (%s): %w: %s",
+		return nil, fail(exit.Failed, fmt.Errorf("%s (%s): %w: %s",
 			sides[side], a.programs[side], cmp.Or(err, read), last[strings.LastIndex(last, "\n")+1:]))
 	}
 	return &file, nil // that it found a broken guarantee, or an invalid figure, is in the record

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -36,7 +37,7 @@ func TestARoundThatNeverCrossed(t *testing.T) {
 		run := results.Run{Params: results.Params{Label: "a"}, Audit: results.Audit{Valid: true}}
 		run.Leak.Trials = trials
 		if trials == 0 {
-			run.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
+			run.Audit.Discard(codes.NeverCrossed, codes.DiscardsCorrectness, "planted")
 		}
 		return run
 	}

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // patiently calls a command line with a --decision-timeout that is doubled until the other
@@ -33,10 +34,10 @@ func patiently(t *testing.T, dir string, prepare func(), args ...string) (outcom
 
 // lateIn reports whether a record says that a call of honest did not return.
 func lateIn(dir string) bool {
-	if x, err := codec.ReadExploration(filepath.Join(dir, render.ExplorationName)); err == nil {
+	if x, err := codec.ReadExploration(filepath.Join(dir, files.ExplorationName)); err == nil {
 		return slices.ContainsFunc(x.Failed, func(f results.FailedExplore) bool { return f.Strategy == "honest" })
 	}
-	f, err := codec.Read(filepath.Join(dir, render.ResultsName))
+	f, err := codec.Read(filepath.Join(dir, files.ResultsName))
 	return err == nil && slices.ContainsFunc(f.Runs, func(r results.Run) bool {
 		return r.Params.Label == "honest" && (r.DidNotReturn > 0 || r.Audit.Has("did-not-return"))
 	})
@@ -69,14 +70,14 @@ func TestAstray(t *testing.T) {
 		} {
 			o, dir := patiently(t, c.name+"-"+mode, func() {}, append([]string{mode}, args...)...)
 			last := o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:]
-			if o.code != ExitFailed || !strings.Contains(last, "honest:color=blue") ||
+			if o.code != exit.Failed || !strings.Contains(last, "honest:color=blue") ||
 				strings.Contains(o.stdout+o.stderr, "goroutine ") {
 				t.Errorf("%s %s: exit %d, %s%s", mode, c.name, o.code, o.stdout, o.stderr)
 			}
 			if mode != "explore" && (!strings.Contains(last, c.code) || !strings.Contains(o.stdout, "INVALID  "+c.code)) {
 				t.Errorf("%s %s: no %s in %s%s", mode, c.name, c.code, o.stdout, o.stderr)
 			}
-			file := map[bool]string{true: render.ExplorationName, false: "results.json"}[mode == "explore"]
+			file := map[bool]string{true: files.ExplorationName, false: "results.json"}[mode == "explore"]
 			b, err := os.ReadFile(filepath.Join(dir, file))
 			if err != nil || !strings.Contains(string(b), "astray_test.go") || !strings.Contains(string(b), `"stack": "goroutine `) {
 				t.Errorf("%s %s: %v, no stack in\n%s", mode, c.name, err, b)
@@ -101,11 +102,11 @@ func TestAstrayAmidASearch(t *testing.T) {
 		}
 	})
 	o, dir := patiently(t, "out", func() { n.Store(0) }, "explore")
-	if o.code != ExitFailed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") ||
+	if o.code != exit.Failed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") ||
 		!strings.Contains(o.stdout, "\nhonest, ") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	x, err := codec.ReadExploration(filepath.Join(dir, render.ExplorationName))
+	x, err := codec.ReadExploration(filepath.Join(dir, files.ExplorationName))
 	if err != nil || len(x.Searches) != 2 || len(x.Failed) != 1 || x.Failed[0].Stack == "" {
 		t.Fatalf("%+v, %v", x, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -133,7 +134,7 @@ func badInputs(t *testing.T) []badInput {
 		{"sim", "honest", "liar", "--instances", "1", "--limit", "5", "--requests", "200", "--out", "good"},
 		{"explore", "liar", "--max-states", "200", "--exit-zero", "--out", "found"},
 	} {
-		if o := call(t.Context(), args...); o.code != ExitOK && o.code != ExitGate {
+		if o := call(t.Context(), args...); o.code != exit.OK && o.code != exit.Gate {
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
 	}
@@ -199,7 +200,7 @@ func TestBadInputs(t *testing.T) {
 		took := used(t) - began
 		runtime.ReadMemStats(&after)
 		about := fmt.Sprintf("%.200q with %.300s", b.line(), b.text)
-		if o.code != ExitUsage && o.code != ExitFailed {
+		if o.code != exit.Usage && o.code != exit.Failed {
 			t.Errorf("%s: exit %d: %s", about, o.code, o.transcript())
 		}
 		if strings.Count(o.stderr, "\n") != 1 || len(o.stderr) > terminal.MaxMessage+20 {

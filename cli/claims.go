@@ -20,13 +20,14 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/html"
 	tables "github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // pass is what makes runs, and judges something by their records.
@@ -127,7 +128,7 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 	}
 	p.Files, err = session.Before(cmd.Context(), func() ([]*claims.File, error) { return s.files(args, p.Earlier) })
 	if err != nil {
-		return fail(ExitUsage, err)
+		return fail(exit.Usage, err)
 	}
 	if s.from == "" {
 		dir, err := s.directory()
@@ -140,13 +141,13 @@ func (s *pass) judge(cmd *cobra.Command, args []string) (err error) {
 	}
 	report, wrong := p.Judge(cmd.Context())
 	if report == nil {
-		return fail(ExitUsage, wrong)
+		return fail(exit.Usage, wrong)
 	}
 	if err := s.show(cmd, p, report); err != nil {
-		return fail(ExitFailed, err)
+		return fail(exit.Failed, err)
 	}
 	if wrong != nil {
-		return fail(ExitUsage, wrong)
+		return fail(exit.Usage, wrong)
 	}
 	return s.failed(cmd.ErrOrStderr(), report)
 }
@@ -249,13 +250,13 @@ func (s *pass) show(cmd *cobra.Command, p *claims.Pass, report *claims.Report) e
 func (s *pass) print(cmd *cobra.Command, report *claims.Report, record, markdown []byte) error {
 	laid, out := terminal.Page(cmd)
 	switch {
-	case s.JSON || s.Format == render.JSON:
+	case s.JSON || s.Format == document.JSON:
 		_, err := out.Write(record)
 		return err
-	case s.Format == render.Markdown:
+	case s.Format == document.Markdown:
 		_, err := out.Write(markdown)
 		return err
-	case s.Format == render.GitHub:
+	case s.Format == document.GitHub:
 		return errors.Join(tables.ClaimsAnnotations(out, report), summaryOfJob(markdown))
 	}
 	return s.text(out, laid, report)
@@ -275,11 +276,11 @@ func (s *pass) failed(stderr io.Writer, report *claims.Report) error {
 	}
 	switch {
 	case report.Interrupted:
-		return fail(ExitInterrupted, errors.New("interrupted: what has no run is undecided"))
+		return fail(exit.Interrupted, errors.New("interrupted: what has no run is undecided"))
 	case !report.Tried():
-		return fail(ExitFailed, fmt.Errorf("nothing was decided: %s", report.Claims[0].Why))
+		return fail(exit.Failed, fmt.Errorf("nothing was decided: %s", report.Claims[0].Why))
 	case n > 0:
-		return fail(ExitGate, fmt.Errorf("%s", format.Plural(int64(n), s.gates[0], s.gates[1])))
+		return fail(exit.Gate, fmt.Errorf("%s", format.Plural(int64(n), s.gates[0], s.gates[1])))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestClaims(t *testing.T) {
 	summary := filepath.Join(dir, "summary")
 	t.Setenv(summaryVariable, summary)
 	o := call(context.Background(), "claims", file, "--out", out)
-	if o.code != ExitGate {
+	if o.code != exit.Gate {
 		t.Fatalf("exit %d\n%s", o.code, o.transcript())
 	}
 	for _, want := range []string{"C1     holds", "C2     refuted", "C3     undecided", "C4     not measurable here",
@@ -67,7 +67,7 @@ func TestClaims(t *testing.T) {
 	vectorsAlone(t, filepath.Join(out, "both"))
 	// The same verdicts come from the records, without a run; those of one claim alone, too.
 	again := call(context.Background(), "claims", file, "--from", out, "--id", "C1", "--format", "github")
-	if page, err := os.ReadFile(summary); again.code != ExitOK || err != nil ||
+	if page, err := os.ReadFile(summary); again.code != exit.OK || err != nil ||
 		!strings.Contains(string(page), "| C1 | holds |") {
 		t.Errorf("exit %d, %v\n%s\n%s", again.code, err, again.transcript(), page)
 	}
@@ -78,7 +78,7 @@ func TestClaims(t *testing.T) {
 		"--out " + out + " " + file:     "already holds",
 		filepath.Join(dir, "none.yaml"): "none.yaml",
 	} {
-		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != ExitUsage ||
+		if o := call(context.Background(), append([]string{"claims"}, strings.Fields(args)...)...); o.code != exit.Usage ||
 			!strings.Contains(o.transcript(), want) {
 			t.Errorf("%s: exit %d\n%s", args, o.code, o.transcript())
 		}
@@ -113,7 +113,7 @@ func TestRunsThatCannotBe(t *testing.T) {
 		if fmt.Sprint(o.code) != code || !strings.Contains(o.stderr, text) {
 			t.Errorf("%s: exit %d: %s", line, o.code, o.stderr)
 		}
-		if _, err := os.Stat(out); o.code == ExitUsage && err == nil {
+		if _, err := os.Stat(out); o.code == exit.Usage && err == nil {
 			t.Errorf("%s: something was written", line)
 		}
 	}
@@ -186,14 +186,14 @@ func TestGatesOfAnInterruptedPass(t *testing.T) {
 		{ID: "C2", Gate: true, Verdict: claims.Refuted}}}
 	var errs bytes.Buffer
 	var e *exit.Error
-	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitInterrupted ||
+	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != exit.Interrupted ||
 		strings.Contains(errs.String(), "C1") ||
 		!strings.Contains(errs.String(), "C2") {
 		t.Errorf("%v, %q", err, errs.String())
 	}
 	r.Interrupted = false
 	errs.Reset()
-	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != ExitGate || e.Error() != "2 claims do not hold" ||
+	if err := s.failed(&errs, r); !errors.As(err, &e) || e.Code != exit.Gate || e.Error() != "2 claims do not hold" ||
 		!strings.Contains(errs.String(), "C1") {
 		t.Errorf("%v, %q", err, errs.String())
 	}
@@ -204,7 +204,7 @@ func TestDeepClaims(t *testing.T) {
 	newPlace(t, map[string]string{"deep.yaml": "record: Ours\nclaims:\n" + strings.Repeat("- ", 65) +
 		"x\n"})
 	for _, args := range [][]string{{"claims", "deep.yaml"}, {"faults", "--list", "deep.yaml"}} {
-		if o := call(t.Context(), args...); o.code != ExitUsage ||
+		if o := call(t.Context(), args...); o.code != exit.Usage ||
 			!strings.Contains(o.stderr, "deep.yaml:3: it is nested deeper than") {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
@@ -226,11 +226,11 @@ func TestNoBitmaps(t *testing.T) {
 	newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "1")
 	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--requests", "100", "--out",
-		"out"); o.code == ExitUsage {
+		"out"); o.code == exit.Usage {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	vectorsAlone(t, "out")
-	if o := call(t.Context(), "explore", "liar", "--property", "leak", "--out", "found"); o.code != ExitGate {
+	if o := call(t.Context(), "explore", "liar", "--property", "leak", "--out", "found"); o.code != exit.Gate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	vectorsAlone(t, "found")
@@ -279,7 +279,7 @@ func TestLargeReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != ExitFailed ||
+	if o := call(t.Context(), "faults", "--from", dir, "--fault", "none"); o.code != exit.Failed ||
 		!strings.Contains(o.transcript(), "the earlier pass did not make its run") {
 		t.Errorf("exit %d: %s", o.code, o.transcript())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -92,9 +93,9 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 	dirs := server.Leftovers("")
 	set, err := stores.OpenSet(ctx, specs)
 	if err != nil {
-		return session.InterruptedOr(ctx, err, ExitUsage)
+		return session.InterruptedOr(ctx, err, exit.Usage)
 	}
-	defer func() { err = cmp.Or(err, fail(ExitFailed, set.Close())) }()
+	defer func() { err = cmp.Or(err, fail(exit.Failed, set.Close())) }()
 	all := []held{}
 	for _, name := range set.Names() {
 		store, _ := set.Get(name)
@@ -104,7 +105,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 		}
 		found, err := k.Holdings(ctx, true)
 		if err != nil {
-			return session.InterruptedOr(ctx, err, ExitFailed)
+			return session.InterruptedOr(ctx, err, exit.Failed)
 		}
 		for _, holding := range found {
 			all = append(all, held{name, holding.Name, holding.Keys, holding.State, holding.Owner, k, holding})
@@ -115,7 +116,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 		shown = append(shown, held{Where: "directory", What: text, State: stores.HeldDead, Owner: "a process that ended"})
 	}
 	if err := show(cmd, c.asJSON, shown, heldLines); err != nil {
-		return fail(ExitFailed, err)
+		return fail(exit.Failed, err)
 	}
 	return c.remove(ctx, cmd.ErrOrStderr(), all, dirs)
 }
@@ -167,7 +168,7 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Number(unknown, "thing"))
 	}
 	if err := errors.Join(discarding, left); err != nil {
-		return session.InterruptedOr(ctx, err, ExitFailed)
+		return session.InterruptedOr(ctx, err, exit.Failed)
 	}
 	return nil
 }

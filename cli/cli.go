@@ -31,15 +31,6 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// Exit codes.
-const (
-	ExitOK          = exit.OK
-	ExitGate        = exit.Gate        // a gate failed, a declared guarantee was broken, or a search found a violation
-	ExitUsage       = exit.Usage       // the command line or an input file is wrong
-	ExitFailed      = exit.Failed      // a run failed or its correctness figures are invalid
-	ExitInterrupted = exit.Interrupted // ended by Ctrl-C
-)
-
 func fail(code int, err error) error { return exit.With(code, err) }
 
 func usagef(format string, args ...any) error { return exit.Usagef(format, args...) }
@@ -87,9 +78,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(session.WithArgs(ctx, args))
 	if err == nil {
-		return ExitOK
+		return exit.OK
 	}
-	code := ExitUsage // what cobra itself finds wrong is the command line
+	code := exit.Usage // what cobra itself finds wrong is the command line
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		code = e.Code
 		err = e
@@ -201,7 +192,7 @@ func withSignals(ctx context.Context, stderr io.Writer) (context.Context, func()
 			select {
 			case sig := <-ch:
 				if n > 0 && sig != syscall.SIGHUP {
-					os.Exit(ExitInterrupted)
+					os.Exit(exit.Interrupted)
 				}
 				cancel() // first: a terminal that is gone may keep the message waiting
 				if n == 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"strings"
 	"testing"
 )
@@ -21,8 +22,8 @@ func TestClientErrors(t *testing.T) {
 		{"explore honest --client cold", "unknown flag --client"},
 	} {
 		o := call(t.Context(), strings.Fields(c.args)...)
-		if o.code != ExitUsage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
-			t.Errorf("%s: exit %d, %q; want %d, %q", c.args, o.code, o.stderr, ExitUsage, c.want)
+		if o.code != exit.Usage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d, %q; want %d, %q", c.args, o.code, o.stderr, exit.Usage, c.want)
 		}
 	}
 	p.requireUntouched()

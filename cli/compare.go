@@ -14,7 +14,10 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/document"
 	tables "github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -48,7 +51,7 @@ func compareCommand() *cobra.Command {
 			}
 			defer session.OutlivePipes()()
 			if s.JSON {
-				s.Format = render.JSON
+				s.Format = document.JSON
 			}
 			return showComparison(cmd, s.Format, comparison)
 		},
@@ -68,7 +71,7 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	for i, path := range []string{base, head} {
 		sides[i], err = readSide(path)
 		if err != nil {
-			return nil, fail(ExitUsage, err)
+			return nil, fail(exit.Usage, err)
 		}
 	}
 	read := s.RunGates
@@ -80,25 +83,25 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	}
 	options.Gates = s.Gates
 	comparison, err := compare.Compare(sides[0], sides[1], options)
-	return comparison, fail(ExitUsage, err)
+	return comparison, fail(exit.Usage, err)
 }
 
 // readSide reads a record, or the one in a directory.
 func readSide(path string) (compare.Side, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		for _, name := range []string{render.ResultsName, render.ExplorationName} {
+		for _, name := range []string{files.ResultsName, files.ExplorationName} {
 			if found, _ := filepath.Glob(filepath.Join(path, name) + "*"); len(found) > 0 {
 				return readSide(filepath.Join(path, name))
 			}
 		}
-		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, render.ResultsName, render.ExplorationName)
+		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, files.ResultsName, files.ExplorationName)
 	}
 	record, err := codec.ReadRecord(path)
 	if err != nil {
 		return compare.Side{}, err
 	}
 	if record.File == nil && record.Exploration == nil {
-		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s next to it", path, render.ResultsName)
+		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s next to it", path, files.ResultsName)
 	}
 	side := compare.Side{Name: path, File: record.File, Exploration: record.Exploration}
 	if side.File != nil && side.File.Kind == results.Simulated {
@@ -109,7 +112,7 @@ func readSide(path string) (compare.Side, error) {
 
 // seriesBeside reads how the simulations in a record developed, if that is kept next to it.
 func seriesBeside(path string) ([]results.Series, error) {
-	record, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
+	record, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), files.SeriesName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -119,7 +122,7 @@ func seriesBeside(path string) ([]results.Series, error) {
 // showComparison writes the comparison in a format and turns it into an exit code.
 func showComparison(cmd *cobra.Command, format string, comparison *compare.Comparison) error {
 	page, stdout := terminal.Page(cmd)
-	if format == render.Markdown || format == render.GitHub {
+	if format == document.Markdown || format == document.GitHub {
 		page.Colour = false
 	}
 	for _, renderer := range render.Comparisons() {
@@ -130,15 +133,15 @@ func showComparison(cmd *cobra.Command, format string, comparison *compare.Compa
 		if err == nil {
 			_, err = stdout.Write(data)
 		}
-		if err == nil && format == render.GitHub {
+		if err == nil && format == document.GitHub {
 			err = jobSummary(comparison)
 		}
 		if err != nil {
-			return fail(ExitFailed, err)
+			return fail(exit.Failed, err)
 		}
 	}
 	if !comparison.Passes() && len(comparison.Failed()) == 0 {
-		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
+		return fail(exit.Gate, errors.New("not all could be compared, and the comparison is strict"))
 	}
 	return session.Failures(cmd.ErrOrStderr(), nil, comparison.Failed())
 }

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // simulations leaves two simulations of one seed, of which the second was changed.
@@ -16,16 +17,16 @@ func simulations(t *testing.T, change func(*results.File)) {
 	t.Helper()
 	for _, dir := range []string{"base", "head"} {
 		// liar lies
-		if o := call(t.Context(), "sim", "honest", "liar", "--requests", "300", "--out", dir); o.code != ExitGate {
+		if o := call(t.Context(), "sim", "honest", "liar", "--requests", "300", "--out", dir); o.code != exit.Gate {
 			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
 	}
-	f, err := codec.Read("head/" + render.ResultsName)
+	f, err := codec.Read("head/" + files.ResultsName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(&f)
-	if err := codec.Write("head/"+render.ResultsName, f); err != nil {
+	if err := codec.Write("head/"+files.ResultsName, f); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,28 +58,28 @@ func TestCompare(t *testing.T) {
 		code int
 		args []string
 	}{
-		{ExitOK, []string{"base", "base"}},
-		{ExitGate, []string{"base", "head"}},
-		{ExitGate, []string{"base", "head", "--format", "markdown"}},
-		{ExitGate, []string{"base", "head", "--format", "github"}},
-		{ExitOK, []string{"base", "head", "--tolerance", "leak=1"}},
-		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5"}},
-		{ExitOK, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5", "--undecided", "pass"}},
-		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5", "--strict"}},
-		{ExitGate, []string{"base", "head", "--config", "gates.yaml"}},
-		{ExitUsage, []string{"base", "head", "--config", "wrong.yaml"}},
-		{ExitUsage, []string{"base", "head", "--config", "wrong2.yaml"}},
-		{ExitUsage, []string{"base", "head", "--require", "leak<"}},
-		{ExitUsage, []string{"base", "head", "--require", "leak/reference<=1"}},
-		{ExitUsage, []string{"base", "head", "--require", "leak<lots"}},
-		{ExitUsage, []string{"base", "head", "--require", "leak=>1"}},
-		{ExitUsage, []string{"base", "head", "--tolerance", "leek=1"}},
-		{ExitUsage, []string{"base", "head", "--tolerance", "leak=many"}},
-		{ExitUsage, []string{"base", "head", "--tolerance", "p99=2"}},
-		{ExitUsage, []string{"base", "head", "--format", "jsn"}},
-		{ExitUsage, []string{"base"}},
-		{ExitUsage, []string{"base", "none"}},
-		{ExitUsage, []string{"base", "gates.yaml"}},
+		{exit.OK, []string{"base", "base"}},
+		{exit.Gate, []string{"base", "head"}},
+		{exit.Gate, []string{"base", "head", "--format", "markdown"}},
+		{exit.Gate, []string{"base", "head", "--format", "github"}},
+		{exit.OK, []string{"base", "head", "--tolerance", "leak=1"}},
+		{exit.Gate, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5"}},
+		{exit.OK, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5", "--undecided", "pass"}},
+		{exit.Gate, []string{"base", "head", "--tolerance", "leak=1", "--require", "throughput>=5", "--strict"}},
+		{exit.Gate, []string{"base", "head", "--config", "gates.yaml"}},
+		{exit.Usage, []string{"base", "head", "--config", "wrong.yaml"}},
+		{exit.Usage, []string{"base", "head", "--config", "wrong2.yaml"}},
+		{exit.Usage, []string{"base", "head", "--require", "leak<"}},
+		{exit.Usage, []string{"base", "head", "--require", "leak/reference<=1"}},
+		{exit.Usage, []string{"base", "head", "--require", "leak<lots"}},
+		{exit.Usage, []string{"base", "head", "--require", "leak=>1"}},
+		{exit.Usage, []string{"base", "head", "--tolerance", "leek=1"}},
+		{exit.Usage, []string{"base", "head", "--tolerance", "leak=many"}},
+		{exit.Usage, []string{"base", "head", "--tolerance", "p99=2"}},
+		{exit.Usage, []string{"base", "head", "--format", "jsn"}},
+		{exit.Usage, []string{"base"}},
+		{exit.Usage, []string{"base", "none"}},
+		{exit.Usage, []string{"base", "gates.yaml"}},
 	} {
 		o := call(t.Context(), append([]string{"compare"}, c.args...)...)
 		if o.code != c.code {
@@ -105,15 +106,15 @@ func TestGates(t *testing.T) {
 		code int
 		args []string
 	}{
-		{ExitOK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak=none"}},
-		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak > 0"}},
-		{ExitUsage, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "p99<=1ms"}},
-		{ExitGate, []string{"sim", "liar", "--requests", "200", "--require", "leak-worst<=3", "--require",
+		{exit.OK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak=none"}},
+		{exit.Gate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "leak > 0"}},
+		{exit.Usage, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--require", "p99<=1ms"}},
+		{exit.Gate, []string{"sim", "liar", "--requests", "200", "--require", "leak-worst<=3", "--require",
 			"false-rejects=none"}},
-		{ExitUsage, []string{"run", "honest", "--require", "leek<=1"}},
-		{ExitUsage, []string{"explore", "honest", "--require", "leek=none"}},
-		{ExitUsage, []string{"explore", "honest", "--property", "drift", "--require", "leak=none"}},
-		{ExitUsage, []string{"explore", "honest", "--full", "--require", "leak=none"}},
+		{exit.Usage, []string{"run", "honest", "--require", "leek<=1"}},
+		{exit.Usage, []string{"explore", "honest", "--require", "leek=none"}},
+		{exit.Usage, []string{"explore", "honest", "--property", "drift", "--require", "leak=none"}},
+		{exit.Usage, []string{"explore", "honest", "--full", "--require", "leak=none"}},
 	} {
 		o := call(t.Context(), append(c.args, "--out", t.TempDir())...)
 		if o.code != c.code {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -21,7 +22,7 @@ import (
 func completions(t *testing.T, args ...string) (words []string, directive string) {
 	t.Helper()
 	o := call(t.Context(), append([]string{"__complete"}, args...)...)
-	if o.code != ExitOK {
+	if o.code != exit.OK {
 		t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 	}
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
@@ -126,7 +127,7 @@ func TestEveryTextFlagCompletes(t *testing.T) {
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		o := call(t.Context(), "completion", shell)
-		if o.code != ExitOK || o.stderr != "" || !strings.Contains(o.stdout, "quotabench") {
+		if o.code != exit.OK || o.stderr != "" || !strings.Contains(o.stdout, "quotabench") {
 			t.Errorf("%s: exit %d, %d bytes, stderr %q", shell, o.code, len(o.stdout), o.stderr)
 		}
 		if shell == "powershell" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -94,7 +95,7 @@ func TestConfigRoundTrip(t *testing.T) {
 	for _, args := range roundTrips {
 		s, cfg := planned(t, args...)
 		o := call(t.Context(), append([]string{"run", "--print-config"}, args...)...)
-		if o.code != ExitOK || o.stderr != "" {
+		if o.code != exit.OK || o.stderr != "" {
 			t.Fatalf("%q: exit %d, %s", args, o.code, o.stderr)
 		}
 		if err := os.WriteFile("run.yaml", []byte(o.stdout), 0o644); err != nil {
@@ -238,7 +239,7 @@ func TestSections(t *testing.T) {
 			show = "--json"
 		}
 		o := call(t.Context(), c.command, show, "--config", "bad.yaml")
-		if wrong := strings.HasPrefix(c.want, "bad"); wrong != (o.code == ExitUsage) ||
+		if wrong := strings.HasPrefix(c.want, "bad"); wrong != (o.code == exit.Usage) ||
 			!strings.Contains(o.stdout+o.stderr, c.want) {
 			t.Errorf("%s of\n%s\nexit %d, no %q in %s%s", c.command, c.file, o.code, c.want, o.stdout, o.stderr)
 		}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/host/machine"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 )
 
 func TestDoctor(t *testing.T) {
 	p := newPlace(t, nil)
 	o := call(t.Context(), "doctor")
-	if o.code != ExitOK || o.stderr != "" {
+	if o.code != exit.OK || o.stderr != "" {
 		t.Errorf("exit %d, stderr %q", o.code, o.stderr)
 	}
 	text, _ := strings.CutSuffix(o.stdout, "\n")

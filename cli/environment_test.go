@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -23,7 +24,7 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 		{[]string{"--redis", "process"}, "redis: process"},
 	} {
 		o := call(t.Context(), append([]string{"run", "honest", "--print-config"}, c.args...)...)
-		if o.code != ExitOK || !strings.Contains(o.stdout, c.want) || strings.Contains(o.stdout, "secret") {
+		if o.code != exit.OK || !strings.Contains(o.stdout, c.want) || strings.Contains(o.stdout, "secret") {
 			t.Errorf("%q: no %q in\n%s%s", c.args, c.want, o.stdout, o.stderr)
 		}
 	}
@@ -32,7 +33,7 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 	for want, args := range map[string][]string{"service=http://u:***@h/x": nil,
 		"service=http://other/": {"--store", "service=http://other/x?user={subject}"}} {
 		o := call(t.Context(), append([]string{"run", "honest", "--print-config"}, args...)...)
-		if o.code != ExitOK || strings.Count(o.stdout, "  - service=") != 1 || !strings.Contains(o.stdout, want) ||
+		if o.code != exit.OK || strings.Count(o.stdout, "  - service=") != 1 || !strings.Contains(o.stdout, want) ||
 			strings.Contains(o.stdout, "secret") {
 			t.Errorf("%q: no %q in\n%s%s", args, want, o.stdout, o.stderr)
 		}
@@ -46,7 +47,7 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 		t.Errorf("%s%s", o.stdout, o.stderr)
 	}
 	t.Setenv("QUOTABENCH_STORE", "nonsense")
-	if o := call(t.Context(), "run", "honest"); o.code != ExitUsage || !strings.Contains(o.stderr, "QUOTABENCH_STORE: ") {
+	if o := call(t.Context(), "run", "honest"); o.code != exit.Usage || !strings.Contains(o.stderr, "QUOTABENCH_STORE: ") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	t.Setenv("QUOTABENCH_STORE", "")
@@ -55,7 +56,7 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 		t.Error(o.stdout)
 	}
 	t.Setenv("QUOTABENCH_REDIS", "nonsense")
-	if o := call(t.Context(), "run", "honest"); o.code != ExitUsage || !strings.Contains(o.stderr, "nonsense") {
+	if o := call(t.Context(), "run", "honest"); o.code != exit.Usage || !strings.Contains(o.stderr, "nonsense") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 }

@@ -42,8 +42,8 @@ const mostMemory = 1 << 20
 func newExploreSettings() *exploreSettings {
 	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded}}
 	s.Asked = explore.Config{
-		Clients: 2, Scope: explore.Scope{Times: 1, JobRounds: 1, Asks: explore.DefaultAsks},
-		Bounds: explore.Bounds{Preemptions: explore.DefaultPreemptions, Samples: explore.DefaultSamples},
+		Clients: 2, Scope: explore.Scope{Times: 1, JobRounds: 1, Asks: bounds.DefaultAsks},
+		Bounds: explore.Bounds{Preemptions: bounds.DefaultPreemptions, Samples: bounds.DefaultSamples},
 	}
 	return s
 }
@@ -54,35 +54,35 @@ func (s *exploreSettings) searched() []settings.Setting {
 	faults := format.Strings(explore.Faults())
 	properties := format.Strings(explore.Properties())
 	return []settings.Setting{
-		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&config.Limit, 1, explore.MaxUnits),
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Whole(&config.Limit, 1, bounds.MaxUnits),
 			Computed: true},
 		{Name: "clients", Common: true, Title: settings.Search,
-			Value: settings.Whole(&config.Clients, 1, explore.MaxClients)},
+			Value: settings.Whole(&config.Clients, 1, bounds.MaxClients)},
 		{Name: "script", Common: true, Title: settings.Search, Value: settings.Text(&s.scripts),
 			Complete: cobra.NoFileCompletions},
-		{Name: "used", Title: settings.Search, Value: settings.Whole(&config.Used, 0, explore.MaxUnits)},
+		{Name: "used", Title: settings.Search, Value: settings.Whole(&config.Used, 0, bounds.MaxUnits)},
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions},
 		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults),
 			Complete: settings.Words(append(faults, "all")...),
 			Doc: "`faults` that may happen, e.g. crash or all; " + strings.Join(faults, ", ") + "; with --service also " +
 				"timeout, script-flush, restart; may be repeated"},
-		{Name: "times", Title: settings.Search, Value: settings.Whole(&config.Times, 1, explore.MaxTimes)},
-		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&config.JobRounds, 0, explore.MaxTimes)},
-		{Name: "asks", Title: settings.Search, Value: settings.Whole(&config.Asks, 0, explore.MostAsks)},
+		{Name: "times", Title: settings.Search, Value: settings.Whole(&config.Times, 1, bounds.MaxTimes)},
+		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&config.JobRounds, 0, bounds.MaxTimes)},
+		{Name: "asks", Title: settings.Search, Value: settings.Whole(&config.Asks, 0, bounds.MaxAsks)},
 		{Name: "property", Common: true, Title: settings.Search, Value: settings.List(&s.properties),
 			Complete: settings.Words(append(properties, "all")...),
 			Doc:      "`properties` to look for (default: all); " + strings.Join(properties, ", ") + "; may be repeated"},
-		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&config.MaxStates, 0, explore.MostStates),
+		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&config.MaxStates, 0, bounds.MaxStates),
 			Computed: true},
 		{Name: "max-memory", Title: settings.Search, Value: settings.Whole(&s.memory, 0, mostMemory), Computed: true},
-		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&config.Preemptions, 0, explore.MaxTimes)},
+		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&config.Preemptions, 0, bounds.MaxTimes)},
 		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true},
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&config.First)},
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.Strict)},
 		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero)},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, bounds.MaxParallel)},
 		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full)},
-		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&config.MaxSchedules, 0, explore.MostSchedules),
+		{Name: "max-schedules", Title: settings.Search, Value: settings.Whole(&config.MaxSchedules, 0, bounds.MaxSchedules),
 			Computed: true},
 		{Name: "redis", Common: true, Title: settings.Stores, Value: settings.Text(&s.On),
 			Complete: settings.Words(searches.Embedded, "process", "container")},

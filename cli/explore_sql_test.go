@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
@@ -17,15 +18,15 @@ func TestExploreSQLWithoutServer(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), "explore", "sql-only", "--postgres", "embedded")
 	const forms = "needs PostgreSQL: give auto, process, container or a URL by --postgres"
-	if o.code != ExitUsage || !strings.Contains(o.stderr, forms) {
+	if o.code != exit.Usage || !strings.Contains(o.stderr, forms) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	o = call(t.Context(), "explore", "sql-only,honest", "--postgres", "embedded", "--property", "leak", "--exit-zero")
-	if o.code != ExitOK || !strings.Contains(o.stderr, "skipped sql-only: ") || !strings.Contains(o.stdout, "honest") {
+	if o.code != exit.OK || !strings.Contains(o.stderr, "skipped sql-only: ") || !strings.Contains(o.stdout, "honest") {
 		t.Errorf("in a list: exit %d: %s", o.code, o.stderr)
 	}
 	o = call(t.Context(), "explore", "sql-only", "--postgres", "elsewhere")
-	if o.code != ExitUsage || !strings.Contains(o.stderr, "--postgres") {
+	if o.code != exit.Usage || !strings.Contains(o.stderr, "--postgres") {
 		t.Errorf("bad value: exit %d: %s", o.code, o.stderr)
 	}
 }
@@ -38,7 +39,7 @@ func TestExploreSQL(t *testing.T) {
 		Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), Path: c.Database}
 	o := call(t.Context(), "explore", "sql-only", "--postgres", testenv.Pick(server.String(), "process"), "--policy",
 		"agent-api")
-	if o.code != ExitGate || !strings.Contains(o.stdout, "one step per statement on PostgreSQL") {
+	if o.code != exit.Gate || !strings.Contains(o.stdout, "one step per statement on PostgreSQL") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }

@@ -17,10 +17,11 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/results/schema"
 )
 
@@ -36,21 +37,21 @@ func TestExploreOutput(t *testing.T) {
 		code int
 		args []string
 	}{
-		{ExitOK, []string{"honest", "--instances", "1"}},
-		{ExitGate, []string{"honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
-		{ExitGate, []string{"liar"}},
-		{ExitGate, []string{"honest", "liar", "--property", "guarantee", "--used", "0", "--seed", "9", "--instances", "1"}},
-		{ExitGate, []string{"liar", "--property", "leak"}},
-		{ExitOK, []string{"liar", "--property", "leak", "--exit-zero"}},
-		{ExitOK, []string{"liar", "--full", "--clients", "3"}},
-		{ExitOK, []string{"liar", "--full", "--clients", "6", "--max-schedules", "10"}},
-		{ExitGate, []string{"liar", "--property", "leak", "--json"}},
-		{ExitOK, []string{"honest", "--clients", "8", "--property", "stuck", "--max-states", "20"}},
-		{ExitOK, []string{"liar", "broken", "--property", "leak", "--policy", "user-links", "monthly"}},
+		{exit.OK, []string{"honest", "--instances", "1"}},
+		{exit.Gate, []string{"honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
+		{exit.Gate, []string{"liar"}},
+		{exit.Gate, []string{"honest", "liar", "--property", "guarantee", "--used", "0", "--seed", "9", "--instances", "1"}},
+		{exit.Gate, []string{"liar", "--property", "leak"}},
+		{exit.OK, []string{"liar", "--property", "leak", "--exit-zero"}},
+		{exit.OK, []string{"liar", "--full", "--clients", "3"}},
+		{exit.OK, []string{"liar", "--full", "--clients", "6", "--max-schedules", "10"}},
+		{exit.Gate, []string{"liar", "--property", "leak", "--json"}},
+		{exit.OK, []string{"honest", "--clients", "8", "--property", "stuck", "--max-states", "20"}},
+		{exit.OK, []string{"liar", "broken", "--property", "leak", "--policy", "user-links", "monthly"}},
 	} {
 		o := call(t.Context(), append([]string{"explore"}, c.args...)...)
 		if slices.Contains(c.args, "broken") { // what cannot be opened is no question of wording
-			c.code = ExitFailed
+			c.code = exit.Failed
 		}
 		if o.code != c.code {
 			t.Errorf("%q: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
@@ -138,22 +139,22 @@ func TestExploreReplay(t *testing.T) {
 	newPlace(t, nil)
 	token := findToken(t)
 	o := call(t.Context(), "explore", "--replay", token)
-	if o.code != ExitGate || !strings.Contains(o.stdout, "repeated on the embedded Redis: LEAK again") {
+	if o.code != exit.Gate || !strings.Contains(o.stdout, "repeated on the embedded Redis: LEAK again") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	o = call(t.Context(), "explore", "--replay", token, "--exit-zero")
-	if o.code != ExitOK {
+	if o.code != exit.OK {
 		t.Errorf("--exit-zero: exit %d: %s", o.code, o.stderr)
 	}
 	const ofAnother = "qb2.SkOGNYJ4HatncLuNEsuVagEBAAD__w" // of check-then-set, which is not registered here
 	o = call(t.Context(), "explore", "--replay", ofAnother)
-	if o.code != ExitUsage || !strings.Contains(o.stderr, "go run . explore --replay TOKEN") {
+	if o.code != exit.Usage || !strings.Contains(o.stderr, "go run . explore --replay TOKEN") {
 		t.Errorf("of another program: exit %d: %s", o.code, o.stderr)
 	}
 	storetest.Redis(t) // skips if there is none
 	for _, args := range [][]string{{"--replay", token}, {"liar", "--property", "leak"}} {
 		o = call(t.Context(), append([]string{"explore", "--redis", "process"}, args...)...)
-		if o.code != ExitGate || !strings.Contains(o.stdout, "(process): LEAK again") {
+		if o.code != exit.Gate || !strings.Contains(o.stdout, "(process): LEAK again") {
 			t.Errorf("%q: exit %d: %s%s", args, o.code, o.stdout, o.stderr)
 		}
 	}
@@ -161,7 +162,7 @@ func TestExploreReplay(t *testing.T) {
 	o = call(t.Context(), "explore", "liar", "--property", "guarantee")
 	m := regexp.MustCompile(`--replay (\S+)`).FindStringSubmatch(o.stdout)
 	o = call(t.Context(), "explore", "--replay", m[1], "--json")
-	if o.code != ExitGate || !strings.Contains(o.stdout, `"broken": true`) {
+	if o.code != exit.Gate || !strings.Contains(o.stdout, `"broken": true`) {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }
@@ -171,7 +172,7 @@ func TestExploreOut(t *testing.T) {
 	t.Setenv(session.NoBitmaps, "")
 	o := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--out",
 		"out/new")
-	if o.code != ExitGate {
+	if o.code != exit.Gate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.png", "/out/new/liar-leak.svg",
@@ -183,7 +184,7 @@ func TestExploreOut(t *testing.T) {
 	if err != nil || string(report) != o.stdout {
 		t.Errorf("report.txt is not what was printed: %s, %v", report, err)
 	}
-	record, err := os.ReadFile(filepath.Join("out", "new", render.ExplorationName))
+	record, err := os.ReadFile(filepath.Join("out", "new", files.ExplorationName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,11 @@ func requireExploration(t *testing.T, b []byte) results.Exploration {
 		t.Fatalf("%v in %s", err, b)
 	}
 	c := jsonschema.NewCompiler()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Exploration))
+	text, err := schema.Files.ReadFile("exploration.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +230,7 @@ func TestExploreParallel(t *testing.T) {
 	var first string
 	for _, parallel := range []string{"1", "2", "0"} {
 		o := call(t.Context(), "explore", "liar", "honest", "honest:color=blue", "--parallel", parallel)
-		if o.code != ExitGate { // the liar
+		if o.code != exit.Gate { // the liar
 			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
 		if first == "" {
@@ -288,7 +293,7 @@ func TestExploreTimeout(t *testing.T) {
 		"all", "--max-states", "20000000", "--timeout", "2s", "--json")
 	rec := requireExploration(t, []byte(o.stdout))
 	least := 2 * len(explore.Faults())
-	if o.code != ExitOK || len(rec.Searches) != 2+least || rec.Interrupted {
+	if o.code != exit.OK || len(rec.Searches) != 2+least || rec.Interrupted {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	for i, s := range rec.Searches {
@@ -309,15 +314,15 @@ func TestExploreLeastSearch(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), "explore", "honest", "--max-states", "3")
 	const want = "honest: not every order of 2 callers was tried (3 states): give a longer --timeout, or more --max-states"
-	if o.code != ExitFailed || !strings.Contains(o.stderr, want) || strings.Contains(o.stdout, "PASS") {
+	if o.code != exit.Failed || !strings.Contains(o.stderr, want) || strings.Contains(o.stdout, "PASS") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	if o := call(t.Context(), "explore", "liar", "--max-states", "4"); o.code != ExitGate {
+	if o := call(t.Context(), "explore", "liar", "--max-states", "4"); o.code != exit.Gate {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	both := call(t.Context(), "explore", "liar", "honest", "--instances", "1", "--max-states", "4",
 		"--exit-zero")
-	if both.code != ExitFailed || !strings.Contains(both.stderr, "honest: not every order of 2 callers was tried") {
+	if both.code != exit.Failed || !strings.Contains(both.stderr, "honest: not every order of 2 callers was tried") {
 		t.Errorf("a violation of another strategy: exit %d: %s%s", both.code, both.stdout, both.stderr)
 	}
 }
@@ -330,7 +335,7 @@ func TestExploreUntried(t *testing.T) {
 	t.Cleanup(func() { onTake = nil })
 	for _, args := range [][]string{{}, {"--exit-zero"}, {"--require", "leak=none"}, {"--full"}} {
 		o := call(t.Context(), append([]string{"explore", "honest", "--timeout", "1ms"}, args...)...)
-		if o.code != ExitFailed || !strings.Contains(o.stderr,
+		if o.code != exit.Failed || !strings.Contains(o.stderr,
 			"honest: nothing was tried, its time was up before the first schedule: give a longer --timeout") {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
@@ -367,7 +372,7 @@ func TestExploreInterrupted(t *testing.T) {
 		o := call(ctx, args...)
 		onTake = nil
 		stop()
-		if o.code != ExitInterrupted || !strings.Contains(o.stderr, "what was found so far is written") {
+		if o.code != exit.Interrupted || !strings.Contains(o.stderr, "what was found so far is written") {
 			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
 		rec := requireExploration(t, []byte(o.stdout))
@@ -389,7 +394,7 @@ func TestExploreInterrupted(t *testing.T) {
 // What explore shares with run is checked with run's table; here, its own numbers.
 func TestExploreHelp(t *testing.T) {
 	o := call(t.Context(), "explore", "--help")
-	if o.code != ExitOK || o.stderr != "" {
+	if o.code != exit.OK || o.stderr != "" {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	golden(t, "explore-help", o.transcript())

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -59,7 +60,7 @@ func (r *rendering) text() ([]render.Output, []string, error) {
 	if err != nil || len(data) == 0 {
 		return nil, nil, err
 	}
-	return []render.Output{{Name: render.TextName, Bytes: data}}, nil, nil
+	return []render.Output{{Name: files.TextName, Bytes: data}}, nil, nil
 }
 
 func (r *rendering) page() ([]render.Output, []string, error) {
@@ -67,7 +68,7 @@ func (r *rendering) page() ([]render.Output, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return []render.Output{{Name: render.HTMLName, Bytes: data}}, nil, nil
+	return []render.Output{{Name: files.HTMLName, Bytes: data}}, nil, nil
 }
 
 // export renders each bundle. If there are several, the names of their files begin with those of the bundles.

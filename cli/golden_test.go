@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -20,7 +21,7 @@ func TestLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := call(t.Context(), args...)
-			if o.code != ExitOK || o.stderr != "" {
+			if o.code != exit.OK || o.stderr != "" {
 				t.Errorf("exit %d, stderr %q", o.code, o.stderr)
 			}
 			golden(t, name, o.transcript())
@@ -61,7 +62,7 @@ func TestHelp(t *testing.T) {
 		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
 	} {
 		o := call(t.Context(), args...)
-		if o.code != ExitOK || o.stderr != "" {
+		if o.code != exit.OK || o.stderr != "" {
 			t.Errorf("%q: exit %d, stderr %q", args, o.code, o.stderr)
 		}
 		text.WriteString(o.transcript() + "\n")
@@ -208,7 +209,7 @@ func TestUsageErrors(t *testing.T) {
 // line that holds no password.
 func requireUsageError(t *testing.T, o outcome) {
 	t.Helper()
-	if o.code != ExitUsage || o.stdout != "" {
+	if o.code != exit.Usage || o.stdout != "" {
 		t.Errorf("%q: exit %d, stdout %q", o.args, o.code, o.stdout)
 	}
 	line, ok := strings.CutSuffix(o.stderr, "\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/internal/app/settings"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 )
 
 // everyCommand calls f with each command that is offered.
@@ -66,7 +67,7 @@ func TestHelpFits(t *testing.T) {
 				n++
 			}
 		})
-		if got := len(flagLine.FindAllString(all.stdout, -1)); all.code != ExitOK || got < n {
+		if got := len(flagLine.FindAllString(all.stdout, -1)); all.code != exit.OK || got < n {
 			t.Errorf("%q: exit %d, %d flags, want %d", all.args, all.code, got, n)
 		}
 		for l := range strings.Lines(o.stdout + all.stdout) {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	build "github.com/quotabench/quotabench/internal/kit/version"
@@ -116,7 +116,7 @@ func openFake(f *fake) func(context.Context, strategies.Env) (strategies.Strateg
 }
 
 func (f *fake) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	if r.ID < harness.ProbeID {
+	if r.ID < bounds.ProbeID {
 		if n := taken.Add(1); onTake != nil {
 			onTake(n)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -65,7 +66,7 @@ func TestHostileRecords(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--limit", "5", "--requests", "200", "--out",
-		"good"); o.code != ExitOK {
+		"good"); o.code != exit.OK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	for name, want := range hostile(t) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"io"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func TestInit(t *testing.T) {
 			}
 			continue
 		}
-		if o.code != ExitOK || !strings.Contains(o.stdout, "next: cd new/limits && go mod tidy && go test .") {
+		if o.code != exit.OK || !strings.Contains(o.stdout, "next: cd new/limits && go mod tidy && go test .") {
 			t.Errorf("%q: exit %d: %s%s", c.args, o.code, o.stdout, o.stderr)
 		}
 		b, err := os.ReadFile("new/limits/go.mod")

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -64,7 +65,7 @@ func judgeFile(name, policy string) (judged, error) {
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
 			err = format.Unreadable(name, err)
 		}
-		return judged{}, fail(ExitUsage, err)
+		return judged{}, fail(exit.Usage, err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	if policy != "" {
@@ -76,7 +77,7 @@ func judgeFile(name, policy string) (judged, error) {
 	}
 	run, err := harness.JudgeFile(file)
 	if err != nil {
-		return judged{}, fail(ExitUsage, fmt.Errorf("%s: %w", name, err))
+		return judged{}, fail(exit.Usage, fmt.Errorf("%s: %w", name, err))
 	}
 	params := &run.Params
 	return judged{

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // A kept history is judged as the run was, in virtual time and on a real clock.
@@ -24,10 +25,10 @@ func TestJudge(t *testing.T) {
 			loops...),
 	} {
 		o := call(t.Context(), append(args, "--out", "out-"+args[0], "--history", "kept-"+args[0])...)
-		if o.code != ExitGate { // the liar leaks, and had promised not to
+		if o.code != exit.Gate { // the liar leaks, and had promised not to
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
-		text, err := os.ReadFile(filepath.Join("out-"+args[0], render.ResultsName))
+		text, err := os.ReadFile(filepath.Join("out-"+args[0], files.ResultsName))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,7 @@ func TestJudge(t *testing.T) {
 		}
 		o = call(t.Context(), append([]string{"judge", "--json"}, files...)...)
 		var again []judged
-		if err := json.Unmarshal([]byte(o.stdout), &again); err != nil || o.code != ExitOK {
+		if err := json.Unmarshal([]byte(o.stdout), &again); err != nil || o.code != exit.OK {
 			t.Fatalf("exit %d, %v: %s", o.code, err, o.stderr)
 		}
 		leaked := int64(0)
@@ -57,7 +58,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	o := call(t.Context(), "judge", "--policy", "1000 requests per calendar-month", "kept-sim/liar-1.history")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "1,000 requests") || !strings.Contains(o.stdout, "0 of 0") {
+	if o.code != exit.OK || !strings.Contains(o.stdout, "1,000 requests") || !strings.Contains(o.stdout, "0 of 0") {
 		t.Errorf("by another policy: exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }

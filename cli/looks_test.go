@@ -7,7 +7,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -19,7 +21,7 @@ func TestStopsWhenDecided(t *testing.T) {
 		"--instances", "1",
 		"honest", "--budget", "10m", "--out", "out")
 	const says = "stopped after 10 rounds: order and verdicts are decided"
-	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 10 ||
+	if f := readResults(t); o.code != exit.OK || f.Ended != says || len(f.Runs) != 10 ||
 		!strings.Contains(o.stdout, "Rounds: "+says+".") {
 		t.Errorf("exit %d, %d runs, %q: %s\n%s", o.code, len(f.Runs), f.Ended, o.stderr, o.stdout)
 	}
@@ -33,7 +35,7 @@ func TestEnded(t *testing.T) {
 				Params:      results.Params{Label: "a", Quota: results.Quota{Limit: 50}},
 				Requests:    results.Requests{Issued: 100, Admitted: 50},
 				Correctness: results.Correctness{Leak: results.Leak{Trials: 1}}, Audit: results.Audit{Valid: true},
-				Promises: results.Promises{Guarantee: []results.Clause{{Property: results.LeakProperty,
+				Promises: results.Promises{Guarantee: []results.Clause{{Property: string(quota.PropertyLeak),
 					Verdict: results.Undecided}}}})
 		}
 		return runs

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"io"
 	"net"
 	"net/http"
@@ -46,7 +47,7 @@ func TestRunWithMetrics(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		seen = string(b)
 	}
-	if code := execute(t.Context(), tiny("honest", "--metrics", "127.0.0.1:0"), &stdout, &stderr); code != ExitOK {
+	if code := execute(t.Context(), tiny("honest", "--metrics", "127.0.0.1:0"), &stdout, &stderr); code != exit.OK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if !strings.Contains(seen, `quotabench_running{strategy="honest",loop="closed"} 1`) {

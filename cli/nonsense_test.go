@@ -22,6 +22,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -215,9 +216,9 @@ func tryNonsense(t *testing.T, args []string) outcome {
 		t.Fatalf("%s does not end", short)
 	}
 	switch {
-	case o.code == ExitOK, o.code == ExitGate && args[0] == "explore": // a valid search
-	case o.code == ExitFailed && strings.Contains(o.stderr, "not every order of"): // one that is too short
-	case o.code != ExitUsage:
+	case o.code == exit.OK, o.code == exit.Gate && args[0] == "explore": // a valid search
+	case o.code == exit.Failed && strings.Contains(o.stderr, "not every order of"): // one that is too short
+	case o.code != exit.Usage:
 		t.Errorf("%s: exit %d: %s", short, o.code, o.stderr)
 	case !strings.HasPrefix(o.stderr, "quotabench: ") || strings.Count(o.stderr, "\n") != 1 ||
 		!strings.HasSuffix(o.stderr, "\n") || len(o.stderr) > terminal.MaxMessage+20:
@@ -252,7 +253,7 @@ func TestNonsense(t *testing.T) {
 	for _, k := range all {
 		for _, v := range k.values(rng, nonsensePerKnob) {
 			cases++
-			if o := tryNonsense(t, k.args(v, rng.IntN(2) == 0)); o.code == ExitUsage {
+			if o := tryNonsense(t, k.args(v, rng.IntN(2) == 0)); o.code == exit.Usage {
 				refused++
 			}
 		}
@@ -295,7 +296,7 @@ func TestPipesAreInterrupted(t *testing.T) {
 		cancel()
 		select {
 		case o := <-done:
-			if o.code != ExitInterrupted || strings.Count(o.stderr, "\n") != 1 {
+			if o.code != exit.Interrupted || strings.Count(o.stderr, "\n") != 1 {
 				t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 			}
 		case <-time.After(time.Minute):

@@ -86,7 +86,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 			<-t.Context().Done()
 		}()
 		o := call(ctx, args...)
-		if o.code != ExitInterrupted ||
+		if o.code != exit.Interrupted ||
 			o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
@@ -112,7 +112,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 	defer func() { onTake = nil }()
 	o := call(ctx, "sim", "honest", "--workload", "steady:subjects=1000", "--rate", "1e8", "--duration", "1s", "--out",
 		"out")
-	if o.code != ExitInterrupted {
+	if o.code != exit.Interrupted {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	if f := readResults(t); len(f.Runs) != 1 || !f.Runs[0].Partial || f.Runs[0].Issued > 100_000 {
@@ -138,7 +138,7 @@ func TestKeptAfterEachStrategy(t *testing.T) {
 		onTake = func(n int64) {
 			if n > first {
 				once.Do(func() {
-					f, err := codec.Read(filepath.Join("out", render.ResultsName))
+					f, err := codec.Read(filepath.Join("out", files.ResultsName))
 					if err != nil {
 						t.Error(err)
 					}
@@ -166,7 +166,7 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // and the files are there if standard output is.
 func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	newPlace(t, nil)
-	if o := call(t.Context(), tiny("honest")...); o.code != ExitOK {
+	if o := call(t.Context(), tiny("honest")...); o.code != exit.OK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
@@ -180,7 +180,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	}
 	err := write(&table, &session.Dir{Path: "gone"})
 	var e *exit.Error
-	if !errors.As(err, &e) || e.Code != ExitFailed || !strings.Contains(err.Error(), "report.txt") ||
+	if !errors.As(err, &e) || e.Code != exit.Failed || !strings.Contains(err.Error(), "report.txt") ||
 		!strings.Contains(table.String(), "honest") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
@@ -188,10 +188,10 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &session.Dir{Path: "new"}
-	if err := write(full{}, out); !errors.As(err, &e) || e.Code != ExitFailed || !errors.Is(err, syscall.ENOSPC) {
+	if err := write(full{}, out); !errors.As(err, &e) || e.Code != exit.Failed || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v", err)
 	}
-	for _, name := range []string{render.ResultsName, "report.txt"} {
+	for _, name := range []string{files.ResultsName, "report.txt"} {
 		if _, err := os.Stat(filepath.Join("new", name)); err != nil {
 			t.Error(err)
 		}
@@ -277,7 +277,7 @@ func TestClean(t *testing.T) {
 		}
 	}
 	o := call(ctx, "doctor", "--clean", "--redis", at)
-	if o.code != ExitOK || !strings.Contains(o.stdout, "quotabench:dead_1:") || !strings.Contains(o.stdout, "unknown") ||
+	if o.code != exit.OK || !strings.Contains(o.stdout, "quotabench:dead_1:") || !strings.Contains(o.stdout, "unknown") ||
 		o.stderr != "nothing was removed: give --yes to remove what is left\n" {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
@@ -286,13 +286,13 @@ func TestClean(t *testing.T) {
 	}
 	has("quotabench:dead_1:a", "quotabench:old_1:a", "users")
 	o = call(ctx, "doctor", "--clean", "--redis", at, "--yes")
-	if o.code != ExitOK || !strings.Contains(o.stderr, "removed: 1 key\n") ||
+	if o.code != exit.OK || !strings.Contains(o.stderr, "removed: 1 key\n") ||
 		!strings.Contains(o.stderr, "1 thing without a lease stayed") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("quotabench:old_1:a", "users")
 	o = call(ctx, "doctor", "--clean", "--redis", at, "--yes", "--unknown")
-	if o.code != ExitOK {
+	if o.code != exit.OK {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	has("users")
@@ -304,7 +304,7 @@ func TestClean(t *testing.T) {
 	plant()
 	o = call(ctx, "run", "honest", "--instances", "1", "--instances", "1", "--redis", at, "--postgres", "embedded",
 		"--requests", "100", "--rounds", "1", "--loop", "closed", "--out", "out")
-	if o.code != ExitOK || !strings.Contains(o.stderr,
+	if o.code != exit.OK || !strings.Contains(o.stderr,
 		"\nredis: removed 1 key that a run left which had ended without doing so (process ") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
@@ -80,14 +81,14 @@ func (r *reporting) run() error {
 	}
 	bundles, err := session.Before(r.cmd.Context(), r.read)
 	if err != nil {
-		return fail(ExitUsage, err)
+		return fail(exit.Usage, err)
 	}
 	var printed, files []render.Output
 	var notes []string
 	for _, reportFormat := range chosen {
 		outputs, missing, err := reportFormat.render(&rendering{bundles: bundles, plots: plots})
 		if err != nil {
-			return fail(ExitUsage, err)
+			return fail(exit.Usage, err)
 		}
 		notes = append(notes, missing...)
 		if reportFormat.printed && r.out == "" {
@@ -106,7 +107,7 @@ func (r *reporting) run() error {
 		return err
 	}
 	if err := r.print(chosen, bundles, printed); err != nil {
-		return fail(ExitFailed, err)
+		return fail(exit.Failed, err)
 	}
 	return r.write(files)
 }
@@ -242,7 +243,7 @@ func (r *reporting) write(outputs []render.Output) error {
 	var names []string
 	for _, output := range outputs {
 		if err := files.Write(filepath.Join(dir, output.Name), output.Bytes); err != nil {
-			return fail(ExitFailed, err)
+			return fail(exit.Failed, err)
 		}
 		names = append(names, output.Name)
 	}

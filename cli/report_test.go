@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -32,7 +34,7 @@ func recorded(t *testing.T) {
 		{"sim", "liar", "--limit", "5", "--requests", "500", "--out", "sim"},
 		{"explore", "liar", "--out", "explore"},
 	} {
-		if o := call(t.Context(), args...); o.code != ExitGate { // the liar leaks, and had promised not to
+		if o := call(t.Context(), args...); o.code != exit.Gate { // the liar leaks, and had promised not to
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
 	}
@@ -69,7 +71,7 @@ func TestReport(t *testing.T) {
 	// Files made from a record again are those made when it was new.
 	for _, dir := range []string{"run", "sim", "explore"} {
 		o := call(t.Context(), "report", dir, "--out", dir+"-again")
-		if o.code != ExitOK || o.stderr != "written to "+dir+"-again: report.txt, report.html\n" {
+		if o.code != exit.OK || o.stderr != "written to "+dir+"-again: report.txt, report.html\n" {
 			t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 		}
 		for _, name := range []string{"report.html", "report.txt"} {
@@ -80,7 +82,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	o := call(t.Context(), "report", "run/results.json", "sim", "explore", "run")
-	if o.code != ExitOK || o.stderr != "written to report: report.html\n" {
+	if o.code != exit.OK || o.stderr != "written to report: report.html\n" {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	page := string(contentOf(t, "report/report.html"))
@@ -126,7 +128,7 @@ func TestReportFormats(t *testing.T) {
 				n++
 			}
 		}
-		if o.code != ExitOK || o.stderr != "" || n < c.lines {
+		if o.code != exit.OK || o.stderr != "" || n < c.lines {
 			t.Errorf("%q: exit %d, %s, %d lines with %q of\n%s", c.args, o.code, o.stderr, n, c.text, o.stdout)
 		}
 	}
@@ -136,7 +138,7 @@ func TestReportFormats(t *testing.T) {
 			t.Errorf("%s is empty", name)
 		}
 	}
-	if o.code != ExitOK || o.stdout != "" {
+	if o.code != exit.OK || o.stdout != "" {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }
@@ -187,7 +189,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"bad", "--out", "new"}, "bad/results.json"},
 	} {
 		o := call(t.Context(), append([]string{"report"}, c.args...)...)
-		if o.code != ExitUsage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
+		if o.code != exit.Usage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s, want %s", c.args, o.code, o.stderr, c.want)
 		}
 	}
@@ -213,7 +215,7 @@ func TestReportPlots(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), "plots")
 		r := call(t.Context(), append([]string{"report", "--format", "svg", "--out", out}, c.args...)...)
-		if r.code != ExitOK || r.stdout != "" || !strings.Contains(r.stderr, c.stderr) {
+		if r.code != exit.OK || r.stdout != "" || !strings.Contains(r.stderr, c.stderr) {
 			t.Errorf("%s: exit %d, %q, %q", name, r.code, r.stdout, r.stderr)
 		}
 		entries, _ := os.ReadDir(out)
@@ -237,7 +239,7 @@ func TestReportOfABusyMachine(t *testing.T) {
 	for i := range f.Runs {
 		for r := &f.Runs[i]; r != nil; r = r.Paced {
 			r.OthersShare = 0.71
-			r.Audit.Discard("machine-busy", results.Disturbs, "planted")
+			r.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 		}
 	}
 	f.Summaries = nil
@@ -248,7 +250,7 @@ func TestReportOfABusyMachine(t *testing.T) {
 	}
 	o := call(t.Context(), "report", busy, "--format", "svg", "--only", "latency", "--out", filepath.Join(dir, "plots"))
 	drawn, err := os.ReadFile(filepath.Join(dir, "plots", "latency.svg"))
-	if o.code != ExitOK || err != nil || !strings.Contains(string(drawn), "other programs used 71 %") {
+	if o.code != exit.OK || err != nil || !strings.Contains(string(drawn), "other programs used 71 %") {
 		t.Errorf("exit %d, %v: %s", o.code, err, o.stderr)
 	}
 }

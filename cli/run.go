@@ -16,6 +16,8 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/shortlist"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -188,10 +190,10 @@ func (r *measuredRun) measure() error {
 	measured, err := r.job.measure(r.Ctx, r.job.points)
 	r.Progress.End()
 	if err != nil {
-		return session.InterruptedOr(r.Ctx, err, ExitFailed)
+		return session.InterruptedOr(r.Ctx, err, exit.Failed)
 	}
 	if measured.Interrupted && len(measured.Runs) == 0 {
-		return fail(ExitInterrupted, session.ErrNothing)
+		return fail(exit.Interrupted, session.ErrNothing)
 	}
 	r.measured = measured
 	return nil
@@ -219,7 +221,7 @@ func (r *measuredRun) gate() error {
 		return err
 	}
 	skipped := r.measured.Skipped[0]
-	return fail(ExitFailed, fmt.Errorf("%s: %s", skipped.Strategy, skipped.Reason))
+	return fail(exit.Failed, fmt.Errorf("%s: %s", skipped.Strategy, skipped.Reason))
 }
 
 // asked turns the settings into what is measured: one setting, or those of a sweep.
@@ -311,7 +313,7 @@ func fits(opened *session.Session, cfg *measure.Config) error {
 	if err == nil {
 		err = cfg.CheckRoom(opened.Ctx)
 	}
-	return fail(ExitUsage, err)
+	return fail(exit.Usage, err)
 }
 
 // notes are the notes that all points have.
@@ -343,9 +345,9 @@ func ended(flags *group.Settings, config *measure.Config, budget time.Duration, 
 	switch {
 	case report.Interrupted || !flags.Looking && !report.OutOfTime:
 		return ""
-	case report.OutOfTime && rounds < results.LeastRounds:
+	case report.OutOfTime && rounds < bounds.LeastRounds:
 		return fmt.Sprintf("%sthe budget of %g s is spent; intervals of timings need %d rounds, so give a longer --budget",
-			text, budget.Seconds(), results.LeastRounds)
+			text, budget.Seconds(), bounds.LeastRounds)
 	case report.OutOfTime:
 		return fmt.Sprintf("%sthe budget of %g s is spent", text, budget.Seconds())
 	case decided(*file, report.Runs):

@@ -15,11 +15,13 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/session"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // loops has most runs leave the open loop out, unless QUOTABENCH_LONG is set.
@@ -33,7 +35,7 @@ func tiny(args ...string) []string {
 
 func readResults(t *testing.T) results.File {
 	t.Helper()
-	f, err := codec.Read(filepath.Join("out", render.ResultsName))
+	f, err := codec.Read(filepath.Join("out", files.ResultsName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestRun(t *testing.T) {
 	p := newPlace(t, nil)
 	t.Setenv(session.NoBitmaps, "")
 	o := call(t.Context(), tiny("honest", "--rounds", "2", "--requests", "1000", "--loop", "both")...)
-	if o.code != ExitOK {
+	if o.code != exit.OK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
@@ -87,7 +89,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, name := range []string{"latency", "leakage"} {
 		// So short a run may have no p99 to plot; then it says so.
-		_, missing, _ := strings.Cut(o.stderr, render.NotDrawn)
+		_, missing, _ := strings.Cut(o.stderr, codes.NotDrawn)
 		missing, _, _ = strings.Cut(missing, "(--verbose says why)")
 		why := strings.Contains(missing, name+".svg")
 		for _, ext := range []string{".svg", ".png"} {
@@ -138,12 +140,12 @@ func TestExitCodes(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"liar", ExitGate, "liar broke its declared guarantee in round 1: leak of at most L allows 0 units, and "},
-		{"broken", ExitFailed, "broken, round 1: the correctness figures are invalid: run-failed: open broken: out of " +
+		{"liar", exit.Gate, "liar broke its declared guarantee in round 1: leak of at most L allows 0 units, and "},
+		{"broken", exit.Failed, "broken, round 1: the correctness figures are invalid: run-failed: open broken: out of " +
 			"order, for good"},
 		// What failed weighs more than what leaked.
-		{"liar,broken", ExitFailed, "broken, round 1: "},
-		{"honest", ExitOK, ""},
+		{"liar,broken", exit.Failed, "broken, round 1: "},
+		{"honest", exit.OK, ""},
 	} {
 		t.Run(x.strategy, func(t *testing.T) {
 			p := newPlace(t, nil)
@@ -185,7 +187,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			defer func() { onTake = nil }()
 			o := call(ctx, tiny("honest", "--rounds", "50", "--requests", "0", "--duration", "2s", "--redis", kind)...)
-			if o.code != ExitInterrupted ||
+			if o.code != exit.Interrupted ||
 				!strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked "+
 					"partial\n") {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
@@ -212,7 +214,7 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := call(ctx, tiny("--redis", "redis://127.0.0.1:1")...)
-	if o.code != ExitInterrupted || o.stdout != "" ||
+	if o.code != exit.Interrupted || o.stdout != "" ||
 		o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
@@ -225,8 +227,8 @@ func TestDefaultDirectory(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400",
 		"--rounds", "1", "--instances", "1", "honest"}, loops...)...)
-	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
-	if o.code != ExitOK || err != nil || len(found) != 1 {
+	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", files.ResultsName))
+	if o.code != exit.OK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
 	}
 }
@@ -242,7 +244,7 @@ func TestFurtherStores(t *testing.T) {
 	} {
 		o := call(t.Context(), slices.Concat([]string{"run", "--requests", "400", "--rounds", "1", "--instances", "1",
 			"honest", "--out", "out", "--verbose"}, loops, from)...)
-		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") ||
+		if o.code != exit.OK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") ||
 			!strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
 			t.Errorf("%q: exit %d: %s", from, o.code, o.stderr)
 		}
@@ -260,7 +262,7 @@ func TestMain(m *testing.M) {
 // Main itself, which listens to signals.
 func TestMainFunction(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := Main([]string{"--version"}, &out, &errs); code != ExitOK ||
+	if code := Main([]string{"--version"}, &out, &errs); code != exit.OK ||
 		!strings.HasPrefix(out.String(), "quotabench ") {
 		t.Errorf("exit %d: %s%s", code, out.String(), errs.String())
 	}

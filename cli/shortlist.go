@@ -12,7 +12,9 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/shortlist"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -88,7 +90,7 @@ func (j *job) narrow(x *session.Session) error {
 	if err == nil {
 		err = cfg.CheckRoom(x.Ctx)
 	}
-	return fail(ExitUsage, err)
+	return fail(exit.Usage, err)
 }
 
 // finish takes the strategies of the shortlist through the stages that take time, and takes that time from the budget.
@@ -100,7 +102,7 @@ func (j *job) finish(x *session.Session) error {
 	err := j.short.Finish(x.Ctx, x.Stores, told)
 	stop()
 	if err != nil {
-		return session.InterruptedOr(x.Ctx, err, ExitFailed)
+		return session.InterruptedOr(x.Ctx, err, exit.Failed)
 	}
 	cfg.Strategies = j.short.Measure()
 	if cfg.Budget > 0 {
@@ -117,10 +119,10 @@ func (j *job) nothingLeft(x *session.Session, file *results.File) error {
 		return err
 	}
 	if file.Interrupted {
-		return fail(ExitInterrupted, errors.New("interrupted before anything was measured: what is known of strategies is "+
+		return fail(exit.Interrupted, errors.New("interrupted before anything was measured: what is known of strategies is "+
 			"written"))
 	}
-	return fail(ExitGate, errors.New("no strategy is left to measure: the reasons are above"))
+	return fail(exit.Gate, errors.New("no strategy is left to measure: the reasons are above"))
 }
 
 // required checks the conditions of a run. If it named no strategy, they rule out those that do not meet them, and are
@@ -144,13 +146,13 @@ func required(file *results.File, gates []compare.Gate) []compare.Row {
 // ruleOut marks a measured strategy that does not meet a condition.
 func ruleOut(file *results.File, row *compare.Row) {
 	at := slices.IndexFunc(file.Considered, func(considered results.Considered) bool {
-		return considered.Strategy == row.Strategy && considered.Outcome == results.Taken
+		return considered.Strategy == row.Strategy && considered.Outcome == codes.Taken
 	})
 	if at < 0 {
 		return // an earlier condition is not met either
 	}
 	file.Considered[at] = results.Considered{
-		Strategy: row.Strategy, Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
+		Strategy: row.Strategy, Outcome: codes.Excluded, Stage: codes.StageRequirement, Cause: codes.NotMet,
 		Condition: row.Figure, Detail: row.Detail,
 	}
 }
@@ -160,7 +162,7 @@ func answered(file *results.File, err error) error {
 	if err != nil || file.Considered == nil || recommended(file) {
 		return err
 	}
-	return fail(ExitGate, errors.New("no strategy that was measured can be recommended"))
+	return fail(exit.Gate, errors.New("no strategy that was measured can be recommended"))
 }
 
 // recommended reports whether the record recommends a strategy.
@@ -174,14 +176,14 @@ type stagesProgress struct {
 	progress *terminal.Progress
 
 	mu    sync.Mutex
-	stage results.Stage
+	stage codes.Stage
 	doing string
 }
 
 var _ shortlist.Observer = (*stagesProgress)(nil)
 
 // Stage implements [shortlist.Observer].
-func (p *stagesProgress) Stage(name results.Stage, left int) {
+func (p *stagesProgress) Stage(name codes.Stage, left int) {
 	p.mu.Lock()
 	p.stage = name
 	p.doing = ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -36,7 +37,7 @@ func TestConsidered(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), tiny("--quiet")...)
-	if o.code != ExitGate || !strings.Contains(o.stderr, "no strategy is left to measure") {
+	if o.code != exit.Gate || !strings.Contains(o.stderr, "no strategy is left to measure") {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	file := readResults(t)
@@ -71,7 +72,7 @@ func TestConsideredIsReported(t *testing.T) {
 	newPlace(t, nil)
 	call(t.Context(), tiny("--quiet")...)
 	o := call(t.Context(), "report", "out")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "admits 1 over a limit of 1: 2 steps, 2 clients") {
+	if o.code != exit.OK || !strings.Contains(o.stdout, "admits 1 over a limit of 1: 2 steps, 2 clients") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	page, err := os.ReadFile(filepath.Join("out", "report.html"))

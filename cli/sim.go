@@ -21,11 +21,12 @@ import (
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/redact"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
@@ -167,7 +168,7 @@ func (s *simSettings) fromPreset() error {
 	}
 	config := sim.Config{Plan: harness.Plan{Callers: s.Callers}, Every: s.asked.Every, Tracked: s.asked.Tracked}
 	if err := preset.Set(&config); err != nil {
-		return fail(ExitUsage, err)
+		return fail(exit.Usage, err)
 	}
 	adopt(s, "policy", &s.Policy, config.Policy.Name)
 	if err := s.adopt(&config); err != nil {
@@ -230,14 +231,14 @@ func (s *simSettings) configure() (config sim.Config, err error) {
 		return config, err
 	}
 	if err := config.Complete(); err != nil {
-		return config, fail(ExitUsage, err)
+		return config, fail(exit.Usage, err)
 	}
 	info, err := s.Rehearse(&config.Plan)
 	if err != nil {
 		return config, err
 	}
 	if err := config.CheckStream(info); err != nil {
-		return config, fail(ExitUsage, err)
+		return config, fail(exit.Usage, err)
 	}
 	return config, s.sweeps(&config)
 }
@@ -311,7 +312,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	}
 	report, err := s.watched(opened, cfg, &file, int64(len(selected)))
 	if report == nil {
-		return session.InterruptedOr(opened.Ctx, err, ExitFailed)
+		return session.InterruptedOr(opened.Ctx, err, exit.Failed)
 	}
 	return s.record(opened, cfg, &file, report)
 }
@@ -319,7 +320,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 // record completes the record of a simulation, writes all formats, and turns the verdict into the outcome.
 func (s *simSettings) record(opened *session.Session, cfg *sim.Config, file *results.File, report *sim.Report) error {
 	if report.Interrupted && len(report.Runs) == 0 {
-		return fail(ExitInterrupted, session.ErrNothing)
+		return fail(exit.Interrupted, session.ErrNothing)
 	}
 	for _, run := range report.Runs {
 		if s.Verbose && run.Trace != "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -29,7 +30,7 @@ import (
 func TestSimHelp(t *testing.T) {
 	p := newPlace(t, nil)
 	o := call(t.Context(), "sim", "--help")
-	if o.code != ExitOK || o.stderr != "" {
+	if o.code != exit.OK || o.stderr != "" {
 		t.Errorf("exit %d, stderr %q", o.code, o.stderr)
 	}
 	golden(t, "sim-help", o.transcript())
@@ -107,7 +108,7 @@ func TestSimReport(t *testing.T) {
 	var files [2][]byte
 	for i, dir := range []string{"one", "two"} {
 		o := call(t.Context(), append(append([]string{}, simulateHonest...), "--out", dir)...)
-		if o.code != ExitOK {
+		if o.code != exit.OK {
 			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
 		if i == 0 {
@@ -160,7 +161,7 @@ func TestSimSweep(t *testing.T) {
 	args := []string{"sim", "honest", "--workload", "steady:subjects=10", "--instances", "1", "--rate", "0.01",
 		"--duration", "48h"}
 	o := call(t.Context(), append(args, "--param", "limit=5,3", "--out", "out")...)
-	if o.code != ExitOK || !strings.Contains(o.stdout, "\n3      BASELINE  ") {
+	if o.code != exit.OK || !strings.Contains(o.stdout, "\n3      BASELINE  ") {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	f := readResults(t)
@@ -174,7 +175,7 @@ func TestSimSweep(t *testing.T) {
 	}
 	o = call(t.Context(), append(args, "--limit", "5", "--out", "alone")...)
 	alone, err := codec.Read("alone/results.json")
-	if o.code != ExitOK || err != nil {
+	if o.code != exit.OK || err != nil {
 		t.Fatalf("exit %d: %s, %v", o.code, o.stderr, err)
 	}
 	if !maps.Equal(f.Runs[0].Params.Point, map[string]string{"limit": "5"}) {
@@ -191,7 +192,7 @@ func TestSimViolatedGuarantee(t *testing.T) {
 	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), "sim", "liar", "--limit", "5", "--requests", "500", "--out", "out")
-	if o.code != ExitGate || !strings.Contains(o.stderr, "liar") {
+	if o.code != exit.Gate || !strings.Contains(o.stderr, "liar") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 }
@@ -211,7 +212,7 @@ func TestSimInterrupted(t *testing.T) {
 			"100h", "--parallel", strconv.Itoa(parallel), "--out", out)
 		cancel()
 		onTake = nil
-		if o.code != ExitInterrupted {
+		if o.code != exit.Interrupted {
 			t.Errorf("exit %d: %s", o.code, o.stderr)
 		}
 		b, err := os.ReadFile(filepath.Join(out, "results.json"))
@@ -238,10 +239,10 @@ func TestSimInterrupted(t *testing.T) {
 // TestRoundsOfAFile: a file may say how many rounds --against makes, which each of the rounds reads that it starts.
 func TestRoundsOfAFile(t *testing.T) {
 	newPlace(t, map[string]string{"quotabench.yaml": "sim:\n  rounds: 3\n"})
-	if o := call(t.Context(), simulateHonest...); o.code != ExitOK {
+	if o := call(t.Context(), simulateHonest...); o.code != exit.OK {
 		t.Errorf("a round ends with %d: %s", o.code, o.stderr)
 	}
-	if o := call(t.Context(), append(append([]string{}, simulateHonest...), "--rounds", "3")...); o.code != ExitUsage {
+	if o := call(t.Context(), append(append([]string{}, simulateHonest...), "--rounds", "3")...); o.code != exit.Usage {
 		t.Errorf("rounds of no --against: exit %d", o.code)
 	}
 }
@@ -259,7 +260,7 @@ func TestSimPrintedConfig(t *testing.T) {
 		append(append([]string{}, simulateHonest...), "--param", "seed=1,2"),
 	} {
 		first := call(t.Context(), append(append([]string{}, args...), "--print-config")...)
-		if first.code != ExitOK || first.stderr != "" {
+		if first.code != exit.OK || first.stderr != "" {
 			t.Fatalf("%q: exit %d: %s", args, first.code, first.stderr)
 		}
 		if err := os.WriteFile("sim.yaml", []byte(first.stdout), 0o644); err != nil {
@@ -334,7 +335,7 @@ func TestClocksOfAPreset(t *testing.T) {
 		"2": "The instances' clocks differ by up to 1s.", "1": ""} {
 		newPlace(t, nil)
 		o := call(t.Context(), "sim", "monthly", "--preset", presetOfItsOwn, "--instances", instances, "--requests", "1000")
-		if o.code == ExitUsage || !strings.Contains(o.stdout, says) ||
+		if o.code == exit.Usage || !strings.Contains(o.stdout, says) ||
 			strings.Contains(o.stdout, "clocks differ") != (says != "") {
 			t.Errorf("%s instances: exit %d, want %q: %s%s", instances, o.code, says, o.stdout, o.stderr)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -50,7 +51,7 @@ func TestRunStartsOnlyWhatIsNeeded(t *testing.T) {
 	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--store", "redis.2=embedded", "--requests",
 		"400", "--rounds", "1", "--instances", "1",
 		"--workers", "4", "--out", "out", "honest"}, loops...)...)
-	if o.code != ExitOK {
+	if o.code != exit.OK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/sweep"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -159,7 +160,7 @@ func (s *sweeping) settle(params []results.Swept, search bool) error {
 	// many instances as the fewest of them can serve.
 	if p := swept("workers"); p != nil && !s.Given("instances") && swept("instances") == nil {
 		for _, text := range p.Values {
-			if n, ok := results.SweepNumber(text); ok && n >= 1 {
+			if n, ok := stat.ParseValue(text); ok && n >= 1 {
 				s.Instances = min(s.Instances, int(n))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -22,7 +23,7 @@ func TestSweep(t *testing.T) {
 	rounds := testenv.Pick(1, 2)
 	o := call(t.Context(), tinySweep("honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds",
 		strconv.Itoa(rounds))...)
-	if o.code != ExitOK {
+	if o.code != exit.OK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
@@ -57,7 +58,7 @@ func TestSweepGates(t *testing.T) {
 	o := call(t.Context(), tinySweep("honest", "--param", "workers=1,2", "--require", "admitted-nonsense>1")...)
 	requireUsageError(t, o)
 	o = call(t.Context(), tinySweep("liar", "--param", "workers=1,2", "--rounds", "1", "--require", "leak<=0")...)
-	if o.code != ExitGate || !strings.Contains(o.stderr, "workers 2") {
+	if o.code != exit.Gate || !strings.Contains(o.stderr, "workers 2") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 }
@@ -68,7 +69,7 @@ func TestSweepSearch(t *testing.T) {
 	o := call(t.Context(), tinySweep("honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1",
 		"--until", "errors=0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)
-	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" ||
+	if o.code != exit.OK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors=0" ||
 		!strings.Contains(o.stdout, "\n4000         BASELINE ") {
 		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
 	}
@@ -132,7 +133,7 @@ func TestSweepInterrupted(t *testing.T) {
 	defer func() { onTake = nil }()
 	o := call(ctx, tinySweep("honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "2s")...)
 	f := readResults(t)
-	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil ||
+	if o.code != exit.Interrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil ||
 		f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "── honest ──") {
 		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)
 	}
@@ -143,7 +144,7 @@ func TestSweepInterrupted(t *testing.T) {
 func TestSweepConfig(t *testing.T) {
 	newPlace(t, map[string]string{"sweep.yaml": "run:\n  param: [workers=1..4x2]\n  strategy: [honest]\nworkers: 8\n"})
 	o := call(t.Context(), "run", "--config", "sweep.yaml", "--print-config")
-	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") ||
+	if o.code != exit.OK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") ||
 		!strings.Contains(o.stdout, "\nrounds: 10\n") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
@@ -156,7 +157,7 @@ func TestSweepBudget(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), tinySweep("honest", "--param", "workers=1,2", "--budget", "1ms")...)
 	f := readResults(t)
-	if o.code != ExitOK || len(f.Runs) != 2 || !strings.Contains(f.Ended, "the budget of 0.001 s is spent") {
+	if o.code != exit.OK || len(f.Runs) != 2 || !strings.Contains(f.Ended, "the budget of 0.001 s is spent") {
 		t.Errorf("exit %d, %d runs, %q: %s", o.code, len(f.Runs), f.Ended, o.stderr)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/version"
 	"github.com/quotabench/quotabench/results"
 )
@@ -18,7 +19,7 @@ func TestVersion(t *testing.T) {
 		fmt.Sprintf("schema %d of results.json\n", results.SchemaVersion),
 	}
 	for _, want := range wanted {
-		if o.code != ExitOK || !strings.Contains(o.stdout, want) {
+		if o.code != exit.OK || !strings.Contains(o.stdout, want) {
 			t.Errorf("exit %d, no %q: %s%s", o.code, want, o.stdout, o.stderr)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -29,21 +30,21 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 		newPlace(t, nil)
 		o := call(t.Context(), args...)
 		_, line, found := strings.Cut(strings.TrimSpace(o.stderr), ": quotabench ")
-		if o.code != ExitUsage || !found {
+		if o.code != exit.Usage || !found {
 			t.Errorf("%q: exit %d, and no command: %s", args, o.code, o.stderr)
 			continue
 		}
-		if again := call(t.Context(), words(line)...); again.code == ExitUsage ||
+		if again := call(t.Context(), words(line)...); again.code == exit.Usage ||
 			!strings.Contains(again.stderr, "Report: ") {
 			t.Errorf("%q: %q ends with %d: %s", args, line, again.code, again.stderr)
 		}
 	}
 	newPlace(t, nil)
 	const chose = "no --policy was given: using --policy '50 requests per calendar month'\n"
-	if o := call(t.Context(), tiny("monthly")...); o.code != ExitOK || !strings.Contains(o.stderr, chose) {
+	if o := call(t.Context(), tiny("monthly")...); o.code != exit.OK || !strings.Contains(o.stderr, chose) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
-	if o := call(t.Context(), "sim", "monthly"); o.code != ExitOK || strings.Contains(o.stdout, "clocks differ") ||
+	if o := call(t.Context(), "sim", "monthly"); o.code != exit.OK || strings.Contains(o.stdout, "clocks differ") ||
 		!strings.Contains(o.stderr, "using --preset "+presetOfItsOwn+", with clocks that agree\n") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
@@ -60,7 +61,7 @@ func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 	for _, args := range [][]string{tiny("*on*"), tiny("hon*:color=red,depth=2,month*"),
 		{"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
 		newPlace(t, nil)
-		if o := call(t.Context(), args...); o.code != ExitOK {
+		if o := call(t.Context(), args...); o.code != exit.OK {
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
 		got := map[string]string{}
@@ -79,7 +80,7 @@ func TestSetsHaveTheirOwnPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := call(t.Context(), "run", "--config", "run.yaml", "--print-config")
-	if first.code != ExitOK || !strings.Contains(first.stdout, "policy: null") || again.stdout != first.stdout {
+	if first.code != exit.OK || !strings.Contains(first.stdout, "policy: null") || again.stdout != first.stdout {
 		t.Errorf("exit %d, %s%s, and again %s%s", first.code, first.stdout, first.stderr, again.stdout, again.stderr)
 	}
 }

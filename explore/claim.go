@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/redact"
@@ -71,7 +72,7 @@ func (s *search) conclude(r *Result) {
 	if w := s.Witness; s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
 		// Its time has not passed: what it did after a tick says nothing.
 		r.Findings = slices.DeleteFunc(r.Findings, func(finding Finding) bool {
-			return slices.ContainsFunc(finding.Steps, func(step results.Step) bool { return step.Event == results.EventTick })
+			return slices.ContainsFunc(finding.Steps, func(step results.Step) bool { return step.Event == codes.EventTick })
 		})
 	}
 	for _, fault := range s.cfg.Faults {

@@ -74,14 +74,14 @@ type Scope struct {
 	JobRounds int
 	// Asks is how often one more client asks for one unit once the scripts of all others have ended and everything is at
 	// rest, until it is rejected, if fewer than that are left and no time has passed within a request: it shows what the
-	// scripts are too short for. 0 means [DefaultAsks], negative none. There is no such client on PostgreSQL.
+	// scripts are too short for. 0 means 4, negative none. There is no such client on PostgreSQL.
 	Asks int
 }
 
 // Bounds say when a search ends.
 type Bounds struct {
-	// MaxStates bounds the search, and again its second part. Default [DefaultStates], at
-	// most [MostStates]. The search of a service ends after as many schedules.
+	// MaxStates bounds the search, and again its second part. Default 200,000, at
+	// most 20,000,000. The search of a service ends after as many schedules.
 	MaxStates int
 	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
 	// strategy, its stores and what the collector has not yet freed come on top: the program
@@ -89,11 +89,11 @@ type Bounds struct {
 	MaxMemory int64
 	// Preemptions is the most in the second part of a search that a bound has ended: it
 	// tries all schedules in which no caller and no job is interrupted between two commands
-	// of a call, then all with one interruption, and so on. 0 means [DefaultPreemptions],
+	// of a call, then all with one interruption, and so on. 0 means 2,
 	// negative no second part. On PostgreSQL there is none. Each goroutine of foreign code
 	// is interrupted by itself.
 	Preemptions int
-	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
+	// MaxSchedules bounds an enumeration. Default 5,000,000, at most 1,000,000,000,000.
 	MaxSchedules int64
 	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
 	// what it has found; 0 for none. The first part of a search has half of it, if there
@@ -101,14 +101,14 @@ type Bounds struct {
 	Timeout time.Duration
 	// Samples is how many schedules are run at random, at most, after a search that has
 	// found something, to say how often that is met; 0 for none. They end once each finding
-	// was met in a hundred. The command runs [DefaultSamples].
+	// was met in a hundred. The command runs 1000.
 	Samples int
 	// First ends a search at the first schedule that breaks a property. Of the other
 	// properties it then claims no more than that none was found so far. An enumeration
 	// goes on.
 	First bool
 	// DecisionTimeout is how long a strategy may do nothing that the search sees, by the
-	// wall clock, before it is given up. 0 means [harness.DefaultDecisionTimeout].
+	// wall clock, before it is given up. 0 means 10 seconds.
 	DecisionTimeout time.Duration
 }
 
@@ -185,32 +185,6 @@ type conduct struct {
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress
 }
-
-// The bounds of a search.
-const (
-	// DefaultAsks is enough for limits of a few units, and MostAsks the most.
-	DefaultAsks = 4
-	MostAsks    = engine.MostAsks
-	// DefaultStates bounds a search that is not given a bound.
-	DefaultStates = 200_000
-	// DefaultPreemptions bounds the second part of a search that is not given a bound. Most
-	// races need one or two.
-	DefaultPreemptions = 2
-	// DefaultSamples is how many random schedules say how often what was found is met.
-	DefaultSamples = 1000
-)
-
-// Limits of what one exploration accepts: more would never end.
-const (
-	MaxClients = 16
-	MaxTimes   = 16
-	// MaxUnits bounds a subject's units: Lua and JavaScript count no further.
-	MaxUnits = 1 << 53
-	// MostStates and MostSchedules bound a search and an enumeration: each state is
-	// held in memory, and each schedule is a run.
-	MostStates    = 20_000_000
-	MostSchedules = 1_000_000_000_000
-)
 
 // Faults lists the faults that can be injected. A service has others: see [Process].
 func Faults() []quota.Fault {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/programs"
 	"github.com/quotabench/quotabench/quota"
@@ -187,10 +187,10 @@ func (c *Config) setDefaults() {
 	setDefault(&c.Ticks, c.Times+1)
 	setDefault(&c.JobRounds, 1)
 	c.Seed = cmp.Or(c.Seed, 1)
-	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
-	setDefault(&c.MaxStates, DefaultStates)
-	setDefault(&c.Preemptions, DefaultPreemptions)
-	setDefault(&c.Asks, DefaultAsks)
+	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, bounds.DecisionTimeout)
+	setDefault(&c.MaxStates, bounds.DefaultStates)
+	setDefault(&c.Preemptions, bounds.DefaultPreemptions)
+	setDefault(&c.Asks, bounds.DefaultAsks)
 	setDefault(&c.Workers, runtime.GOMAXPROCS(0))
 	setDefault(&c.MaxSchedules, 5_000_000)
 	setDefault(&c.Instances, c.Clients)
@@ -202,34 +202,36 @@ func (c *Config) setDefaults() {
 // fitBounds reports a number that is out of its bounds.
 func (c *Config) fitBounds() error {
 	switch {
-	case c.Clients < 1 || c.Clients > MaxClients:
-		return fmt.Errorf("%d clients: give 1 to %d", c.Clients, MaxClients)
+	case c.Clients < 1 || c.Clients > bounds.MaxClients:
+		return fmt.Errorf("%d clients: give 1 to %d", c.Clients, bounds.MaxClients)
 	case c.Instances < 1 || c.Instances > c.Clients:
 		return fmt.Errorf("%d instances for %d clients: give 1 to %d", c.Instances, c.Clients, c.Clients)
 	case len(c.Scripts) > c.Clients:
 		return fmt.Errorf("%d scripts for %d clients: give at most one per client", len(c.Scripts), c.Clients)
 	case len(c.Skew) > c.Instances:
 		return fmt.Errorf("%d clocks for %d instances: give at most one per instance", len(c.Skew), c.Instances)
-	case c.Limit < 0 || c.Used < 0 || c.Limit > MaxUnits || c.Used > MaxUnits:
-		return fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
-	case c.Times < 1 || c.Times > MaxTimes || c.Ticks < 1 || c.Ticks > MaxTimes+1 || c.JobRounds > MaxTimes:
-		return fmt.Errorf("faults and rounds of jobs happen 1 to %d times, and the clock ticks once more at most", MaxTimes)
-	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
+	case c.Limit < 0 || c.Used < 0 || c.Limit > bounds.MaxUnits || c.Used > bounds.MaxUnits:
+		return fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(bounds.MaxUnits))
+	case c.Times < 1 || c.Times > bounds.MaxTimes || c.JobRounds > bounds.MaxTimes:
+		return fmt.Errorf("faults and rounds of jobs happen 1 to %d times", bounds.MaxTimes)
+	case c.Ticks < 1 || c.Ticks > bounds.MaxTimes+1:
+		return fmt.Errorf("the clock ticks 1 to %d times", bounds.MaxTimes+1)
+	case c.Workers < 1 || c.Preemptions > bounds.MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
 		return fmt.Errorf("%d workers, %d preemptions, %d bytes, %d samples: give at least one worker, at most %d "+
-			"preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, MaxTimes)
-	case c.Asks > MostAsks:
-		return fmt.Errorf("%d asks of the last client: give at most %d", c.Asks, MostAsks)
-	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
+			"preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, bounds.MaxTimes)
+	case c.Asks > bounds.MaxAsks:
+		return fmt.Errorf("%d asks of the last client: give at most %d", c.Asks, bounds.MaxAsks)
+	case c.MaxStates < 1 || c.MaxStates > bounds.MaxStates || c.MaxSchedules < 1 || c.MaxSchedules > bounds.MaxSchedules:
 		return fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates,
-			c.MaxSchedules, MostStates, int64(MostSchedules))
+			c.MaxSchedules, bounds.MaxStates, int64(bounds.MaxSchedules))
 	}
 	if c.Timeout < 0 {
 		return fmt.Errorf("a timeout of %v: give a positive one, or none", c.Timeout)
 	}
-	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
+	if err := bounds.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
 		return err
 	}
-	return harness.CheckSkew(c.Skew)
+	return bounds.CheckSkew(c.Skew)
 }
 
 // fitLimits reports why the limit cannot change as the scripts say.
@@ -279,7 +281,7 @@ func (c *Config) setup() *engine.Setup {
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, MostTicks: c.Ticks, Passes: c.Passes, From: c.From,
 		JobRounds: c.JobRounds,
 		Learns:    c.LearnWindow,
-		Life:      harness.DefaultLife, Ordered: ordered, Shares: c.shares,
+		Life:      bounds.DefaultLife, Ordered: ordered, Shares: c.shares,
 		Patience: c.DecisionTimeout, Stateless: c.enumerates,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -360,7 +361,7 @@ func (c Config) ofService(sel strategies.Selection) []Config {
 	} else {
 		add(waits, Leak, FalseReject, TTL)
 	}
-	if c.Policy.Name != "" && c.Limit != 1 && c.Limit <= MostSpread {
+	if c.Policy.Name != "" && c.Limit != 1 && c.Limit <= bounds.MaxSpread {
 		add(further.spread(), Leak, FalseReject)
 	}
 	return out
@@ -483,10 +484,6 @@ func (c Config) waiting() Config {
 	}
 	return c
 }
-
-// MostSpread is the largest limit, in units, with which requests in different parts of a window are searched: it takes
-// twice as many of them.
-const MostSpread = 5
 
 // spread is the search of a service in which requests come in different parts of a window: with a limit of one, a
 // window that begins at a request is like one that moves.

@@ -18,12 +18,9 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Census is what an enumeration counted.
-type Census = results.Census
-
 // Enumerate runs every schedule, without leaving out any that are alike, and
 // counts those that leak. Errors are as those of [Run].
-func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
+func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*results.Census, error) {
 	cfg.enumerates = true
 	cfg, err := cfg.Complete(sel)
 	if err != nil {
@@ -34,15 +31,15 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 		return enumerateInChild(ctx, sel, &cfg)
 	}
 	cfg.First, cfg.began = false, clock.Nano()
-	census, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
+	census, err := explored(ctx, sel, cfg, func(s *search) (*results.Census, error) { return s.enumerate(ctx) })
 	if err != nil {
 		return cfg.sofar.partialCensus(ctx, sel, cfg, err), err
 	}
 	return census, unseen(census.Withheld)
 }
 
-func (s *search) enumerate(ctx context.Context) (*Census, error) {
-	census := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit,
+func (s *search) enumerate(ctx context.Context) (*results.Census, error) {
+	census := &results.Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit,
 		Clients: s.cfg.Clients}
 	census.Store = s.Traits.Store
 	census.Service = redact.URLs(s.cfg.Service)
@@ -68,7 +65,7 @@ func (s *search) enumerate(ctx context.Context) (*Census, error) {
 }
 
 // everyEnd counts over an engine that has no state.
-func (s *search) everyEnd(ctx context.Context, census *Census) (shortest *breakage, err error) {
+func (s *search) everyEnd(ctx context.Context, census *results.Census) (shortest *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
@@ -91,7 +88,7 @@ func (s *search) everyEnd(ctx context.Context, census *Census) (shortest *breaka
 const chunk, perBatch = 1024, 16
 
 // everySchedule counts depth first. What it counts is the same with any number of workers.
-func (s *search) everySchedule(ctx context.Context, census *Census) (_ *breakage, err error) {
+func (s *search) everySchedule(ctx context.Context, census *results.Census) (_ *breakage, err error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
@@ -136,7 +133,7 @@ type counting struct {
 	// parts follow each other in the order of their schedules. What comes before the first
 	// is in census and shortest.
 	parts    []*part
-	census   *Census
+	census   *results.Census
 	shortest *breakage
 	deepest  int
 }
@@ -286,7 +283,7 @@ func (k *counting) beginning(p *part) (*part, error) {
 }
 
 // into adds what was counted to what came before it.
-func (p *part) into(census *Census, shortest **breakage) {
+func (p *part) into(census *results.Census, shortest **breakage) {
 	census.Schedules += p.schedules
 	census.Leaking += p.leaking
 	census.Worst = max(census.Worst, p.worst)

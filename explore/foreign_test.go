@@ -316,7 +316,7 @@ func TestForeignPool(t *testing.T) {
 	if !errors.Is(err, explore.ErrUnseen) || r.Claim != "" {
 		t.Fatalf("error %v, claim %q", err, r.Claim)
 	}
-	if got := codes(r); len(got) == 0 || got[0] != witness.OtherClient {
+	if got := withheldCodes(r); len(got) == 0 || got[0] != witness.OtherClient {
 		t.Errorf("withheld for %v", r.Withheld)
 	}
 }

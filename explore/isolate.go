@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/explore/internal/foreign"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/results"
@@ -37,15 +38,15 @@ type task struct {
 type news struct {
 	Sofar  Sofar
 	Search *Result
-	Census *Census
+	Census *results.Census
 	Found  []Finding // with tokens, without steps
 }
 
 // answer is that of a child. Results may come with an error.
 type answer struct {
 	Search   *Result
-	Census   *Census
-	Replayed *Replayed
+	Census   *results.Census
+	Replayed *results.Replay
 	Error    *toldError
 }
 
@@ -127,7 +128,7 @@ func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Re
 }
 
 // enumerateInChild is [Enumerate] in a process of its own.
-func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Census, error) {
+func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*results.Census, error) {
 	answer, err := inChild(ctx, sel, cfg, task{Enumerates: true})
 	if errors.As(err, new(*DiedError)) {
 		return cfg.sofar.partialCensus(ctx, sel, *cfg, err), err
@@ -137,14 +138,14 @@ func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config
 
 // replayInChild is [ReplayOf] in a process of its own.
 func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket,
-	token string) (*Replayed, error) {
+	token string) (*results.Replay, error) {
 	answer, err := inChild(ctx, sel, cfg, task{Token: token})
 	died, ok := errors.AsType[*DiedError](err)
 	if t.Property != Panicked || !ok {
 		return answer.Replayed, err
 	}
 	finding, err := panicFinding(ctx, sel, cfg, died)
-	return &Replayed{
+	return &results.Replay{
 		Strategy: sel.String(), Policy: cfg.policyName(), Property: Panicked, Finding: &finding, Broken: true,
 		Store: embedded, Same: true,
 	}, err
@@ -303,7 +304,7 @@ func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, di
 
 // lastStep is what a process was doing when it died.
 func lastStep(doing string, path []engine.Choice, clients int) results.Step {
-	step := results.Step{Actor: "instance 0", Role: results.RoleInstance, Column: -1, Event: results.EventResume}
+	step := results.Step{Actor: "instance 0", Role: codes.RoleInstance, Column: -1, Event: codes.EventResume}
 	if doing == doingClose {
 		step.Command = "is closed"
 		return step
@@ -314,17 +315,17 @@ func lastStep(doing string, path []engine.Choice, clients int) results.Step {
 	}
 	switch choice := path[len(path)-1]; {
 	case choice.Kind == engine.TickClock:
-		return results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick,
+		return results.Step{Actor: "clock", Role: codes.RoleClock, Column: -1, Event: codes.EventTick,
 			Command: "time passes"}
 	case choice.Kind == engine.EvictKey:
-		return results.Step{Actor: "store", Role: results.RoleStore, Column: -1, Event: results.EventEviction,
+		return results.Step{Actor: "store", Role: codes.RoleStore, Column: -1, Event: codes.EventEviction,
 			Command: "evicts " + choice.Key}
 	case choice.Kind == engine.CrashHost:
-		step.Event = results.EventCrash
+		step.Event = codes.EventCrash
 		step.Command = "ends and starts anew"
 	case choice.ID < clients:
 		step.Actor = engine.ClientName(choice.ID)
-		step.Role = results.RoleClient
+		step.Role = codes.RoleClient
 		step.Column = choice.ID
 		step.Command = "goes on"
 	default:

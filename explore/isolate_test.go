@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -119,7 +120,7 @@ func TestIsolated(t *testing.T) {
 			t.Errorf("detail %q", f.Detail)
 		}
 		n := len(f.Steps)
-		if n < 3 || f.Steps[n-1].Role != results.RoleClock || !slices.ContainsFunc(f.Steps, func(s results.Step) bool {
+		if n < 3 || f.Steps[n-1].Role != codes.RoleClock || !slices.ContainsFunc(f.Steps, func(s results.Step) bool {
 			return s.Outcome == "rejected"
 		}) {
 			t.Errorf("steps %+v", f.Steps)

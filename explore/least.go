@@ -3,26 +3,26 @@ package explore
 import (
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 )
 
 // IsLeast reports whether a search is no larger than the least one that a claim needs: all schedules of
-// [results.LeastClients] callers with one fault. It is for configurations that are complete; see [Config.Complete].
+// two callers with one fault. It is for configurations that are complete; see [Config.Complete].
 func (c *Config) IsLeast() bool {
 	if slices.Contains(c.Faults, quota.FaultClock) && c.Ticks > 1 {
 		return false
 	}
-	return c.Clients <= results.LeastClients && len(c.Faults) <= 1 && c.Times <= 1
+	return c.Clients <= bounds.LeastClients && len(c.Faults) <= 1 && c.Times <= 1
 }
 
 // Least are the least searches of the same question: those with fewer callers, and with each fault alone.
 func (c Config) Least() []Config {
-	c.Clients = results.LeastClients
+	c.Clients = bounds.LeastClients
 	c.Times = 1
 	c.Ticks = 0
 	c.Timeout = 0
-	c.Scripts = c.Scripts[:min(len(c.Scripts), results.LeastClients)]
+	c.Scripts = c.Scripts[:min(len(c.Scripts), bounds.LeastClients)]
 	if len(c.Faults) == 0 {
 		return []Config{c}
 	}

@@ -148,7 +148,7 @@ func TestUnseenOnPostgres(t *testing.T) {
 		return true, add(context.Background(), tx, 1)
 	}
 	r := withheld(t, plantSQL(sqlPlant{take: take}), sqlConfig(t, 2))
-	if got := codes(r); len(got) != 1 || got[0] != witness.ContextLost {
+	if got := withheldCodes(r); len(got) != 1 || got[0] != witness.ContextLost {
 		t.Errorf("withheld for %+v", r.Withheld)
 	}
 	none := func(context.Context, pgx.Tx, quota.Request) (bool, error) { return true, nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore"
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -84,9 +84,9 @@ func TestEndedByTheStrategy(t *testing.T) {
 		sel        strategies.Selection
 		cfg        explore.Config
 	}{
-		{"panic", harness.CodePanicked, leaky(fall), cfg},
-		{"hung", harness.CodeHung, leaky(hang), cfg},
-		{"panic on PostgreSQL", harness.CodePanicked, leakySQL(fall), sql},
+		{"panic", codes.Panicked, leaky(fall), cfg},
+		{"hung", codes.Hung, leaky(hang), cfg},
+		{"panic on PostgreSQL", codes.Panicked, leakySQL(fall), sql},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var r *explore.Result
@@ -110,7 +110,7 @@ func TestEndedByTheStrategy(t *testing.T) {
 			if r.Claim != "" {
 				t.Errorf("it claims %q", r.Claim)
 			}
-			var census *explore.Census
+			var census *results.Census
 			ends.Store(false)
 			patiently(t, &ends, func(patience time.Duration) {
 				c.cfg.DecisionTimeout = patience

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -86,14 +86,14 @@ func stopped(ctx context.Context) string {
 type progress struct {
 	mu     sync.Mutex
 	res    Result
-	census Census
+	census results.Census
 	broken []breakage
 	// changed is called, without the lock, when broken has changed; nil for nothing.
 	changed func()
 }
 
 // read is what there is now.
-func (p *progress) read() (*Result, *Census, []breakage) {
+func (p *progress) read() (*Result, *results.Census, []breakage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	res := p.res
@@ -112,7 +112,7 @@ func (p *progress) told(n *news) {
 }
 
 // note notes how far a search or an enumeration has come, nil for none, and what is broken. On nil it does nothing.
-func (p *progress) note(res *Result, census *Census, broken []breakage) {
+func (p *progress) note(res *Result, census *results.Census, broken []breakage) {
 	if p == nil {
 		return
 	}
@@ -146,11 +146,11 @@ func withheldBy(err error) []results.Withheld {
 	var hungError *HungError
 	switch {
 	case errors.As(err, &panicError):
-		return []results.Withheld{{Code: harness.CodePanicked, Detail: panicError.Error()}}
+		return []results.Withheld{{Code: codes.Panicked, Detail: panicError.Error()}}
 	case errors.As(err, &death):
-		return []results.Withheld{{Code: harness.CodePanicked, Detail: death.Error()}}
+		return []results.Withheld{{Code: codes.Panicked, Detail: death.Error()}}
 	case errors.As(err, &hungError):
-		return []results.Withheld{{Code: harness.CodeHung, Detail: hungError.Error()}}
+		return []results.Withheld{{Code: codes.Hung, Detail: hungError.Error()}}
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (p *progress) partial(ctx context.Context, sel strategies.Selection, cfg Co
 }
 
 // partialCensus is that of an enumeration.
-func (p *progress) partialCensus(ctx context.Context, sel strategies.Selection, cfg Config, err error) *Census {
+func (p *progress) partialCensus(ctx context.Context, sel strategies.Selection, cfg Config, err error) *results.Census {
 	reasons := withheldBy(err)
 	_, census, broken := p.read()
 	if reasons == nil || census.Schedules == 0 {

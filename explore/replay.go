@@ -12,13 +12,11 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/explore/internal/inproc"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
-
-// Replayed is a schedule that was run again.
-type Replayed = results.Replay
 
 // Target is where a schedule is run again. The zero value is this process.
 type Target struct {
@@ -49,7 +47,7 @@ const embedded = "the embedded Redis"
 
 // Replay repeats the schedule of a token that was issued for a registered
 // strategy.
-func Replay(ctx context.Context, token string, target Target) (*Replayed, error) {
+func Replay(ctx context.Context, token string, target Target) (*results.Replay, error) {
 	sel, err := TokenStrategy(token)
 	if err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func Replay(ctx context.Context, token string, target Target) (*Replayed, error)
 
 // ReplayOf repeats the schedule of a token that was issued for this strategy,
 // registered or not.
-func ReplayOf(ctx context.Context, sel strategies.Selection, token string, target Target) (*Replayed, error) {
+func ReplayOf(ctx context.Context, sel strategies.Selection, token string, target Target) (*results.Replay, error) {
 	ticket, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, targe
 			"alone: leave the server out", sel.Name)}
 	}
 	cfg.shares = here.shares
-	there, err := replayLive(ctx, sel, cfg, target, func(s *search) (*Replayed, error) {
+	there, err := replayLive(ctx, sel, cfg, target, func(s *search) (*results.Replay, error) {
 		s.normal = here.normal
 		return s.replay(path, ticket.Property)
 	})
@@ -108,7 +106,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, targe
 
 // firstReplay is a replay on the store that the schedule was found on, and what a replay on a server needs of it.
 type firstReplay struct {
-	replay *Replayed
+	replay *results.Replay
 	normal *normal
 	shares bool
 }
@@ -143,7 +141,7 @@ func sameReply(a, b results.Step) bool {
 }
 
 func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, target Target,
-	again func(*search) (*Replayed, error)) (_ *Replayed, err error) {
+	again func(*search) (*results.Replay, error)) (_ *results.Replay, err error) {
 	client, ok := target.Redis.(*redis.Client)
 	if !ok {
 		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T",
@@ -163,7 +161,7 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, targe
 		}
 		defer func() { err = errors.Join(err, target.RedisStore.Wipe(context.WithoutCancel(ctx), scope)) }()
 	}
-	replay, err := watched(ctx, &cfg, func(setup *engine.Setup) (*Replayed, error) {
+	replay, err := watched(ctx, &cfg, func(setup *engine.Setup) (*results.Replay, error) {
 		e := inproc.Live(ctx, sel, *setup, client, scope.Prefix())
 		r, err := again(newSearch(e, sel, cfg))
 		return r, errors.Join(err, e.Close())
@@ -175,7 +173,7 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, targe
 	if replay != nil {
 		replay.Store = name
 		if slices.ContainsFunc(replay.Finding.Steps, func(step results.Step) bool {
-			return step.Event == results.EventTick
+			return step.Event == codes.EventTick
 		}) {
 			replay.Notes = append(replay.Notes,
 				"keys expire by being deleted when virtual time says so; the server's own TIME does not move")
@@ -190,12 +188,12 @@ func exploreScope() stores.Scope {
 }
 
 // replay runs a schedule twice and judges it.
-func (s *search) replay(path []engine.Choice, property Property) (*Replayed, error) {
+func (s *search) replay(path []engine.Choice, property Property) (*results.Replay, error) {
 	b := breakage{Finding{Property: property}, path}
 	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	replay := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.policyName(), Property: property, Finding: &b.Finding,
+	replay := &results.Replay{Strategy: s.sel.String(), Policy: s.cfg.policyName(), Property: property, Finding: &b.Finding,
 		Store: s.Traits.Store}
 	return replay, s.at(path, func() error {
 		replay.Leak = s.Run.Truth.Leak()

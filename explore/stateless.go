@@ -24,7 +24,7 @@ type statelessSearch struct {
 	crew *workers
 	// res is nil in an enumeration, which goes on when everything wanted has been found, and census in a search.
 	res    *Result
-	census *Census
+	census *results.Census
 	// queue holds beginnings. Preemptions are counted in the second part of a search.
 	queue       levels[[]engine.Choice]
 	preemptions int

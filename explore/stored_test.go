@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -47,7 +47,7 @@ func TestStored(t *testing.T) {
 	texts := layout.StoredTexts(finding)
 	var added []string
 	for i, step := range finding.Steps {
-		if step.Event == results.EventCommand && len(step.Stored) > 0 {
+		if step.Event == codes.EventCommand && len(step.Stored) > 0 {
 			added = append(added, texts[i])
 		}
 	}

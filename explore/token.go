@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -78,7 +79,7 @@ func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, proper
 	if cfg.Second.Limit > 0 {
 		t.Second = cfg.Second.Text()
 	}
-	if cfg.Asks != DefaultAsks {
+	if cfg.Asks != bounds.DefaultAsks {
 		t.Asks = cfg.Asks
 	}
 	for _, script := range cfg.Scripts {

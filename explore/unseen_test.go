@@ -43,7 +43,7 @@ func virtual(env strategies.Env) time.Time           { return env.Clock.Now() }
 func callers(ctx context.Context) context.Context    { return ctx }
 func background(context.Context) context.Context     { return context.Background() }
 func wall(strategies.Env) time.Time                  { return clock.Wall{}.Now() }
-func codes(r *explore.Result) (out []witness.Code) {
+func withheldCodes(r *explore.Result) (out []witness.Code) {
 	for _, w := range r.Withheld {
 		out = append(out, witness.Code(w.Code))
 	}
@@ -113,7 +113,7 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := withheld(t, c.sel, explore.Config{Limit: 1, Faults: []quota.Fault{quota.FaultCrash},
 				Bounds: explore.Bounds{MaxStates: 500}})
-			if got := codes(r); !slices.Equal(got, c.want) {
+			if got := withheldCodes(r); !slices.Equal(got, c.want) {
 				t.Errorf("withheld for %+v, want %v", r.Withheld, c.want)
 			}
 		})
@@ -144,7 +144,7 @@ func TestLengthsOfTimeAreNotTheWallClock(t *testing.T) {
 		if r == nil {
 			t.Fatal(err)
 		}
-		if got, want := codes(r), name != "a length"; slices.Contains(got, witness.WallClock) != want ||
+		if got, want := withheldCodes(r), name != "a length"; slices.Contains(got, witness.WallClock) != want ||
 			want == (r.Claim != "") {
 			t.Errorf("%s: %v, claims %q", name, r.Withheld, r.Claim)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -50,7 +50,7 @@ func (e *twice) Common() *engine.World {
 func TestVisitEndsWithoutWorkers(t *testing.T) {
 	e := new(twice)
 	s := newSearch(e, strategies.Selection{Meta: &strategies.Meta{}},
-		Config{Resources: Resources{Workers: 3}, Bounds: Bounds{DecisionTimeout: harness.MaxDecisionTimeout}})
+		Config{Resources: Resources{Workers: 3}, Bounds: Bounds{DecisionTimeout: bounds.MaxDecisionTimeout}})
 	w := &stateSearch{search: s, graph: newGraph(engine.Digest{})}
 	edges := make([]edge, 2)
 	for range edges {

@@ -6,16 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
-)
-
-// What is kept of a history.
-const (
-	// HistoryExt ends the name of a history file.
-	HistoryExt = ".history"
-	// HistoryNotKept is the code of the finding that a history could not be kept.
-	HistoryNotKept = "history-not-kept"
 )
 
 // keep writes the run's history to the plan's archive, if it has one. What
@@ -30,7 +23,7 @@ func (j *judgement) keep(initial map[uint32]int64) {
 		Changes: j.LimitChanges, Tiers: j.Tiers,
 	}
 	if err := writeHistory(filepath.Join(j.Plan.Archive, j.run.HistoryName()), head, history); err != nil {
-		j.note(HistoryNotKept, err.Error())
+		j.note(codes.HistoryNotKept, err.Error())
 	}
 }
 

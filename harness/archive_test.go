@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -38,7 +39,7 @@ func TestHistoryNotKept(t *testing.T) {
 	f.Plan.Archive = filepath.Join(t.TempDir(), "missing")
 	run, _ := judged(t, f)
 	if run.Leak.Units != 3 || !run.Audit.Valid || len(run.Audit.Reasons) != 1 ||
-		run.Audit.Reasons[0].Code != "history-not-kept" || run.Audit.Reasons[0].Discards != results.DiscardsNothing {
+		run.Audit.Reasons[0].Code != "history-not-kept" || run.Audit.Reasons[0].Discards != codes.DiscardsNothing {
 		t.Errorf("leak %+v, audit %+v", run.Leak, run.Audit)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/oracle"
@@ -16,11 +17,11 @@ import (
 const maxErrorShare = 0.001
 
 func (j *judgement) discard(code, format string, args ...any) {
-	j.run.Audit.Discard(code, results.DiscardsCorrectness, fmt.Sprintf(format, args...))
+	j.run.Audit.Discard(code, codes.DiscardsCorrectness, fmt.Sprintf(format, args...))
 }
 
 func (j *judgement) note(code, detail string) {
-	j.run.Audit.Discard(code, results.DiscardsNothing, detail)
+	j.run.Audit.Discard(code, codes.DiscardsNothing, detail)
 }
 
 // audit looks for reasons not to believe the figures.
@@ -141,11 +142,11 @@ func (j *judgement) auditWorkload() {
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: "+
 				"nothing was admitted, so the leak of 0 says nothing")
 		case j.asked > j.Policy.Limit && j.results() > 0:
-			j.note(results.NeverCrossed, fmt.Sprintf("no subject was asked for more than its limit of %s except by requests "+
+			j.note(codes.NeverCrossed, fmt.Sprintf("no subject was asked for more than its limit of %s except by requests "+
 				"that ended in an error of the strategy, %d in all: nothing could leak",
 				format.Units(j.Policy.Limit, j.Policy.Unit), j.results()))
 		default:
-			j.discard(results.NeverCrossed, "no subject was asked for more than its limit of %s, so nothing could leak; "+
+			j.discard(codes.NeverCrossed, "no subject was asked for more than its limit of %s, so nothing could leak; "+
 				"give a smaller --limit or a longer --duration",
 				format.Units(j.Policy.Limit, j.Policy.Unit))
 		}

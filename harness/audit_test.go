@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -133,8 +134,8 @@ func found(t *testing.T, a *results.Audit, want string, note bool) {
 	var all []string
 	for _, r := range a.Reasons {
 		all = append(all, r.Code+" "+r.Detail)
-		if discards := r.Discards; (discards == results.DiscardsNothing) != note || !note &&
-			discards != results.DiscardsCorrectness {
+		if discards := r.Discards; (discards == codes.DiscardsNothing) != note || !note &&
+			discards != codes.DiscardsCorrectness {
 			t.Errorf("%s discards %s", r.Code, discards)
 		}
 	}
@@ -200,8 +201,8 @@ func TestAuditOfErrors(t *testing.T) {
 			var got []string
 			for _, x := range r.Audit.Reasons {
 				got = append(got, x.Code+" "+x.Detail)
-				if discarded := x.Code == "errors"; discarded != (x.Discards == results.DiscardsCorrectness) || !discarded &&
-					x.Discards != results.DiscardsNothing {
+				if discarded := x.Code == "errors"; discarded != (x.Discards == codes.DiscardsCorrectness) || !discarded &&
+					x.Discards != codes.DiscardsNothing {
 					t.Errorf("%s discards %s", x.Code, x.Discards)
 				}
 			}
@@ -263,8 +264,8 @@ func TestErrorsKeepBelowTheLimit(t *testing.T) {
 		failed int
 		want   string
 	}{
-		{"contention keeps it", 8, results.DiscardsNothing},
-		{"too little was asked for", 2, results.DiscardsCorrectness},
+		{"contention keeps it", 8, codes.DiscardsNothing},
+		{"too little was asked for", 2, codes.DiscardsCorrectness},
 	} {
 		f := planted(t, second, takes(0, 0, 8, oracle.Admitted), takes(0, ms, c.failed, oracle.Failed))
 		f.Counts.Errors = results.ErrorKinds{Contention: int64(c.failed)}
@@ -276,7 +277,7 @@ func TestErrorsKeepBelowTheLimit(t *testing.T) {
 				discards = x.Discards
 			}
 		}
-		if discards != c.want || r.Audit.Valid != (c.want == results.DiscardsNothing) {
+		if discards != c.want || r.Audit.Valid != (c.want == codes.DiscardsNothing) {
 			t.Errorf("%s: %+v", c.name, r.Audit)
 		}
 	}

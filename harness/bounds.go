@@ -14,28 +14,13 @@ import (
 const (
 	// defaultHistoryLimit is the most events of one run if nothing else is said.
 	defaultHistoryLimit = bounds.MaxRequests
-	// DefaultLife is the life of a pre-signed URL if nothing else is said.
-	DefaultLife = 15 * time.Minute
 	// maxRoutes is the most holders of a second quota.
 	maxRoutes = 100_000
 	// minSpeed is the slowest replay, in recorded seconds per second.
 	minSpeed = 1e-3
 	// maxSpeed is the fastest one: a month in three seconds.
 	maxSpeed = 1e6
-	// maxClockSkew is how far a clock may be ahead or behind.
-	maxClockSkew = 366 * 24 * time.Hour
 )
-
-// CheckSkew reports the first clock that is more than a year off.
-func CheckSkew(skew []time.Duration) error {
-	for i, duration := range skew {
-		if duration > maxClockSkew || duration < -maxClockSkew {
-			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, duration, -maxClockSkew,
-				maxClockSkew)
-		}
-	}
-	return nil
-}
 
 // CheckHistory reports an open loop whose requests no history holds: what cannot be
 // judged is not started. rate is in requests per second, more are requests in

@@ -3,9 +3,8 @@ package harness
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/internal/trouble/kill"
@@ -111,46 +110,22 @@ func (c *Counts) record(run *results.Run) {
 	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
 }
 
-// The default and the bounds of [Callers.DecisionTimeout].
-const (
-	// DefaultDecisionTimeout is how long a decision may take if nothing else is said.
-	// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits
-	// for a store that is away ends with an error of its own before that.
-	DefaultDecisionTimeout = 10 * time.Second
-	minDecisionTimeout     = 10 * time.Millisecond
-	MaxDecisionTimeout     = time.Hour
-)
-
-// CheckDecisionTimeout reports a time-out of decisions that is out of bounds.
-func CheckDecisionTimeout(duration time.Duration) error {
-	if duration < minDecisionTimeout || duration > MaxDecisionTimeout {
-		return fmt.Errorf("a time-out of decisions of %v: give %v to %v", duration, minDecisionTimeout, MaxDecisionTimeout)
-	}
-	return nil
-}
-
 // ServeIsolated is for programs that search or simulate with Isolate set: they call it
 // before anything else, with all strategies registered. If this process was started as the
 // child of such a program, it does its task and does not return.
 func ServeIsolated() { isolate.Serve() }
 
-// The findings of a strategy that panicked, and of a call that did not return.
-const (
-	CodePanicked = "strategy-panicked"
-	CodeHung     = "did-not-return"
-)
-
 // DiscardFailed adds the finding that an error has ended a run.
 func DiscardFailed(run *results.Run, err error) {
-	discard := func(code, detail string) { run.Audit.Discard(code, results.DiscardsCorrectness, detail) }
+	discard := func(code, detail string) { run.Audit.Discard(code, codes.DiscardsCorrectness, detail) }
 	var panicError *guard.PanicError
 	var hungError *guard.HungError
 	var death *guard.DiedError
 	switch {
 	case errors.As(err, &panicError), errors.As(err, &death):
-		discard(CodePanicked, err.Error())
+		discard(codes.Panicked, err.Error())
 	case errors.As(err, &hungError):
-		discard(CodeHung, err.Error())
+		discard(codes.Hung, err.Error())
 		run.DidNotReturn = max(run.DidNotReturn, 1)
 	case stores.ErrorKind(err) == quota.ErrorStore:
 		discard("store-failed", "a store failed while the run was prepared or ended: "+err.Error())

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/internal/verdict"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -88,7 +89,7 @@ func (j *judgement) notJudged() {
 	}
 	aboutLeak := func(clause quota.Clause) bool { return clause.Property == quota.PropertyLeak }
 	if slices.ContainsFunc(declared, aboutLeak) {
-		j.run.NotPromised = []string{results.SeveralRegions}
+		j.run.NotPromised = []string{codes.SeveralRegions}
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/cancel"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
@@ -163,7 +164,7 @@ func Judge(ctx context.Context, run *results.Run, facts *Facts, visitors ...visi
 func notJudged(run *results.Run, facts *Facts) {
 	facts.Counts.record(run)
 	run.Partial = true
-	run.Audit.Discard("not-judged", results.DiscardsCorrectness, fmt.Sprintf(
+	run.Audit.Discard("not-judged", codes.DiscardsCorrectness, fmt.Sprintf(
 		"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
 		format.Count(run.Issued), judgeGrace))
 }
@@ -478,7 +479,7 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	differ := fmt.Sprintf("instances' clocks differ by up to %v", skew)
 	follows := fmt.Sprintf("by their own clocks, the leak is %s, and false rejects are %d",
 		format.Units(own.LeakUnits, "units"), own.FalseRejects)
-	j.run.Audit.Add(results.Observed(results.ClocksDiffer, results.DiscardsNothing, differ, follows))
+	j.run.Audit.Observe(codes.ClocksDiffer, codes.DiscardsNothing, differ, follows)
 	return &own, nil
 }
 

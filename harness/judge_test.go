@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -236,7 +237,7 @@ func TestOwnClocks(t *testing.T) {
 		t.Errorf("a skew of %v", params.Skew)
 	}
 	found := results.Reason{
-		Code: results.ClocksDiffer, Discards: results.DiscardsNothing, Short: "instances' clocks differ by up to 600ms",
+		Code: codes.ClocksDiffer, Discards: codes.DiscardsNothing, Short: "instances' clocks differ by up to 600ms",
 		Detail: "instances' clocks differ by up to 600ms: by their own clocks, the leak is 4 units, and false rejects are 0",
 	}
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0] != found || !r.Audit.Valid {

@@ -3,7 +3,7 @@ package harness
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/strategies"
 )
 

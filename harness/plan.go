@@ -9,11 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -75,7 +76,7 @@ type Traffic struct {
 type Callers struct {
 	// Life is how long a request that settles can be completed after its admission,
 	// e.g. the life of a pre-signed URL. From then on no caller holds the units of one
-	// that was abandoned. Default [DefaultLife].
+	// that was abandoned. Default 15 minutes.
 	Life time.Duration
 	// Cold has every command, pipeline or transaction open a connection of its own and
 	// close it again, as an application does that is started for each call.
@@ -83,7 +84,7 @@ type Callers struct {
 	// DecisionTimeout is how long one decision may take, by the wall clock, before its
 	// context is cancelled. One that does not return within half of it after that is given up,
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
-	// that the simulation sees. Default [DefaultDecisionTimeout].
+	// that the simulation sees. Default 10 seconds.
 	DecisionTimeout time.Duration
 }
 
@@ -98,6 +99,9 @@ type Surroundings struct {
 	// callers are killed follows from the seed and the request's position.
 	Trouble trouble.List
 }
+
+// ParseTrouble reads what goes wrong in a run, e.g. "redis:away@0.3-0.6", for [Surroundings].
+func ParseTrouble(texts ...string) (trouble.List, error) { return trouble.ParseAll(texts) }
 
 // Keeping is how much of the history of a run is kept, and where.
 type Keeping struct {
@@ -140,9 +144,9 @@ func (p *Plan) NewHistory(workers int, memory int64) *oracle.History {
 func (p *Plan) Complete(maxWorkers int) error {
 	p.Instances = cmp.Or(p.Instances, 1)
 	p.HistoryLimit = cmp.Or(p.HistoryLimit, defaultHistoryLimit)
-	p.Life = cmp.Or(p.Life, DefaultLife)
-	p.DecisionTimeout = cmp.Or(p.DecisionTimeout, DefaultDecisionTimeout)
-	if err := CheckDecisionTimeout(p.DecisionTimeout); err != nil {
+	p.Life = cmp.Or(p.Life, bounds.DefaultLife)
+	p.DecisionTimeout = cmp.Or(p.DecisionTimeout, bounds.DecisionTimeout)
+	if err := bounds.CheckDecisionTimeout(p.DecisionTimeout); err != nil {
 		return err
 	}
 	switch {
@@ -275,7 +279,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Label: sel.String(),
 		Quota: results.Quota{Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window)},
 		Load: results.Load{
-			Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances, Subjects: workloads.Subjects(stream),
+			Loop: codes.ClosedLoop, Workers: p.Workers, Instances: p.Instances, Subjects: workloads.Subjects(stream),
 		},
 		Length:   results.Length{Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed()},
 		Workload: map[string]string(p.Stream.Options),
@@ -286,13 +290,13 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 	params.Cold = p.Cold
 	params.Point = p.Point
-	if p.DecisionTimeout != DefaultDecisionTimeout {
+	if p.DecisionTimeout != bounds.DecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}
 	params.Second = p.secondText()
 	params.Trouble = p.Trouble
 	if p.Open(info) {
-		params.Loop = results.OpenLoop
+		params.Loop = codes.OpenLoop
 		params.Arrivals = p.arrivals()
 		params.RatePerS = p.RateInForce()
 		params.RateFrom = p.Load.From

@@ -4,23 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
-)
-
-// The first request IDs of what is not measured, far above any measured one.
-const (
-	FillID   = 1 << 62
-	WarmUpID = 1 << 61
-	ProbeID  = 1 << 60
 )
 
 // Grants are the subjects of a stream as they are at the start.
@@ -56,7 +49,7 @@ func (s *Session) Provision(ctx context.Context, policy *quota.Policy, grants []
 			}
 			continue
 		}
-		if err := s.fillAll(ctx, s.Instances[i], policy, grants, FillID+uint64(n*len(grants))<<fillBits); err != nil {
+		if err := s.fillAll(ctx, s.Instances[i], policy, grants, bounds.FillID+uint64(n*len(grants))<<fillBits); err != nil {
 			return err
 		}
 	}
@@ -172,12 +165,4 @@ func (s *Session) fillCost(policy *quota.Policy, used int64) (usual, times int64
 			"units: fill less, or give subjects a smaller limit", used, usual*times)
 	}
 	return usual, 1, nil
-}
-
-// LeastCost is the least of the policy's costs; 1 if it names none.
-func LeastCost(policy *quota.Policy) int64 {
-	if len(policy.Costs) == 0 {
-		return 1
-	}
-	return slices.Min(policy.Costs)
 }

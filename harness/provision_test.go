@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -104,7 +105,7 @@ func TestFill(t *testing.T) {
 				t.Errorf("asked for %v, want %v; %d are used, want %d", got, c.want, grants[0].Used, c.left)
 			}
 			for i, r := range in.asked {
-				if r.Subject != "x" || r.Policy != p || r.ID != FillID+uint64(i) {
+				if r.Subject != "x" || r.Policy != p || r.ID != bounds.FillID+uint64(i) {
 					t.Errorf("request %+v", r)
 				}
 			}
@@ -203,7 +204,7 @@ func TestProvision(t *testing.T) {
 	}
 	var ids []uint64
 	for _, r := range append(a.asked, b.asked...) {
-		ids = append(ids, r.ID-FillID)
+		ids = append(ids, r.ID-bounds.FillID)
 	}
 	// The third instance comes after two of two subjects each.
 	if want := []uint64{0, 1, 1 << 20, 4 << 20, 4<<20 + 1, 5 << 20}; !slices.Equal(ids, want) {
@@ -230,10 +231,10 @@ func TestGrants(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	if got := LeastCost(&quota.Policy{Costs: []int64{2, 5, 3}}); got != 2 {
+	if got := (&quota.Policy{Costs: []int64{2, 5, 3}}).LeastCost(); got != 2 {
 		t.Error(got)
 	}
-	if got := LeastCost(&quota.Policy{}); got != 1 {
+	if got := (&quota.Policy{}).LeastCost(); got != 1 {
 		t.Error(got)
 	}
 }

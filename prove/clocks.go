@@ -9,9 +9,9 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -157,7 +157,7 @@ const (
 
 // stepsBack are the scenes in which the clock of the only instance steps back.
 func (s *simulation) stepsBack() (out []*scene) {
-	if s.policy.Limit < 2*harness.LeastCost(&s.policy) {
+	if s.policy.Limit < 2*s.policy.LeastCost() {
 		return nil // what is left after one request would have to flow in
 	}
 	for _, step := range []time.Duration{usualSkew, time.Hour, 2 * s.length} {
@@ -168,7 +168,7 @@ func (s *simulation) stepsBack() (out []*scene) {
 
 // stepBack is one of them: subjects with one request before the step ask for a second one after it.
 func (s *simulation) stepBack(step time.Duration) *scene {
-	script := &script{units: harness.LeastCost(&s.policy)}
+	script := &script{units: s.policy.LeastCost()}
 	for range stepHolder {
 		subject := script.subject()
 		at := stepMoment + time.Duration(subject)*stepNear/stepHolder/2
@@ -196,7 +196,7 @@ func (s *simulation) judgeStep(p *played, step time.Duration) (wrong, told strin
 	if err != nil {
 		return "", "", err
 	}
-	units := harness.LeastCost(&s.policy)
+	units := s.policy.LeastCost()
 	text := fmt.Sprintf("%s after the clock had stepped back by %s, with %d of %d left",
 		format.Number(p.run.Rejected, "request")+" rejected", quota.LengthText(step), s.policy.Limit-units, s.policy.Limit)
 	if s.boundsRejects() {

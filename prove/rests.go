@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -27,7 +27,7 @@ func (s *simulation) rests() []*scene {
 	}
 	times := s.restTimes()
 	longest := times[len(times)-1]
-	single := &script{units: harness.LeastCost(&s.policy)}
+	single := &script{units: s.policy.LeastCost()}
 	for _, rest := range times {
 		single.afterRests(rest, longest, 1, 0)
 	}
@@ -36,7 +36,7 @@ func (s *simulation) rests() []*scene {
 	if s.crossed.Limit > mostLimit {
 		return out
 	}
-	all := &script{units: harness.LeastCost(&s.crossed)}
+	all := &script{units: s.crossed.LeastCost()}
 	for _, rest := range times {
 		all.afterRests(rest, longest, s.tooMany(&s.crossed), s.apart(&s.crossed))
 	}
@@ -54,7 +54,7 @@ func (s *simulation) deserted() []*scene {
 	if policy.Window.Kind != quota.Standing || !s.sel.GivesBack || policy.Limit > mostLimit {
 		return nil
 	}
-	script := &script{units: harness.LeastCost(&policy)}
+	script := &script{units: policy.LeastCost()}
 	subject := script.subject()
 	script.fate = workloads.FateAbandon
 	died := script.ask(subject, time.Second, policy.Limit/script.units, s.apart(&policy))
@@ -69,7 +69,7 @@ func (s *simulation) deserted() []*scene {
 
 // restOf is longer than the life of any request under a standing policy.
 func restOf(policy *quota.Policy) time.Duration {
-	return max(desertedFor, 2*harness.DefaultLife, 2*policy.Hold)
+	return max(desertedFor, 2*bounds.DefaultLife, 2*policy.Hold)
 }
 
 const (
@@ -84,18 +84,18 @@ const (
 // killed are the scenes in which callers die within their requests.
 func (s *simulation) killed() (out []*scene) {
 	policy := s.crossed
-	policy.Limit = min(policy.Limit, mostKilled*harness.LeastCost(&policy))
+	policy.Limit = min(policy.Limit, mostKilled*policy.LeastCost())
 	if len(s.sel.RedisNeeds()) == 0 || s.sel.Foreign || s.sel.ServesPolicy(&policy) != nil {
 		return nil
 	}
 	rest := restOf(&policy)
 	for after := range killedCommands {
-		script := &script{units: harness.LeastCost(&policy), fate: workloads.FateAbandon}
+		script := &script{units: policy.LeastCost(), fate: workloads.FateAbandon}
 		for range killedSubjects {
 			subject := script.subject()
 			at := time.Second
 			for range killedRounds {
-				at = script.ask(subject, at, policy.Limit/script.units, longestApart) + 2*harness.DefaultLife
+				at = script.ask(subject, at, policy.Limit/script.units, longestApart) + 2*bounds.DefaultLife
 			}
 			script.ask(subject, at+rest, 1, 0)
 		}
@@ -182,7 +182,7 @@ func (s *script) afterRests(rest, longest time.Duration, times int64, apart time
 
 // tooMany is how many requests use up a limit, and two that are rejected.
 func (s *simulation) tooMany(policy *quota.Policy) int64 {
-	return policy.Limit/harness.LeastCost(policy) + 2
+	return policy.Limit/policy.LeastCost() + 2
 }
 
 // apart is the time between two requests of which all together come within a small part of a window. If that is long
@@ -262,7 +262,7 @@ func (s *simulation) around(moment oddMoment, policy quota.Policy) *scene {
 	}
 	index := window.At(moment.at).Index
 	start := window.Span(index - windows).Start
-	script := &script{units: harness.LeastCost(&policy)}
+	script := &script{units: policy.LeastCost()}
 	early := script.subject()
 	late := script.subject()
 	times := s.tooMany(&policy)

@@ -121,3 +121,11 @@ func isText(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && text[0] >= '0' && text[0] <= '9'
 }
+
+// LeastCost is the least of the policy's costs; 1 if it names none.
+func (p *Policy) LeastCost() int64 {
+	if len(p.Costs) == 0 {
+		return 1
+	}
+	return slices.Min(p.Costs)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 )
 
@@ -39,14 +40,14 @@ func (a *Audit) Discard(code, discards, detail string) {
 // Add adds a finding. One about correctness takes those figures back.
 func (a *Audit) Add(reason Reason) {
 	a.Reasons = append(a.Reasons, reason)
-	if reason.Discards == DiscardsCorrectness {
+	if reason.Discards == codes.DiscardsCorrectness {
 		a.Valid = false
 	}
 }
 
-// Observed is a finding of two parts: what was observed, and what follows from it.
-func Observed(code, discards, what, follows string) Reason {
-	return Reason{Code: code, Discards: discards, Detail: what + ": " + follows, Short: what}
+// Observe adds a finding of two parts: what was observed, and what follows from it.
+func (a *Audit) Observe(code, discards, what, follows string) {
+	a.Add(Reason{Code: code, Discards: discards, Detail: what + ": " + follows, Short: what})
 }
 
 // Brief is the detail without what follows from it.
@@ -58,9 +59,9 @@ func (a *Audit) Soften(code string) {
 	for i := range a.Reasons {
 		reason := &a.Reasons[i]
 		if reason.Code == code {
-			reason.Discards = DiscardsNothing
+			reason.Discards = codes.DiscardsNothing
 		}
-		a.Valid = a.Valid && reason.Discards != DiscardsCorrectness
+		a.Valid = a.Valid && reason.Discards != codes.DiscardsCorrectness
 	}
 }
 
@@ -72,7 +73,7 @@ func (a *Audit) Has(code string) bool {
 // Discarded is the first finding that takes the correctness figures back, in words; "" if none does.
 func (a *Audit) Discarded() string {
 	for _, reason := range a.Reasons {
-		if reason.Discards == DiscardsCorrectness {
+		if reason.Discards == codes.DiscardsCorrectness {
 			return reason.Detail
 		}
 	}
@@ -80,41 +81,19 @@ func (a *Audit) Discarded() string {
 }
 
 // Disturbed reports whether a finding marks the timings.
-func (a *Audit) Disturbed() bool { return a.discards(Disturbs) || a.discards(DisturbsTimings) }
+func (a *Audit) Disturbed() bool {
+	return a.discards(codes.Disturbs) || a.discards(codes.DisturbsTimings)
+}
 
 // Planned reports whether the round happened as planned, so that its timings enter those of all rounds.
-func (a *Audit) Planned() bool { return !a.discards(DiscardsRound) && !a.Has(StoreRestarted) }
-
-// StoreRestarted is the code of the finding that a store died in mid-run, or that another
-// server took its place, and nobody had asked for it.
-const StoreRestarted = "store-restarted"
-
-// NeverCrossed is the code of the finding that no subject was asked for more than its limit.
-const NeverCrossed = "limit-never-crossed"
-
-// ClocksDiffer is the code of the note that explains verdicts of strategies that go by the instances' clocks.
-const ClocksDiffer = "clocks-differ"
+func (a *Audit) Planned() bool {
+	return !a.discards(codes.DiscardsRound) && !a.Has(codes.StoreRestarted)
+}
 
 // discards reports whether a finding takes that back.
 func (a *Audit) discards(what string) bool {
 	return slices.ContainsFunc(a.Reasons, func(reason Reason) bool { return reason.Discards == what })
 }
-
-// What a finding takes back or marks. No finding withholds a timing: what other programs
-// did to a round is in its figures, which are marked.
-const (
-	DiscardsCorrectness = "correctness"
-	// DiscardsRound: the round did not happen as planned, and is left out of the timings of
-	// all strategies.
-	DiscardsRound = "round"
-	// Disturbs marks the timings: the machine or a store was not quiet.
-	Disturbs = "disturbed"
-	// DisturbsTimings marks the timings of the strategy for another reason.
-	DisturbsTimings = "timings"
-	// DisturbsResponse marks the response times of an open loop alone.
-	DisturbsResponse = "response"
-	DiscardsNothing  = "note"
-)
 
 // InvalidError says that the correctness figures of a run do not count.
 type InvalidError struct {
@@ -149,7 +128,7 @@ func (r *Run) Err() error {
 		return nil
 	}
 	for _, reason := range r.Audit.Reasons {
-		if reason.Discards == DiscardsCorrectness {
+		if reason.Discards == codes.DiscardsCorrectness {
 			return &InvalidError{Label: r.Params.Label, Reason: reason}
 		}
 	}

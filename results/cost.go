@@ -46,38 +46,6 @@ func together[T any](a, b *T) *T {
 		return cmp.Or(a, b)
 	}
 	sum := *a
-	Add(&sum, b)
+	stat.AddFields(&sum, b)
 	return &sum
-}
-
-// Add adds the numbers of a part to those of a whole, fields of one name. A field that is
-// tagged parts:"max" becomes the largest one, and parts:"-" is left to others. What is set in one of them is set.
-func Add(whole, part any) {
-	value := reflect.ValueOf(whole).Elem()
-	from := reflect.ValueOf(part).Elem()
-	for i := range value.NumField() {
-		field := value.Type().Field(i)
-		x := value.Field(i)
-		y := from.FieldByName(field.Name)
-		how := field.Tag.Get("parts")
-		switch {
-		case how == "-":
-		case x.Kind() == reflect.Bool:
-			x.SetBool(x.Bool() || y.Bool())
-		case x.CanInt() && how == "max":
-			x.SetInt(max(x.Int(), y.Int()))
-		case x.CanInt():
-			x.SetInt(stat.Sum(x.Int(), y.Int()))
-		case x.Type() == reflect.TypeFor[*int64]() && !y.IsNil():
-			sum := y.Elem().Int()
-			if !x.IsNil() {
-				sum = stat.Sum(sum, x.Elem().Int())
-			}
-			x.Set(reflect.ValueOf(&sum))
-		case x.CanFloat() && how == "max":
-			x.SetFloat(max(x.Float(), y.Float()))
-		case x.CanFloat():
-			x.SetFloat(x.Float() + y.Float())
-		}
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -36,7 +38,7 @@ type Exploration struct {
 // NewExploration makes an empty one.
 func NewExploration() Exploration {
 	return Exploration{
-		Schema: ExplorationSchema, Kind: "exploration",
+		Schema: codes.ExplorationVersion, Kind: "exploration",
 		Searches: []*Search{}, Censuses: []*Census{}, Replays: []*Replay{}, Skipped: []Skipped{}, Failed: []FailedExplore{},
 	}
 }
@@ -196,16 +198,13 @@ func (s *Search) Allowed() string {
 		format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
-// LeastClients is how many callers the least search has that a claim needs.
-const LeastClients = 2
-
-// Least reports whether the search is no larger than the least one that a claim needs: all schedules of [LeastClients]
+// Least reports whether the search is no larger than the least one that a claim needs: all schedules of two
 // callers with one fault.
 func (s *Search) Least() bool {
 	if slices.Contains(s.Faults, quota.FaultClock) && s.Ticks > 1 {
 		return false
 	}
-	return s.Clients <= LeastClients && len(s.Faults) <= 1 && s.Times <= 1
+	return s.Clients <= bounds.LeastClients && len(s.Faults) <= 1 && s.Times <= 1
 }
 
 // Often is how often a fault may happen in one schedule.

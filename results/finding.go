@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -72,83 +73,28 @@ func (f *Finding) ActorColumns() []int {
 // compareColumns puts clients before jobs, and client26 after Z.
 func compareColumns(a, b Column) int {
 	if a.Role != b.Role {
-		if a.Role == RoleClient {
+		if a.Role == codes.RoleClient {
 			return -1
 		}
 		return 1
 	}
-	if a.Role == RoleClient && len(a.Name) != len(b.Name) {
+	if a.Role == codes.RoleClient && len(a.Name) != len(b.Name) {
 		return len(a.Name) - len(b.Name)
 	}
 	return strings.Compare(a.Name, b.Name)
 }
-
-// Role says what an actor is.
-type Role string
-
-// The roles.
-const (
-	RoleClient   Role = "client"
-	RoleJob      Role = "job"
-	RoleClock    Role = "clock"
-	RoleStore    Role = "store"
-	RoleInstance Role = "instance"
-)
 
 // Column is an actor that has steps of its own: a client or a job.
 type Column struct {
 	// Name is e.g. "A", or "0:sync" for a job of instance 0.
 	Name string `json:"name"`
 	// Role says what the actor is.
-	Role Role `json:"role"`
+	Role codes.Role `json:"role"`
 	// Label tells the actor from others of its role, e.g. "sync" for "0:sync"; empty if the name does.
 	Label string `json:"label,omitempty"`
 	// Instance is whose job it is, if instances have jobs of the same name; nil otherwise.
 	Instance *int `json:"instance,omitempty"`
 }
-
-// StepEvent says what happens in a step.
-type StepEvent string
-
-// The events of a step.
-const (
-	EventStart     StepEvent = "start"      // the client comes
-	EventCommand   StepEvent = "command"    // a command or statement takes effect
-	EventReply     StepEvent = "reply"      // its reply arrives, if that is a step of its own
-	EventResume    StepEvent = "resume"     // the actor goes on after a wait
-	EventRound     StepEvent = "round"      // a job's round begins
-	EventTick      StepEvent = "tick"       // time passes
-	EventCrash     StepEvent = "crash"      // a client, or an instance, dies
-	EventLostReply StepEvent = "lost-reply" // the command took effect, and its reply does not come
-	EventRetry     StepEvent = "retry"      // the client library sends the command again
-	EventOutage    StepEvent = "outage"     // the store cannot be reached
-	EventEviction  StepEvent = "eviction"   // the store drops a key
-)
-
-// Told is what a caller is told.
-type Told string
-
-// What a caller can be told.
-const (
-	ToldAdmitted     Told = "admitted"
-	ToldRejected     Told = "rejected"
-	ToldCommitted    Told = "committed"
-	ToldRefunded     Told = "refunded"
-	ToldLimitChanged Told = "limit-changed" // of an operator
-	ToldTooLate      Told = "too-late"      // to settle
-	ToldError        Told = "error"
-)
-
-// faults are the events that are faults which befall an actor, as people read them.
-var faults = map[StepEvent]string{
-	EventCrash: "crash", EventLostReply: "lost reply", EventRetry: "retry", EventOutage: "store unreachable",
-}
-
-// Fault is how a fault that befalls an actor is written; empty for other events.
-func (e StepEvent) Fault() string { return faults[e] }
-
-// Injected reports whether the event is a fault that befalls an actor.
-func (e StepEvent) Injected() bool { return e.Fault() != "" }
 
 // Step is one line of a schedule's timeline.
 type Step struct {
@@ -159,11 +105,11 @@ type Step struct {
 	// Actor that took the step.
 	Actor string `json:"actor"`
 	// Role of the actor.
-	Role Role `json:"role" jsonschema:"enum=client,enum=job,enum=clock,enum=store,enum=instance"`
+	Role codes.Role `json:"role" jsonschema:"enum=client,enum=job,enum=clock,enum=store,enum=instance"`
 	// Column of the actor; -1 for clock, store and instances.
 	Column int `json:"column"`
 	// Event says what happens.
-	Event StepEvent `json:"event"`
+	Event codes.StepEvent `json:"event"`
 	// Store that the step is about: "redis", "model" for a database of record that
 	// is a model, "postgres", or empty.
 	Store string `json:"store,omitempty"`
@@ -177,7 +123,7 @@ type Step struct {
 	// Outcome is what the caller was told in this step.
 	Outcome string `json:"outcome,omitempty"`
 	// Told says what kind of outcome that is; of several, the first.
-	Told Told `json:"told,omitempty"`
+	Told codes.Told `json:"told,omitempty"`
 	// InUse is the truth after the step, in units.
 	InUse int64 `json:"in_use"`
 	// Limit in units.

@@ -7,11 +7,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 )
-
-// MaxDuration is the longest duration in nanoseconds that a [Histogram] tells
-// apart from longer ones.
-const MaxDuration = int64(time.Hour)
 
 const (
 	// digits are kept of every value: percentiles are good to 0.1 %.
@@ -21,7 +18,7 @@ const (
 	maxEncoded = 512 << 10
 )
 
-// Histogram is a distribution of durations from 0 ns to [MaxDuration], kept to
+// Histogram is a distribution of durations from 0 ns to an hour, kept to
 // three digits. What lies outside is counted and not clamped into the range. It
 // takes 270 kB and is not safe for concurrent use: each worker has its own, and
 // they are merged afterwards.
@@ -38,13 +35,13 @@ const maxFew = 64
 
 // NewHistogram makes an empty histogram.
 func NewHistogram() *Histogram {
-	return &Histogram{histogram: hdr.New(1, MaxDuration, digits), few: make([]int64, 0, maxFew)}
+	return &Histogram{histogram: hdr.New(1, bounds.MaxRecorded, digits), few: make([]int64, 0, maxFew)}
 }
 
 // Record adds a duration in nanoseconds.
 func (h *Histogram) Record(ns int64) {
 	switch {
-	case ns < 0 || ns > MaxDuration:
+	case ns < 0 || ns > bounds.MaxRecorded:
 		h.outOfRange++
 	case len(h.few) < cap(h.few):
 		h.few = append(h.few, ns)
@@ -94,17 +91,17 @@ func (h *Histogram) Merge(histogram *Histogram) {
 // Count is the number of recorded values, those out of range included.
 func (h *Histogram) Count() int64 { return h.histogram.TotalCount() + int64(len(h.few)) + h.outOfRange }
 
-// Max is the largest value in nanoseconds, or MaxDuration if longer ones were
+// Max is the largest value in nanoseconds, or an hour if longer ones were
 // recorded; 0 for an empty histogram.
 func (h *Histogram) Max() int64 {
 	if h.outOfRange > 0 {
-		return MaxDuration
+		return bounds.MaxRecorded
 	}
 	return h.all().Max()
 }
 
 // Quantile returns the smallest value that at least the share q of all values do
-// not exceed, or MaxDuration if that value is out of range; 0 for an empty
+// not exceed, or an hour if that value is out of range; 0 for an empty
 // histogram.
 func (h *Histogram) Quantile(q float64) int64 {
 	total := h.Count()
@@ -114,11 +111,11 @@ func (h *Histogram) Quantile(q float64) int64 {
 	in := h.all().TotalCount()
 	rank := rankOf(q, total)
 	if rank > in {
-		return MaxDuration
+		return bounds.MaxRecorded
 	}
 	// A quarter of a rank off keeps rounding inside the library from moving the
 	// answer to a neighbour.
-	return min(h.histogram.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), MaxDuration)
+	return min(h.histogram.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), bounds.MaxRecorded)
 }
 
 // rankOf is which of total values in ascending order is the quantile q, from 1.
@@ -130,28 +127,28 @@ func rankOf(q float64, total int64) int64 {
 type bar struct{ value, count int64 }
 
 // bars are the samples by value, in ascending order, as [Histogram.Quantile] gives values.
-// [MaxDuration] may occur twice.
+// an hour may occur twice.
 func (h *Histogram) bars() (out []bar) {
 	for i, n := range h.all().Export().Counts {
 		if n > 0 {
-			out = append(out, bar{min(valueAt(i+1)-1, MaxDuration), n})
+			out = append(out, bar{min(valueAt(i+1)-1, bounds.MaxRecorded), n})
 		}
 	}
 	if h.outOfRange > 0 {
-		out = append(out, bar{MaxDuration, h.outOfRange})
+		out = append(out, bar{bounds.MaxRecorded, h.outOfRange})
 	}
 	return out
 }
 
 // WriteHGRM writes the percentiles in microseconds, to the nanosecond, in the text form
 // that HdrHistogram's plotter and tools read (.hgrm). Values out of range are written
-// as [MaxDuration].
+// as an hour.
 func (h *Histogram) WriteHGRM(w io.Writer) error {
 	all := h.all()
 	if h.outOfRange > 0 {
-		all = hdr.New(1, MaxDuration, digits)
+		all = hdr.New(1, bounds.MaxRecorded, digits)
 		all.Merge(h.all())
-		if err := all.RecordValues(MaxDuration, h.outOfRange); err != nil {
+		if err := all.RecordValues(bounds.MaxRecorded, h.outOfRange); err != nil {
 			return fmt.Errorf("values out of range: %w", err)
 		}
 	}

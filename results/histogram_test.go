@@ -9,6 +9,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -53,10 +54,10 @@ func TestHistogramOutOfRange(t *testing.T) {
 	for range 98 {
 		h.Record(1_000)
 	}
-	h.Record(MaxDuration + 1)
+	h.Record(bounds.MaxRecorded + 1)
 	h.Record(-5)
 	h.Record(math.MaxInt64)
-	h.RecordAtLeast(MaxDuration)
+	h.RecordAtLeast(bounds.MaxRecorded)
 	h.Record(0)
 	l := must[Latency](t)(h.Latency())
 	if l.Samples != 103 || l.OutOfRange != 3 || l.AtLeast != 1 {
@@ -67,8 +68,8 @@ func TestHistogramOutOfRange(t *testing.T) {
 	}
 	// The 102nd and 103rd of 103 are out of range: clamping into the histogram
 	// or dropping them would show a p99 of one hour or of 1 µs.
-	if l.P99 != MaxDuration || l.Max != MaxDuration {
-		t.Errorf("p99 is %d and the largest %d, want %d", l.P99, l.Max, MaxDuration)
+	if l.P99 != bounds.MaxRecorded || l.Max != bounds.MaxRecorded {
+		t.Errorf("p99 is %d and the largest %d, want %d", l.P99, l.Max, bounds.MaxRecorded)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestHistogramStored(t *testing.T) {
 		a.Record(i * 977)
 		b.RecordAtLeast(i * 1_013)
 	}
-	b.Record(MaxDuration * 2)
+	b.Record(bounds.MaxRecorded * 2)
 	a.Merge(b)
 	l := must[Latency](t)(a.Latency())
 	got := must[*Histogram](t)(l.Decode())

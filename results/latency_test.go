@@ -1,6 +1,8 @@
 package results
 
 import (
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"strings"
 	"testing"
 )
@@ -20,7 +22,7 @@ func TestLatencyOfParts(t *testing.T) {
 	admitted := spread(900, 1e6)
 	failed := spread(300, 7e6)
 	failed.RecordAtLeast(3e9)
-	failed.Record(2 * MaxDuration)
+	failed.Record(2 * bounds.MaxRecorded)
 	l := must[Latency](t)(LatencyOf([]Part{{"admitted", "redis", admitted}, {"rejected", "redis", NewHistogram()},
 		{"error", "", failed}, {"error", "x", nil}}))
 	if l.Histogram != "" || len(l.Parts) != 2 || l.Parts[0].Histogram == "" || l.Parts[1].Histogram == "" ||
@@ -72,9 +74,9 @@ func TestLatencyDecodeRefuses(t *testing.T) {
 // service times, and the other way round.
 func TestFewStallsWidenTheInterval(t *testing.T) {
 	runs := func(response, service int) (out []Run) {
-		for i := range LeastRounds {
+		for i := range bounds.LeastRounds {
 			r := round(i+1, 0, 1)
-			r.Params.Loop = OpenLoop
+			r.Params.Loop = codes.OpenLoop
 			a := must[Latency](t)(spread(5_000, 1e6).Latency())
 			r.Service = a
 			r.Service.StallsP99 = service

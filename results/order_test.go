@@ -1,6 +1,7 @@
 package results
 
 import (
+	"github.com/quotabench/quotabench/internal/codes"
 	"slices"
 	"testing"
 )
@@ -9,8 +10,8 @@ import (
 // class of a store.
 func TestStoresByClass(t *testing.T) {
 	f := File{Stores: map[string]Store{
-		"postgres.replica": {}, "redis.2": {}, "etcd": {}, "cockroach": {Class: ClassSQL}, "valkey": {Class: ClassRedis},
-		"queue": {Class: ClassOther},
+		"postgres.replica": {}, "redis.2": {}, "etcd": {}, "cockroach": {Class: codes.ClassSQL}, "valkey": {Class: codes.ClassRedis},
+		"queue": {Class: codes.ClassOther},
 	}}
 	want := []string{"redis.2", "valkey", "etcd", "queue", "cockroach", "postgres.replica"}
 	if got := f.StoreNames(); !slices.Equal(got, want) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -29,7 +30,7 @@ const minDifference = 0.25
 // given level of significance, or whether the two cannot be told apart (0).
 func (d difference) Ordered(level float64) int {
 	switch {
-	case d.P > level || d.Rounds < LeastRounds:
+	case d.P > level || d.Rounds < bounds.LeastRounds:
 		return 0
 	case d.Ratio < 1-minDifference:
 		return -1

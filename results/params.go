@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // Key identifies what a run repeats: runs with the same key are rounds of the
@@ -104,14 +104,6 @@ type Length struct {
 	// Speed is policy time per real time, if not 1.
 	Speed float64 `json:"speed,omitempty"`
 }
-
-// The two ways to issue requests.
-const (
-	// ClosedLoop: each worker waits for its answer before it asks again.
-	ClosedLoop = "closed"
-	// OpenLoop: requests start when they are due, whatever the answers do.
-	OpenLoop = "open"
-)
 
 // Compared are the parameters that have to be equal for two runs to be comparable with each other: all except those of
 // the strategy, those that follow from others, and how long was measured.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 // TestSettingsAreToldApart: runs that differ in a parameter are no rounds of one measurement, and no report has them in

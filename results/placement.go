@@ -17,11 +17,3 @@ type Placement struct {
 	// Reason is one line: what led to this placement.
 	Reason string `json:"reason"`
 }
-
-// The modes of a [Placement].
-const (
-	PlacedShared = "shared"
-	PlacedApart  = "apart"
-	PlacedBeside = "beside"
-	PlacedGiven  = "given"
-)

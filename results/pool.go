@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -81,10 +82,6 @@ func (p *pool) curve() []int64 {
 	return out
 }
 
-// LeastRounds is from how many kept rounds on timings of several rounds count, and an interval
-// is given.
-const LeastRounds = 6
-
 // resamples is how often the bootstrap draws. Its limits then differ by less than a
 // tenth of the interval's length from one seed to another.
 const resamples = 1000
@@ -139,7 +136,7 @@ func meanOf(values []float64) Figure {
 		return Figure{}
 	}
 	figure := Figure{Value: stat.Mean(values), Lo: slices.Min(values), Hi: slices.Max(values), Rounds: n}
-	if n >= LeastRounds {
+	if n >= bounds.LeastRounds {
 		figure.Coverage = targetCoverage
 		figure.Lo, figure.Hi = interval(n, figure.Value, func(times []int64) (sum float64) {
 			for i, value := range values {
@@ -157,7 +154,7 @@ func (p *pool) figure(q float64) Figure {
 	figure := Figure{Value: float64(p.quantile(q, nil)), Rounds: n}
 	figure.Lo = figure.Value
 	figure.Hi = figure.Value
-	if n >= LeastRounds {
+	if n >= bounds.LeastRounds {
 		figure.Coverage = targetCoverage
 		figure.Lo, figure.Hi = interval(n, figure.Value, func(times []int64) float64 { return float64(p.quantile(q, times)) })
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -21,7 +23,7 @@ func TestPoolIsTheMergedHistogram(t *testing.T) {
 			h.Record(int64(math.Exp(25 * rng.Float64())))
 		}
 		if n == 2 {
-			h.Record(MaxDuration + 1)
+			h.Record(bounds.MaxRecorded + 1)
 		}
 		merged.Merge(h)
 		l := must[Latency](t)(h.Latency())
@@ -69,18 +71,18 @@ func TestAllRoundsEnter(t *testing.T) {
 		"one strategy is slow": {make(8, func(l string, n int, r *Run) {
 			r.ThroughputPerS /= float64(1 + n%3)
 		}), 8, ""},
-		"one in one round":            {make(8, found(Disturbs, "b", 1)), 8, ""},
-		"one in two rounds":           {make(8, found(Disturbs, "b", 2)), 8, "b"},
-		"all in all rounds":           {make(8, found(Disturbs, "", 8)), 8, "abcd"},
-		"all in two of 14":            {make(14, found(Disturbs, "", 2)), 14, ""},
+		"one in one round":            {make(8, found(codes.Disturbs, "b", 1)), 8, ""},
+		"one in two rounds":           {make(8, found(codes.Disturbs, "b", 2)), 8, "b"},
+		"all in all rounds":           {make(8, found(codes.Disturbs, "", 8)), 8, "abcd"},
+		"all in two of 14":            {make(14, found(codes.Disturbs, "", 2)), 14, ""},
 		"three of three":              {make(3, func(string, int, *Run) {}), 3, ""},
-		"one of three is disturbed":   {make(3, found(Disturbs, "", 1)), 3, "abcd"},
-		"another reason":              {make(8, found(DisturbsTimings, "c", 8)), 8, "c"},
+		"one of three is disturbed":   {make(3, found(codes.Disturbs, "", 1)), 3, "abcd"},
+		"another reason":              {make(8, found(codes.DisturbsTimings, "c", 8)), 8, "c"},
 		"one was interrupted":         {make(8, func(l string, n int, r *Run) { r.Partial = l == "c" && n == 8 }), 7, ""},
-		"one was not as planned":      {make(8, found(DiscardsRound, "c", 1)), 7, ""},
-		"none was as planned":         {make(8, found(DiscardsRound, "", 8)), 0, ""},
-		"a note":                      {make(8, found(DiscardsNothing, "", 8)), 8, ""},
-		"decisions that do not count": {make(8, found(DiscardsCorrectness, "", 8)), 8, ""},
+		"one was not as planned":      {make(8, found(codes.DiscardsRound, "c", 1)), 7, ""},
+		"none was as planned":         {make(8, found(codes.DiscardsRound, "", 8)), 0, ""},
+		"a note":                      {make(8, found(codes.DiscardsNothing, "", 8)), 8, ""},
+		"decisions that do not count": {make(8, found(codes.DiscardsCorrectness, "", 8)), 8, ""},
 	} {
 		for _, s := range Summarise(c.runs) {
 			marked := strings.Contains(c.marked, s.Label)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
@@ -68,27 +69,11 @@ type Percentile struct {
 	Figure
 	// Status says what Value is: a percentile if it is "pooled" or "per round", and the
 	// largest value of all rounds if there are too few samples.
-	Status Status `json:"status"`
+	Status codes.Status `json:"status"`
 	// Waited counts the rounds in which waiting for a core could be the reason for most
 	// of the moments behind the percentile. It is a mark: no round is left out for it.
 	Waited int `json:"waited_rounds"`
 }
 
-// Status of a percentile.
-type Status string
-
-// The states of a percentile. Only of the first two is Value a percentile.
-const (
-	// Pooled: Value is the quantile of all rounds' samples together.
-	Pooled Status = "pooled"
-	// PerRound: histograms were not stored, Value is the median of the rounds.
-	PerRound Status = "per round"
-	// TooFew: even all rounds together have too few samples. Value is the
-	// largest of them, which the percentile is likely to exceed.
-	TooFew Status = "too few samples"
-	// NoSamples: nothing was measured.
-	NoSamples Status = "no samples"
-)
-
 // Shown reports whether Value is a percentile.
-func (p Percentile) Shown() bool { return p.Status == Pooled || p.Status == PerRound }
+func (p Percentile) Shown() bool { return p.Status == codes.Pooled || p.Status == codes.PerRound }

@@ -1,5 +1,7 @@
 package results
 
+import "github.com/quotabench/quotabench/internal/kit/stat"
+
 // Run is one strategy in one round.
 type Run struct {
 	Identity
@@ -89,7 +91,7 @@ type Requests struct {
 
 // Add counts those of another round, or of another process, too.
 func (r *Requests) Add(requests *Requests) {
-	Add(r, requests)
+	stat.AddFields(r, requests)
 	r.ErrorKinds = together(r.ErrorKinds, requests.ErrorKinds)
 	if r.Limited == nil { // rounds of a trace are alike
 		r.Limited = requests.Limited
@@ -215,6 +217,6 @@ type Promises struct {
 	// way; absent if it promises none.
 	Record []Clause `json:"record_promises,omitempty"`
 	// NotPromised are faults that were injected and that no bound on the leak tolerates, or
-	// [SeveralRegions]; absent if there are none, or if no bound is declared.
+	// "several regions"; absent if there are none, or if no bound is declared.
 	NotPromised []string `json:"not_promised_under,omitempty"`
 }

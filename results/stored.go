@@ -42,9 +42,6 @@ type StoredAt struct {
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
-// Quarters is how many parts a round is divided into by [Stored.OverTime].
-const Quarters = 4
-
 // NewStored fills in what follows from the other figures.
 func NewStored(store string, subjects, entries, bytes int64, overTime []StoredAt) Stored {
 	k := Stored{Store: store, Subjects: subjects, Entries: entries, Bytes: bytes, OverTime: overTime}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Summarise condenses runs into one summary per strategy and setting, in the
@@ -61,7 +63,7 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	summary.Invalid = len(runs) - len(valid)
 	summary.correctness(valid)
 	for _, run := range valid {
-		if run.ErrorKinds != nil && (disturbed[run.Repetition] || busy[run.Repetition] || run.Audit.discards(Disturbs)) {
+		if run.ErrorKinds != nil && (disturbed[run.Repetition] || busy[run.Repetition] || run.Audit.discards(codes.Disturbs)) {
 			summary.BusyTimeOuts += run.ErrorKinds.TimeOuts
 		}
 	}
@@ -114,7 +116,7 @@ func (s *Summary) correctness(runs []*Run) {
 	}
 	s.leaks(runs)
 	valid := s.FalseRejects.Count + s.Admitted - s.Leak.Requests
-	s.FalseRejects.PctOfValid = Percent(s.FalseRejects.Count, valid)
+	s.FalseRejects.PctOfValid = stat.Percent(s.FalseRejects.Count, valid)
 	s.settlement(runs)
 	s.verdicts()
 }
@@ -125,7 +127,7 @@ func (s *Summary) leaks(runs []*Run) {
 	leak := &s.Leak
 	var medians []float64
 	for _, run := range runs {
-		Add(&leak.Leak, &run.Leak)
+		stat.AddFields(&leak.Leak, &run.Leak)
 		for tier, units := range run.LeakTiers {
 			if s.LeakTiers == nil {
 				s.LeakTiers = map[string]int64{}
@@ -142,11 +144,11 @@ func (s *Summary) leaks(runs []*Run) {
 		leak.PctOfOverQuota = max(leak.PctOfOverQuota, run.Leak.PctOfOverQuota)
 	}
 	if limits := float64(s.Params.Limit) * float64(leak.Trials); limits > 0 {
-		leak.PctOfLimit = Percent(float64(leak.Units), limits)
-		leak.PossiblePctOfLimit = Percent(float64(leak.Possible), limits)
+		leak.PctOfLimit = stat.Percent(float64(leak.Units), limits)
+		leak.PossiblePctOfLimit = stat.Percent(float64(leak.Possible), limits)
 	}
 	if leak.OverQuotaUnits > 0 {
-		leak.PctOfOverQuota = Percent(leak.Units, leak.OverQuotaUnits)
+		leak.PctOfOverQuota = stat.Percent(leak.Units, leak.OverQuotaUnits)
 	}
 }
 
@@ -154,7 +156,7 @@ func (s *Summary) leaks(runs []*Run) {
 func (s *Summary) verdicts() {
 	s.Verdict = overall(s.Guarantee)
 	onLeaks := slices.DeleteFunc(slices.Clone(s.Guarantee), func(clause Clause) bool {
-		return clause.Property != LeakProperty
+		return clause.Property != string(quota.PropertyLeak)
 	})
 	s.LeakVerdict = cmp.Or(overall(onLeaks), NoPromise)
 	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
@@ -171,14 +173,8 @@ func (f *FalseRejects) merge(round FalseRejects) {
 	if round.LongestNS > f.LongestNS {
 		f.LongestTier = round.LongestTier
 	}
-	Add(f, &round)
+	stat.AddFields(f, &round)
 }
-
-// The properties that clauses bound.
-const (
-	LeakProperty        = "leak"
-	FalseRejectProperty = "false-reject"
-)
 
 func (s *Summary) settlement(runs []*Run) {
 	var latency []*Latency
@@ -190,7 +186,7 @@ func (s *Summary) settlement(runs []*Run) {
 		if s.Settled == nil {
 			s.Settled = &SettlementSummary{}
 		}
-		Add(s.Settled, settlement)
+		stat.AddFields(s.Settled, settlement)
 		latency = append(latency, &settlement.Service)
 	}
 	if s.Settled != nil {
@@ -224,7 +220,7 @@ func (s *Summary) mergeDrift(drift *Drift) {
 			m.PctOfUsage = tierDrift.PctOfUsage
 			m.Width = tierDrift.Width
 		}
-		Add(m, &tierDrift)
+		stat.AddFields(m, &tierDrift)
 	}
 }
 

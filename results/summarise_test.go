@@ -4,15 +4,17 @@ import (
 	"math"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/stat"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // round is a valid run with the given leak and throughput.
 func round(n int, leak int64, throughput float64) Run {
 	return Run{
 		Identity: Identity{Strategy: "s"}, Policy: "p", Workload: "w",
-		Params: Params{Label: "s", Quota: Quota{Limit: 10}, Load: Load{Loop: ClosedLoop}}, Repetition: n,
+		Params: Params{Label: "s", Quota: Quota{Limit: 10}, Load: Load{Loop: codes.ClosedLoop}}, Repetition: n,
 		Requests: Requests{Issued: 200, Admitted: 100 + leak, Rejected: 100 - leak},
 		Rates:    Rates{ThroughputPerS: throughput, ReferencePerS: 1_000},
 		Correctness: Correctness{Leak: Leak{Units: leak, Possible: leak + 1, Requests: leak, Trials: 10,
@@ -86,7 +88,7 @@ func TestSummariseExtras(t *testing.T) {
 	c.Lateness = &Lateness{PacerP50: 20, BacklogHalf: 90, BacklogEnd: 4}
 	a.Cost, b.Cost, c.Cost = Cost{ClientCPU: 5, RunQueue: 9},
 		Cost{ClientCPU: 7, Probe: &Probe{First: ProbeCost{Commands: 3}}}, Cost{ClientCPU: 6}
-	b.Audit.Discard("cpu-steal", DiscardsRound, "x") // takes timings back, and not what was counted
+	b.Audit.Discard("cpu-steal", codes.DiscardsRound, "x") // takes timings back, and not what was counted
 	s := one(t, a, b, c)
 	if r := s.Rolling; r == nil || *r != (Rolling{WorstUnits: 20, Multiple: 2, Units: 3, Possible: 6}) {
 		t.Errorf("rolling %+v", r)
@@ -131,7 +133,7 @@ func TestSummariseLatePacer(t *testing.T) {
 			l := r.Service
 			r.Response = &l
 			if i < late {
-				r.Audit.Discard("pacer-late", DisturbsResponse, "x")
+				r.Audit.Discard("pacer-late", codes.DisturbsResponse, "x")
 			}
 			runs = append(runs, r)
 		}
@@ -147,8 +149,8 @@ func TestSummariseDiscardedRounds(t *testing.T) {
 	good := round(1, 0, 500)
 	wrong := round(2, 9, 510)
 	slow := round(3, 0, 90)
-	wrong.Audit.Discard("history-overflow", DiscardsCorrectness, "x")
-	slow.Audit.Discard("cpu-steal", Disturbs, "y")
+	wrong.Audit.Discard("history-overflow", codes.DiscardsCorrectness, "x")
+	slow.Audit.Discard("cpu-steal", codes.Disturbs, "y")
 	cut := round(4, 0, 70)
 	cut.Partial = true
 	s := one(t, good, wrong, slow, cut)
@@ -224,8 +226,8 @@ func TestSummariseVerdicts(t *testing.T) {
 	}
 	rejects := func(bound int64, verdict string) string {
 		r := round(1, 0, 1)
-		r.Guarantee = []Clause{{Property: FalseRejectProperty, Formula: "0", Verdict: Kept},
-			{Property: LeakProperty, Formula: "any", Bound: bound, Verdict: verdict}}
+		r.Guarantee = []Clause{{Property: string(quota.PropertyFalseReject), Formula: "0", Verdict: Kept},
+			{Property: string(quota.PropertyLeak), Formula: "any", Bound: bound, Verdict: verdict}}
 		return one(t, r).Verdict
 	}
 	if got := rejects(math.MaxInt64, NoPromise); got != NoPromise {
@@ -287,18 +289,18 @@ func TestSummarisePercentiles(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		runs      []Run
-		p99, p999 Status
+		p99, p999 codes.Status
 		value     float64 // of p99
 	}{
-		{"enough in each round", rounds(6, 4_000, 9), Pooled, Pooled, 3_960},
-		{"enough together", rounds(4, 1_000, 9), Pooled, Pooled, 990},
-		{"too few", rounds(3, 100, 9), TooFew, TooFew, 100},
-		{"few, but enough together", rounds(4, 100, 9), Pooled, TooFew, 99},
-		{"p99 never pauses, p99.9 does", stallsOf(rounds(2, 4_000, 9), 1), Pooled, Pooled, 3_960},
-		{"one stall in all", append(rounds(1, 4_000, 1), rounds(3, 4_000, 0)...), Pooled, Pooled, 3_960},
-		{"stalls add up over rounds", rounds(5, 4_000, 1), Pooled, Pooled, 3_960},
-		{"stalls unknown", rounds(2, 4_000, -1), Pooled, Pooled, 3_960},
-		{"nothing", []Run{round(1, 0, 1)}, NoSamples, NoSamples, 0},
+		{"enough in each round", rounds(6, 4_000, 9), codes.Pooled, codes.Pooled, 3_960},
+		{"enough together", rounds(4, 1_000, 9), codes.Pooled, codes.Pooled, 990},
+		{"too few", rounds(3, 100, 9), codes.TooFew, codes.TooFew, 100},
+		{"few, but enough together", rounds(4, 100, 9), codes.Pooled, codes.TooFew, 99},
+		{"p99 never pauses, p99.9 does", stallsOf(rounds(2, 4_000, 9), 1), codes.Pooled, codes.Pooled, 3_960},
+		{"one stall in all", append(rounds(1, 4_000, 1), rounds(3, 4_000, 0)...), codes.Pooled, codes.Pooled, 3_960},
+		{"stalls add up over rounds", rounds(5, 4_000, 1), codes.Pooled, codes.Pooled, 3_960},
+		{"stalls unknown", rounds(2, 4_000, -1), codes.Pooled, codes.Pooled, 3_960},
+		{"nothing", []Run{round(1, 0, 1)}, codes.NoSamples, codes.NoSamples, 0},
 	} {
 		l := one(t, c.runs...).Service
 		if l.P99.Status != c.p99 || l.P999.Status != c.p999 {
@@ -311,7 +313,7 @@ func TestSummarisePercentiles(t *testing.T) {
 	// One round without its histogram must not let the others speak for it.
 	runs := rounds(4, 100, 9)
 	runs[2].Service.Histogram = ""
-	if l := one(t, runs...).Service; l.P99.Status != TooFew || l.Curve != nil {
+	if l := one(t, runs...).Service; l.P99.Status != codes.TooFew || l.Curve != nil {
 		t.Errorf("a histogram is missing: %s", l.P99.Status)
 	}
 }
@@ -346,10 +348,10 @@ func TestSummarisePaced(t *testing.T) {
 		r := round(1, 3, perS)
 		o := round(1, 0, 500)
 		r.Params.Label = label
-		r.Params.Loop = ClosedLoop
+		r.Params.Loop = codes.ClosedLoop
 		r.Paced = &o
 		o.Params.Label = label
-		o.Params.Loop = OpenLoop
+		o.Params.Loop = codes.OpenLoop
 		o.Params.RatePerS = 500
 		o.Response = &Latency{Distribution: Distribution{Samples: 1_000_000, P50: p99 / 4, P99: p99, Max: p99, StallsP99: -1,
 			StallsP999: -1}}
@@ -371,7 +373,7 @@ func TestSummarisePaced(t *testing.T) {
 		t.Errorf("what a bare client took: %+v", s.AtRate().Reference)
 	}
 	bad := with("x", 1, 1, false)
-	bad.Paced.Audit.Discard("run-failed", DiscardsCorrectness, "gone")
+	bad.Paced.Audit.Discard("run-failed", codes.DiscardsCorrectness, "gone")
 	if Invalid([]Run{bad}) == nil {
 		t.Error("an open loop that failed is no error")
 	}

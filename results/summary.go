@@ -1,6 +1,9 @@
 package results
 
-import "github.com/quotabench/quotabench/internal/kit/format"
+import (
+	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+)
 
 // Summary is one strategy over all its rounds.
 type Summary struct {
@@ -202,10 +205,10 @@ type LeakSummary struct {
 func (s *Summary) Counts() bool { return s.Rounds > s.Invalid }
 
 // AdmittedPct is the share of admitted among issued requests, in percent.
-func (s *Summary) AdmittedPct() float64 { return Percent(s.Admitted, s.Issued) }
+func (s *Summary) AdmittedPct() float64 { return stat.Percent(s.Admitted, s.Issued) }
 
 // DegradedPct is the share of decisions made without their store, in percent.
-func (s *Summary) DegradedPct() float64 { return Percent(s.Degraded, s.Admitted+s.Rejected) }
+func (s *Summary) DegradedPct() float64 { return stat.Percent(s.Degraded, s.Admitted+s.Rejected) }
 
 // AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
 // that after background jobs had run until idle. ok is false if no such
@@ -237,11 +240,3 @@ func (d *Drift) Lost() (n float64, ok bool) {
 
 // minStalls is how many separate events have to be behind a percentile.
 const minStalls = 5
-
-// Percent is part in percent of whole, and 0 if there is no whole.
-func Percent[T int64 | float64](part, whole T) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return 100 * float64(part) / float64(whole)
-}

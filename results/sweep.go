@@ -3,11 +3,10 @@ package results
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 )
 
 // Sweep says which parameters the runs of a file differ in. The values of a run are in
@@ -51,17 +50,6 @@ type SweepPoint struct {
 	Summary *Summary
 }
 
-// SweepNumber is a swept value as a number: numbers as they are, times in nanoseconds.
-func SweepNumber(value string) (x float64, ok bool) {
-	if x, err := strconv.ParseFloat(value, 64); err == nil {
-		return x, true
-	}
-	if duration, err := time.ParseDuration(value); err == nil {
-		return float64(duration), true
-	}
-	return 0, false
-}
-
 // SweepSeries puts the summaries of a sweep in order: strategies by name, and
 // within one the values of the second parameter. It is nil if the file is of no
 // sweep.
@@ -79,7 +67,7 @@ func (f *File) SweepSeries() []SweepSeries {
 			series.Second = summary.Params.Point[f.Sweep.Parameters[1].Name]
 		}
 		point := SweepPoint{Value: summary.Params.Point[first.Name], Summary: summary}
-		x, numeric := SweepNumber(point.Value)
+		x, numeric := stat.ParseValue(point.Value)
 		if !numeric {
 			x = float64(slices.Index(first.Values, point.Value))
 		}

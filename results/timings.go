@@ -5,15 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 )
-
-// maxDisturbed is the share of rounds with a finding that marks timings above which the
-// figures of all rounds are marked.
-const maxDisturbed = 0.2
-
-// Marked reports whether timings are marked if so many of their rounds were disturbed.
-func Marked(disturbed, rounds int) bool { return float64(disturbed) > maxDisturbed*float64(rounds) }
 
 // disturbedRounds are the rounds of a setting, by repetition, in which the machine was
 // disturbed for more than a fifth of the time, or that were interrupted. Their time-outs may
@@ -33,13 +28,13 @@ func disturbedRounds(runs []*Run) map[int]bool {
 		spent := max(run.ElapsedNS, 1)
 		p.whole += spent
 		p.partial = p.partial || run.Partial
-		if run.Audit.discards(Disturbs) {
+		if run.Audit.discards(codes.Disturbs) {
 			p.disturbed += spent
 		}
 	}
 	out := map[int]bool{}
 	for n, part := range rounds {
-		out[n] = part.partial || float64(part.disturbed) > maxDisturbed*float64(part.whole)
+		out[n] = part.partial || float64(part.disturbed) > bounds.MaxDisturbed*float64(part.whole)
 	}
 	return out
 }
@@ -98,7 +93,7 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 
 // add takes the timings of a round.
 func (o *observed) add(run *Run) {
-	if run.Audit.discards(DisturbsResponse) {
+	if run.Audit.discards(codes.DisturbsResponse) {
 		o.late++
 	}
 	o.others = append(o.others, run.OthersShare)
@@ -123,7 +118,7 @@ func (o *observed) add(run *Run) {
 
 // mark sets the latencies, and marks all timings if too many rounds were disturbed.
 func (s *Summary) mark(all *observed) {
-	disturbed := Marked(s.Disturbed, s.Timed)
+	disturbed := bounds.Marked(s.Disturbed, s.Timed)
 	s.Throughput.Disturbed = disturbed
 	s.Ratio.Disturbed = disturbed
 	if all.jobs != nil {
@@ -180,7 +175,7 @@ func (s *Summary) impossible() {
 	faster := fmt.Sprintf(
 		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each",
 		s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands)
-	s.Audit.Add(Observed("faster-than-bare", DisturbsTimings, faster, "that cannot be"))
+	s.Audit.Observe("faster-than-bare", codes.DisturbsTimings, faster, "that cannot be")
 	s.Occurrences["faster-than-bare"] = s.Timed
 	s.Disturbed = s.Timed
 }
@@ -203,7 +198,7 @@ type Timing struct {
 // lasted have no latency that could be compared: theirs is the longest that there is.
 func timingOf(run *Run) Timing {
 	if run.Lateness != nil && run.Lateness.Saturated {
-		return Timing{P50: float64(MaxDuration), P99: float64(MaxDuration), PerS: run.ThroughputPerS}
+		return Timing{P50: float64(bounds.MaxRecorded), P99: float64(bounds.MaxRecorded), PerS: run.ThroughputPerS}
 	}
 	return Timing{P50: float64(run.Latency().P50), P99: float64(run.Latency().P99), PerS: run.ThroughputPerS}
 }
@@ -273,7 +268,7 @@ func latenciesOf(rounds []*Latency) *latencies {
 // it.
 func (l *latencies) percentile(q float64, ofRound func(*Latency) int64, stalls int) Percentile {
 	if l.samples == 0 {
-		return Percentile{Status: NoSamples}
+		return Percentile{Status: codes.NoSamples}
 	}
 	out := l.estimate(q, ofRound)
 	for _, latency := range l.rounds {
@@ -295,17 +290,17 @@ func (l *latencies) estimate(q float64, ofRound func(*Latency) int64) Percentile
 		largest := float64(l.max)
 		return Percentile{
 			Figure: Figure{Value: largest, Lo: largest, Hi: largest, Rounds: len(l.rounds)},
-			Status: TooFew,
+			Status: codes.TooFew,
 		}
 	}
 	if l.pool != nil {
-		return Percentile{Figure: l.pool.figure(q), Status: Pooled}
+		return Percentile{Figure: l.pool.figure(q), Status: codes.Pooled}
 	}
 	values := make([]float64, len(l.rounds))
 	for i, latency := range l.rounds {
 		values[i] = float64(ofRound(latency))
 	}
-	return Percentile{Figure: OverRounds(values), Status: PerRound}
+	return Percentile{Figure: OverRounds(values), Status: codes.PerRound}
 }
 
 // percentiles pools the histograms of rounds.

@@ -10,18 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 )
 
-// The versions of the JSON forms.
-const (
-	// SchemaVersion is the version of the JSON form of a [File].
-	SchemaVersion = 4
-	// ExplorationSchema is the version of the JSON form of an [Exploration].
-	ExplorationSchema = 2
-	// SeriesVersion is the version of the JSON form of a [SeriesFile].
-	SeriesVersion = 1
-)
+// SchemaVersion is the version of the JSON form of a [File].
+const SchemaVersion = 4
 
 // File is one results.json.
 type File struct {
@@ -197,9 +191,6 @@ func (f *File) Groups() [][]Summary {
 	return out
 }
 
-// FormBaseline is the form of strategies that mark the floor or the ceiling.
-const FormBaseline = "baseline"
-
 // StoreNames returns the names of the stores in the order of reports: Redis ones
 // first, PostgreSQL ones last.
 func (f *File) StoreNames() []string {
@@ -208,19 +199,12 @@ func (f *File) StoreNames() []string {
 	})
 }
 
-// The classes of stores.
-const (
-	ClassRedis = "redis"
-	ClassOther = "other"
-	ClassSQL   = "sql"
-)
-
-var classes = []string{ClassRedis, ClassOther, ClassSQL}
+var classes = []string{codes.ClassRedis, codes.ClassOther, codes.ClassSQL}
 
 // Class is how the store of that name is asked. Records of earlier versions do not say it:
 // what was neither Redis nor PostgreSQL was of another class.
 func (f *File) Class(name string) string {
 	kind, _, _ := strings.Cut(name, ".")
-	named := map[string]string{"redis": ClassRedis, "postgres": ClassSQL}[kind]
-	return cmp.Or(f.Stores[name].Class, named, ClassOther)
+	named := map[string]string{"redis": codes.ClassRedis, "postgres": codes.ClassSQL}[kind]
+	return cmp.Or(f.Stores[name].Class, named, codes.ClassOther)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -279,10 +280,6 @@ const (
 	NoPromise    = "no promise"
 )
 
-// SeveralRegions stands among faults for regions that each count in a store of their own: what
-// is declared is about one store.
-const SeveralRegions = "several regions"
-
 // Decide sets the verdict that follows from the bound and what was measured.
 // exercised says whether the run could have broken the clause.
 func (c *Clause) Decide(exercised bool) {
@@ -348,7 +345,7 @@ func (k *ErrorKinds) Of(kind quota.ErrorKind) *int64 {
 }
 
 // Add counts those of kinds too.
-func (k *ErrorKinds) Add(kinds ErrorKinds) { Add(k, &kinds) }
+func (k *ErrorKinds) Add(kinds ErrorKinds) { stat.AddFields(k, &kinds) }
 
 // Total counts all of them.
 func (k ErrorKinds) Total() int64 { return k.Contention + k.TimeOuts + k.Store + k.Other + k.Killed }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 )
 
 // unpacker reads encoded histograms, one after the other, in the same memory. The
@@ -105,8 +106,8 @@ func (u *unpacker) inflate(encoded string) (err error) {
 	switch {
 	case int32(big.Uint32(u.head[:]))&^cookieFlags != hdr.V2EncodingCookieBase:
 		return errors.New("it is of another version")
-	case lowest != 1 || highest != MaxDuration || figures != digits:
-		return fmt.Errorf("it covers %d to %d ns in %d digits, not 1 to %d in %d", lowest, highest, figures, MaxDuration,
+	case lowest != 1 || highest != bounds.MaxRecorded || figures != digits:
+		return fmt.Errorf("it covers %d to %d ns in %d digits, not 1 to %d in %d", lowest, highest, figures, bounds.MaxRecorded,
 			digits)
 	case size < 0 || size > mostCounts*numberBytes:
 		return fmt.Errorf("counts of %d bytes", size)

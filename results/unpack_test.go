@@ -12,6 +12,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -24,7 +25,7 @@ func packed(t *testing.T, announced int, counts []byte) string {
 		Cookie, Length, Offset, Digits int32
 		Lowest, Highest                int64
 		Ratio                          float64
-	}{hdr.V2EncodingCookieBase | 0x10, int32(announced), 0, digits, 1, MaxDuration, 1}
+	}{hdr.V2EncodingCookieBase | 0x10, int32(announced), 0, digits, 1, bounds.MaxRecorded, 1}
 	if err := binary.Write(z, binary.BigEndian, head); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestUnpackAsTheLibrary(t *testing.T) {
 	for range testenv.Pick(8, 40) {
 		h := NewHistogram()
 		for range rng.IntN(3_000) {
-			h.Record(int64(math.Exp(rng.Float64() * math.Log(float64(MaxDuration)))))
+			h.Record(int64(math.Exp(rng.Float64() * math.Log(float64(bounds.MaxRecorded)))))
 		}
 		l := must[Latency](t)(h.Latency())
 		if !unpacksAlike(t, "a histogram", l.Histogram) {
@@ -128,7 +129,7 @@ func TestUnpackAddsUp(t *testing.T) {
 	for i := range int64(4_000) {
 		parts[i%2].Histogram.RecordAtLeast(i * i * 977)
 	}
-	parts[1].Histogram.Record(2 * MaxDuration)
+	parts[1].Histogram.Record(2 * bounds.MaxRecorded)
 	for _, p := range parts {
 		want.Merge(p.Histogram)
 	}

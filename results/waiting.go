@@ -1,5 +1,7 @@
 package results
 
+import "github.com/quotabench/quotabench/internal/kit/stat"
+
 // Waiting says how long, during a pass, threads were ready to run and had no core,
 // and what else kept this program waiting. None of it is the strategy's doing.
 type Waiting struct {
@@ -122,7 +124,7 @@ func (s *Summary) poolWaits(runs []*Run) {
 		means = append(means, float64(total)/float64(run.Issued))
 	}
 	if means != nil {
-		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: Percent(waited, taken)}
+		s.PoolWait = &PoolWaitSummary{MeanNS: OverRounds(means), WaitedPct: stat.Percent(waited, taken)}
 	}
 }
 

@@ -38,14 +38,6 @@ type Follower interface {
 	CatchUp(ctx context.Context, primary Store) error
 }
 
-// Roomer is a [Store] that can tell how many more connections it takes.
-type Roomer interface {
-	Store
-	// Room is how many more connections there may be, and the setting that bounds them,
-	// e.g. "maxclients". known is false if the server does not tell.
-	Room(ctx context.Context) (left int, setting string, known bool)
-}
-
 // FailsOver is a [Store] with a replica that can take its place in mid-run.
 type FailsOver interface {
 	Store

@@ -20,11 +20,16 @@ const (
 	Hardened   Form = "hardened"             // what one would ship after measuring the documented one
 	Rejected   Form = "rejected alternative" // what a record considered and turned down
 	Reference  Form = "reference"            // a well-known way, for comparison
-	Future     Form = "future"               // what a record names as a later improvement
-	Frontier   Form = "frontier"             // goes beyond the records
+	future     Form = "future"               // what a record names as a later improvement
+	frontier   Form = "frontier"             // goes beyond the records
 	Baseline   Form = "baseline"             // marks the floor or the ceiling of a measurement
 	Library    Form = "library"              // adapter of a published library
 )
+
+// Known reports whether the form is one of those above.
+func (f Form) Known() bool {
+	return slices.Contains([]Form{Documented, Hardened, Rejected, Reference, future, frontier, Baseline, Library}, f)
+}
 
 // Need is a store that a strategy cannot do without.
 type Need string

@@ -21,12 +21,3 @@ func PoliciesToTry(base quota.Policy, all []Selection) []quota.Policy {
 	}
 	return append(out, quota.Policies()...)
 }
-
-// hotKeyLimit, in requests, is crossed thousands of times instead of once.
-const hotKeyLimit = 50
-
-// ForCrossings is the policy with a limit for workloads that count how often a limit is crossed.
-func ForCrossings(policy quota.Policy) quota.Policy {
-	policy.Limit = min(policy.Limit, hotKeyLimit*slices.Max(append([]int64{1}, policy.Costs...)))
-	return policy
-}

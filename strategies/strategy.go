@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -138,21 +139,8 @@ type Measure struct {
 	Kind measureKind
 	// Metric says what it is for the metrics that are served while a run goes on; empty for
 	// what only this strategy has.
-	Metric MeasureMetric
+	Metric codes.Metric
 }
-
-// MeasureMetric is what the served metrics take from a [Measure].
-type MeasureMetric string
-
-// What they take.
-const (
-	// MetricFilterHits are answers of a filter that a subject may be known.
-	MetricFilterHits MeasureMetric = "filter-hits"
-	// MetricFalsePositives are those of them that were wrong.
-	MetricFalsePositives MeasureMetric = "false-positives"
-	// MetricQueueLag is the longest time that a charge waited in a queue, in "us" or "ns".
-	MetricQueueLag MeasureMetric = "queue-lag"
-)
 
 // measureKind says how a [Measure] is read.
 type measureKind string

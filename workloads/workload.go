@@ -99,12 +99,6 @@ func Initial(stream Stream, subject uint32) int64 {
 	return 0
 }
 
-// IsPrefilled reports whether subjects of the stream may have used something already.
-func IsPrefilled(stream Stream) bool {
-	_, ok := stream.(Prefilled)
-	return ok
-}
-
 // OpsPerCrossing is the length of a crossing, or 0 if the stream has none.
 func OpsPerCrossing(stream Stream) int64 {
 	if crosser, ok := stream.(Crosser); ok {

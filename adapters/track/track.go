@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/adapters/confirm"
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 
 	_ "github.com/quotabench/quotabench/adapters"
@@ -115,7 +116,7 @@ func (f *finding) measured() error {
 	for i := range file.Runs {
 		run := &file.Runs[i]
 		for _, clause := range run.Guarantee {
-			if run.Audit.Valid && clause.Property == results.LeakProperty && clause.Verdict == results.Broken {
+			if run.Audit.Valid && clause.Property == string(quota.PropertyLeak) && clause.Verdict == results.Broken {
 				return nil
 			}
 		}

@@ -7,7 +7,9 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -34,8 +36,8 @@ func joinRuns(sources []source) (results.Run, error) {
 		of := "generator " + source.name + ": "
 		add := func(code, discards, detail string) { audit.Discard(code, discards, of+detail) }
 		for _, reason := range source.run.Audit.Reasons {
-			if reason.Discards == results.DiscardsRound {
-				reason.Discards = results.DiscardsNothing // of all others they count
+			if reason.Discards == codes.DiscardsRound {
+				reason.Discards = codes.DiscardsNothing // of all others they count
 			}
 			reason.Detail = of + reason.Detail
 			if reason.Short != "" {
@@ -44,23 +46,23 @@ func joinRuns(sources []source) (results.Run, error) {
 			audit.Add(reason)
 		}
 		if !source.run.Audit.Planned() {
-			add("source-untimed", results.DiscardsNothing, "its latencies are left out: it did not go as planned")
+			add("source-untimed", codes.DiscardsNothing, "its latencies are left out: it did not go as planned")
 			continue
 		}
 		if share := source.others(sources); share > othersLimit {
-			add("machine-busy", results.Disturbs,
+			add("machine-busy", codes.Disturbs,
 				fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share))
 		}
 		timed = append(timed, source.run)
 	}
 	out := added(sources)
 	if len(timed) == 0 {
-		audit.Discard("sources-untimed", results.DiscardsRound, "no generator went as planned")
+		audit.Discard("sources-untimed", codes.DiscardsRound, "no generator went as planned")
 		for i := range sources {
 			timed = append(timed, sources[i].run)
 		}
 	}
-	audit.Discard(codeUndecided, results.DiscardsCorrectness, "the histories of the generators were not judged together")
+	audit.Discard(codeUndecided, codes.DiscardsCorrectness, "the histories of the generators were not judged together")
 	out.Audit = audit
 	return out, joinLatencies(&out, timed)
 }
@@ -139,7 +141,7 @@ func together[T any](a, b *T) *T {
 		return cmp.Or(a, b)
 	}
 	sum := *a
-	results.Add(&sum, b)
+	stat.AddFields(&sum, b)
 	return &sum
 }
 
@@ -185,7 +187,7 @@ func addWaits(out, r *results.Run) {
 			return poolWait.Store == wait.Store
 		})
 		if known {
-			results.Add(whole, &wait)
+			stat.AddFields(whole, &wait)
 		}
 	}
 }

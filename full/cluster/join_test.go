@@ -1,12 +1,13 @@
 package cluster
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -36,7 +37,7 @@ func sourceOf(t *testing.T, part int, r *rand.Rand, all *results.Histogram) sour
 // generator that stood still are left out, those of a disturbed one mark the whole; the audit tells whose a finding is;
 // nothing is decided yet.
 func TestJoin(t *testing.T) {
-	for finding, unplanned := range map[string]bool{"": false, results.Disturbs: false, results.DiscardsRound: true} {
+	for finding, unplanned := range map[string]bool{"": false, codes.Disturbs: false, codes.DiscardsRound: true} {
 		r := rand.New(rand.NewPCG(1, 2))
 		all := results.NewHistogram()
 		sources := []source{sourceOf(t, 1, r, all), sourceOf(t, 2, r, all)}
@@ -67,7 +68,7 @@ func TestJoin(t *testing.T) {
 			}
 		}
 		if x.Service.Samples != all.Count() || len(x.Service.Parts) != 2 ||
-			x.Audit.Disturbed() != (finding == results.Disturbs) {
+			x.Audit.Disturbed() != (finding == codes.Disturbs) {
 			t.Errorf("%s: %d samples of %d in %d parts, %+v", finding, x.Service.Samples, all.Count(), len(x.Service.Parts),
 				x.Audit)
 		}
@@ -133,8 +134,8 @@ func TestVerdictOnClauses(t *testing.T) {
 	judged.Guarantee = []results.Clause{clause("L", results.Broken)}
 	judged.Drift = &results.Drift{Units: 3}
 	judged.Rolling = &results.Rolling{Units: 2}
-	judged.Audit = results.Audit{Reasons: []results.Reason{{Code: "noted", Discards: results.DiscardsNothing},
-		{Code: "wrong", Discards: results.DiscardsCorrectness}}}
+	judged.Audit = results.Audit{Reasons: []results.Reason{{Code: "noted", Discards: codes.DiscardsNothing},
+		{Code: "wrong", Discards: codes.DiscardsCorrectness}}}
 	takeVerdict(&run, &judged, 0, ": its clock is lost")
 	if g := run.Guarantee; g[0].Verdict != results.Broken || g[1].Verdict != results.Undecided ||
 		g[2].Verdict != results.NoPromise ||
@@ -153,7 +154,7 @@ func TestWhoseFindings(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := results.NewHistogram()
 	sources := []source{sourceOf(t, 1, r, all), sourceOf(t, 2, r, all)}
-	sources[1].run.Audit.Add(results.Observed("machine-busy", results.Disturbs, "others had the processor", "it was busy"))
+	sources[1].run.Audit.Observe("machine-busy", codes.Disturbs, "others had the processor", "it was busy")
 	x, err := joinRuns(sources)
 	if err != nil {
 		t.Fatal(err)

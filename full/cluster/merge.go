@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -72,7 +73,7 @@ func merge(ctx context.Context, dirs []string) (results.File, error) {
 func open(dir, name string) (back handedBack, err error) {
 	back.dir = dir
 	back.name = name
-	back.file, err = codec.Read(filepath.Join(dir, render.ResultsName))
+	back.file, err = codec.Read(filepath.Join(dir, files.ResultsName))
 	if err != nil {
 		return back, err
 	}
@@ -217,7 +218,7 @@ func takeVerdict(r, judged *results.Run, wrong time.Duration, why string) {
 		return reason.Code == codeUndecided
 	})
 	r.Audit.Valid = !slices.ContainsFunc(r.Audit.Reasons, func(reason results.Reason) bool {
-		return reason.Discards == results.DiscardsCorrectness
+		return reason.Discards == codes.DiscardsCorrectness
 	})
 	r.Leak = judged.Leak
 	r.LeakTiers = judged.LeakTiers
@@ -229,11 +230,11 @@ func takeVerdict(r, judged *results.Run, wrong time.Duration, why string) {
 	settle(r, r.Guarantee, judged.Guarantee, why)
 	settle(r, r.Record, judged.Record, why)
 	for _, reason := range judged.Audit.Reasons {
-		if reason.Discards != results.DiscardsNothing { // notes are the generators' own
+		if reason.Discards != codes.DiscardsNothing { // notes are the generators' own
 			r.Audit.Add(reason)
 		}
 	}
-	r.Audit.Discard("clocks", results.DiscardsNothing, clockText(r))
+	r.Audit.Discard("clocks", codes.DiscardsNothing, clockText(r))
 }
 
 // settle gives clauses of the run the verdicts on all histories, and says which have none.
@@ -244,7 +245,7 @@ func settle(run *results.Run, all, judged []results.Clause, why string) {
 		if k >= 0 {
 			*clause = judged[k]
 		} else if clause.Verdict != results.NoPromise {
-			run.Audit.Discard("sources-not-judged", results.DiscardsNothing,
+			run.Audit.Discard("sources-not-judged", codes.DiscardsNothing,
 				fmt.Sprintf("the %s of %s is undecided: not judged over several generators%s", clause.Property, clause.Formula,
 					why))
 		}

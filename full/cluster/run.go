@@ -34,6 +34,7 @@ import (
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -333,7 +334,7 @@ func measureWith(x *session.Session, cfg *measure.Config, m *member, dir string,
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, render.ResultsName), data, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, files.ResultsName), data, 0o644); err != nil {
 		return err
 	}
 	if err := p.write(dir); err != nil {
@@ -374,7 +375,7 @@ func handBack(x *session.Session, m *member, dir string, failed error) error {
 		failed = errors.New("it was interrupted")
 	}
 	if dir != "" {
-		failed = errors.Join(failed, m.sendFiles(dir, render.ResultsName, knownName, historyDir))
+		failed = errors.Join(failed, m.sendFiles(dir, files.ResultsName, knownName, historyDir))
 	}
 	if err := m.done(failed); err != nil && stopped == nil {
 		fmt.Fprintf(x.Stderr, "warning: the coordinator did not hear that this generator has ended: %v\n", err)

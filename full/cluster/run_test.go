@@ -23,9 +23,9 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -140,7 +140,7 @@ func TestFiguresAreRedis(t *testing.T) {
 			t.Fatalf("process %d ended with %d: %s", index, code, said)
 		}
 	}
-	f, err := codec.Read(filepath.Join(s.out, render.ResultsName))
+	f, err := codec.Read(filepath.Join(s.out, files.ResultsName))
 	if err != nil || len(f.Runs) != 1 {
 		t.Fatalf("%d runs, %v", len(f.Runs), err)
 	}
@@ -214,7 +214,7 @@ func TestEnds(t *testing.T) {
 			if x.code != exit.Failed {
 				return
 			}
-			f, err := codec.Read(filepath.Join(s.out, render.ResultsName))
+			f, err := codec.Read(filepath.Join(s.out, files.ResultsName))
 			if err != nil || len(f.Runs) != 1 || !f.Interrupted || f.Runs[0].Audit.Valid {
 				t.Errorf("the record without a generator: %v, %+v", err, f.Runs)
 			}

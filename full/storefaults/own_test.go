@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/monitor"
@@ -48,7 +49,7 @@ func (c *corrupt) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 	if err != nil {
 		return d, err
 	}
-	if r.ID < harness.ProbeID {
+	if r.ID < bounds.ProbeID {
 		_ = (clock.Wall{}).Sleep(ctx, c.pause)
 	}
 	if n+r.Units <= r.Policy.Limit {

@@ -29,6 +29,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -212,8 +213,8 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	run := &report.Runs[0]
 	for _, reason := range run.Audit.Reasons {
 		// A benchmark's first passes are too short to cross a limit or a boundary.
-		short := reason.Code == results.NeverCrossed || reason.Code == "boundary-missed"
-		if reason.Discards == results.DiscardsCorrectness && !short {
+		short := reason.Code == codes.NeverCrossed || reason.Code == "boundary-missed"
+		if reason.Discards == codes.DiscardsCorrectness && !short {
 			b.Fatalf("%s: %s", reason.Code, reason.Detail)
 		}
 	}
@@ -247,7 +248,7 @@ func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) 
 	}
 	for _, cfg.Policy = range strategies.PoliciesToTry(usual, []strategies.Selection{sel}) {
 		if cfg.Workload.Crosses {
-			cfg.Policy = strategies.ForCrossings(cfg.Policy)
+			cfg.Policy = bounds.ForCrossings(cfg.Policy)
 		}
 		err := cmp.Or(cfg.CheckPolicy(), cfg.CannotRun(sel))
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -42,7 +43,7 @@ func (p *pass) atRest(ctx context.Context) error {
 	}
 	err := p.ask(ctx)
 	if err != nil && len(p.facts.Noticed) > 0 { // its store failed
-		p.discard("store-not-read", results.DiscardsNothing, "what the stores held at the end is not known: %v", err)
+		p.discard("store-not-read", codes.DiscardsNothing, "what the stores held at the end is not known: %v", err)
 		return nil
 	}
 	return err
@@ -204,7 +205,7 @@ func (p *pass) subjectsToRead() (out []harness.Subject) {
 func (p *pass) stored(list []harness.Reading) []harness.Reading {
 	stored := slices.DeleteFunc(slices.Clone(list), func(reading harness.Reading) bool { return reading.Own })
 	if len(stored) < len(list) || len(p.site.Jobs) > 0 {
-		p.discard("peers-not-judged", results.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
+		p.discard("peers-not-judged", codes.DiscardsNothing, "the drift of what instances keep to themselves, and of all "+
 			"counters after jobs have run, is undecided: not judged over several processes")
 	}
 	return stored
@@ -220,7 +221,7 @@ func (p *pass) settleJobs(ctx context.Context) (took int64, err error) {
 	}
 	took = p.drive.timebase.nano() - start
 	if !idle {
-		p.discard("jobs-not-idle", results.DiscardsNothing, "background jobs still changed something after %s", settleLimit)
+		p.discard("jobs-not-idle", codes.DiscardsNothing, "background jobs still changed something after %s", settleLimit)
 	}
 	return took, nil
 }

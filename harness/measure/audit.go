@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/stat"
@@ -38,7 +39,7 @@ func (p *pass) audit() {
 		p.auditStore(store)
 	}
 	if p.site.strays > 0 {
-		p.discard("keys-under-prefix", results.DiscardsCorrectness,
+		p.discard("keys-under-prefix", codes.DiscardsCorrectness,
 			"%d keys were under this run's prefix before its first request", p.site.strays)
 	}
 	p.auditTimings()
@@ -49,7 +50,7 @@ func (p *pass) audit() {
 func (p *pass) auditStrangers() {
 	seen := p.watchesCounters() && len(p.drive.told) > 0
 	if p.shared() && !seen && !p.measurement.latencyOnly {
-		p.discard("changes-unseen", results.DiscardsNothing, "other programs have access to its store, and a counter "+
+		p.discard("changes-unseen", codes.DiscardsNothing, "other programs have access to its store, and a counter "+
 			"that one of them changed would not be told from one that the strategy counts wrong: a server of the run's own "+
 			"shows which it is")
 	}
@@ -64,20 +65,20 @@ func (p *pass) auditRecording() {
 	run := p.run
 	drive := p.drive
 	if drive.full.Load() {
-		p.discard("ended-early", results.DiscardsNothing,
+		p.discard("ended-early", codes.DiscardsNothing,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a "+
 				"larger history", run.Issued)
 	}
 	config := p.measurement.cfg
 	if per := workloads.OpsPerCrossing(drive.stream); per > 0 && config.Requests == 0 && drive.stream.Len() == 0 &&
 		run.Issued >= drive.requests && run.ElapsedNS < int64(config.Duration)*9/10 {
-		p.discard("ended-early", results.DiscardsNothing,
+		p.discard("ended-early", codes.DiscardsNothing,
 			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in "+
 				"its warm-up",
 			time.Duration(run.ElapsedNS).Round(time.Millisecond), drive.requests/per)
 	}
 	if want := run.Issued + drive.lateness.unfinished; run.Latency().Samples != want {
-		p.discard("sample-mismatch", results.DiscardsCorrectness, "%d latencies for %d requests", run.Latency().Samples, want)
+		p.discard("sample-mismatch", codes.DiscardsCorrectness, "%d latencies for %d requests", run.Latency().Samples, want)
 	}
 	names := map[quota.Subject]struct{}{}
 	touched := 0
@@ -88,14 +89,14 @@ func (p *pass) auditRecording() {
 		}
 	}
 	if len(names) != touched {
-		p.discard("subjects-collapsed", results.DiscardsCorrectness, "%d subjects share %d names", touched, len(names))
+		p.discard("subjects-collapsed", codes.DiscardsCorrectness, "%d subjects share %d names", touched, len(names))
 	}
 }
 
 // auditStore asks whether a store was ours alone and did as it should.
 func (p *pass) auditStore(store *siteStore) {
 	if store.traffic.Unparsed > 0 {
-		p.discard("meter-lost", results.DiscardsNothing, "the traffic of %d connections to %s could not be followed: "+
+		p.discard("meter-lost", codes.DiscardsNothing, "the traffic of %d connections to %s could not be followed: "+
 			"commands and statements are too low", store.traffic.Unparsed, store.name)
 	}
 	before := store.before
@@ -105,14 +106,14 @@ func (p *pass) auditStore(store *siteStore) {
 		return
 	}
 	if n := after.Evicted - before.Evicted; n > 0 && p.site.evicts(store) {
-		p.discard("store-evicted", results.DiscardsNothing, "%s evicted %s during the run, as it was to",
+		p.discard("store-evicted", codes.DiscardsNothing, "%s evicted %s during the run, as it was to",
 			store.name, format.Number(n, "key"))
 	}
 	if after.Forks > before.Forks || after.Forking {
-		p.discard("store-forked", results.Disturbs, "%s forked to save during the run", store.name)
+		p.discard("store-forked", codes.Disturbs, "%s forked to save during the run", store.name)
 	}
 	if ours := store.traffic.Commands; after.Commands > 0 && after.Commands-before.Commands < ours && !asksSQL(store) {
-		p.discard("store-counts-less", results.DiscardsNothing, "%s processed %d commands, fewer than the %d that were sent",
+		p.discard("store-counts-less", codes.DiscardsNothing, "%s processed %d commands, fewer than the %d that were sent",
 			store.name, after.Commands-before.Commands, ours)
 	}
 }
@@ -121,10 +122,10 @@ func (p *pass) auditStore(store *siteStore) {
 func (p *pass) auditTimings() {
 	run := p.run
 	if n := run.Latency().OutOfRange; n > 0 {
-		p.discard("histogram-overflow", results.DisturbsTimings, "%d latencies were beyond the histogram's range", n)
+		p.discard("histogram-overflow", codes.DisturbsTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
-		p.discard("cpu-steal", results.Disturbs, "at least %.1f %% of the processor time went to other machines of the host",
+		p.discard("cpu-steal", codes.Disturbs, "at least %.1f %% of the processor time went to other machines of the host",
 			100*s)
 	}
 	share, ok := p.others()
@@ -133,15 +134,15 @@ func (p *pass) auditTimings() {
 	}
 	switch {
 	case p.accompanied:
-		p.discard("other-measurements", results.DisturbsTimings,
+		p.discard("other-measurements", codes.DisturbsTimings,
 			"this process made other measurements at the same time, on the same cores")
 	case p.measurement.cfg.Peers != nil: // who joins the runs knows how much of it peers used
 	case run.OthersShare > maxOthers:
 		used := fmt.Sprintf("other programs used %.0f %% of the processor time during the run", 100*share)
-		run.Audit.Add(results.Observed("machine-busy", results.Disturbs, used, "the machine was not quiet"))
+		run.Audit.Observe("machine-busy", codes.Disturbs, used, "the machine was not quiet")
 	}
 	if waiting := run.Waiting; waiting != nil && waiting.HiccupMax > int64(maxStill) {
-		p.discard("stood-still", results.DiscardsRound, "this process stood still for %v: it was suspended",
+		p.discard("stood-still", codes.DiscardsRound, "this process stood still for %v: it was suspended",
 			time.Duration(waiting.HiccupMax).Round(time.Millisecond))
 	}
 	lateness := run.Lateness
@@ -151,11 +152,11 @@ func (p *pass) auditTimings() {
 	if limit := float64(run.Latency().P50) * maxPacerShare; float64(lateness.PacerP50) > limit {
 		late := fmt.Sprintf("requests were released %d µs late in the median, more than 5 %% of the median response",
 			lateness.PacerP50/1000)
-		run.Audit.Add(results.Observed("pacer-late", results.DisturbsResponse, late,
-			"that is part of the response time, and not of the service time"))
+		run.Audit.Observe("pacer-late", codes.DisturbsResponse, late,
+			"that is part of the response time, and not of the service time")
 	}
 	if lateness.Saturated {
-		p.discard("saturated", results.DiscardsNothing,
+		p.discard("saturated", codes.DiscardsNothing,
 			"the backlog grew from %d to %d requests: the strategy cannot keep up with this rate, and its latency grows "+
 				"with the duration", lateness.BacklogHalf, lateness.BacklogEnd)
 	}
@@ -220,7 +221,7 @@ func (a *crossRunAudit) sameRequests(run *results.Run, hash uint64) {
 		return
 	}
 	if first.hash != hash {
-		run.Audit.Discard("streams-differ", results.DiscardsCorrectness,
+		run.Audit.Discard("streams-differ", codes.DiscardsCorrectness,
 			fmt.Sprintf("its %d requests were not those that %s was asked in the same round", run.Issued, first.strategy))
 	}
 }
@@ -239,7 +240,7 @@ func (a *crossRunAudit) freshStream(run *results.Run, random bool) {
 		return
 	}
 	if other, ok := a.streams[run.Params.Stream]; ok && other != run.Repetition {
-		run.Audit.Discard("streams-coincide", results.DiscardsCorrectness,
+		run.Audit.Discard("streams-coincide", codes.DiscardsCorrectness,
 			fmt.Sprintf("the request stream is the same as in round %d: the random source repeats itself", other))
 		return
 	}
@@ -282,7 +283,7 @@ func discardZeroLeaks(runs []results.Run, control string) {
 		if run.Leak.Units > 0 {
 			continue
 		}
-		run.Audit.Discard("racy-control-clean", results.DiscardsNothing,
+		run.Audit.Discard("racy-control-clean", codes.DiscardsNothing,
 			control+" races and leaked nothing under this load, so a leak of 0 shows nothing either: give more --workers")
 		for _, clauses := range [][]results.Clause{run.Guarantee, run.Record} {
 			for j := range clauses {
@@ -322,7 +323,7 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 			if run := &runs[i]; run.Params.Label == label {
 				thirds := fmt.Sprintf(
 					"in every round the last third of the time had %.2f to %.2f times the decisions of the first", lowest, highest)
-				run.Audit.Add(results.Observed("not-stationary", results.DisturbsTimings, thirds, "the run had not settled"))
+				run.Audit.Observe("not-stationary", codes.DisturbsTimings, thirds, "the run had not settled")
 			}
 		}
 	}
@@ -358,7 +359,7 @@ func drifted(runs []results.Run) {
 		if known {
 			follows += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}
-		run.Audit.Add(results.Observed("reference-drift", results.Disturbs, changed, follows))
+		run.Audit.Observe("reference-drift", codes.Disturbs, changed, follows)
 	}
 }
 
@@ -393,9 +394,9 @@ func CrossedElsewhere(runs []results.Run) {
 		if !crossed[run.Key()] {
 			continue
 		}
-		run.Audit.Soften(results.NeverCrossed)
+		run.Audit.Soften(codes.NeverCrossed)
 		if run.Paced != nil {
-			run.Paced.Audit.Soften(results.NeverCrossed)
+			run.Paced.Audit.Soften(codes.NeverCrossed)
 		}
 	}
 }

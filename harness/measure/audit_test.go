@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -125,7 +126,7 @@ func TestFirstPassCrosses(t *testing.T) {
 	if first.Issued < 30 || first.Leak.Trials == 0 || !first.Audit.Valid {
 		t.Errorf("the first pass had %d requests and %d trials: %+v", first.Issued, first.Leak.Trials, first.Audit)
 	}
-	if later := pass(1); later.Issued > 20 || !hasReason(later, results.NeverCrossed) {
+	if later := pass(1); later.Issued > 20 || !hasReason(later, codes.NeverCrossed) {
 		t.Errorf("a later pass had %d requests: %+v", later.Issued, later.Audit)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -47,7 +48,7 @@ func TestEnds(t *testing.T) {
 	if r, took := measured(50, 12*one, nil); !r.OutOfTime || len(r.Runs) < 7 || len(r.Runs) > 13 || took > 12*one {
 		t.Errorf("a budget of twelve rounds: %d rounds in %v of %v, out of time: %v", len(r.Runs), took, 12*one, r.OutOfTime)
 	}
-	if r, took := measured(50, 4*one, nil); !r.OutOfTime || len(r.Runs) != results.LeastRounds {
+	if r, took := measured(50, 4*one, nil); !r.OutOfTime || len(r.Runs) != bounds.LeastRounds {
 		t.Errorf("a budget of four rounds: %d rounds in %v, want those that an interval needs", len(r.Runs), took)
 	}
 	if r, _ := measured(50, 1, nil); !r.OutOfTime || len(r.Runs) != 1 {

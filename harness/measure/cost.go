@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/host/cores"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
@@ -117,7 +119,7 @@ func (p *pass) keep(ctx context.Context) error {
 			continue
 		}
 		over := p.keys.Over[name]
-		if len(over) < results.Quarters-1 {
+		if len(over) < bounds.Quarters-1 {
 			over = nil // the run ended early
 		}
 		p.run.Stored = append(p.run.Stored, results.NewStored(name, subjects, usage.Keys+usage.Rows, usage.Bytes, over))
@@ -182,7 +184,7 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 	case calm != nil:
 		return calm, nil
 	case least == nil:
-		p.discard("probe-disturbed", results.DiscardsNothing, "the cost probe met time-outs in each of %d attempts",
+		p.discard("probe-disturbed", codes.DiscardsNothing, "the cost probe met time-outs in each of %d attempts",
 			probeAttempts)
 		return nil, nil
 	}
@@ -196,7 +198,7 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 // probe if requests were not answered in time.
 func (p *pass) probeOnce(ctx context.Context, first uint64) (out *results.Probe, disturbed bool, err error) {
 	policy := *p.policy
-	cost := harness.LeastCost(&policy)
+	cost := policy.LeastCost()
 	policy.Limit = probeRequests * cost
 	late := false
 	for number := first; number < first+probeSubjects; number++ {
@@ -206,7 +208,7 @@ func (p *pass) probeOnce(ctx context.Context, first uint64) (out *results.Probe,
 			return nil, false, err
 		}
 		before := p.site.setUps()
-		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+number<<16)
+		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, bounds.ProbeID+number<<16)
 		if errors.Is(err, errProbeLate) {
 			late = true
 			break

@@ -13,9 +13,9 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/workloads"
 )
 

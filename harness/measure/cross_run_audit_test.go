@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/host/machine"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/oracle"
@@ -129,16 +130,16 @@ func TestAuditStores(t *testing.T) {
 		discards string
 		plant    func(p *pass, st *siteStore)
 	}{
-		{"keys-under-prefix", results.DiscardsCorrectness, func(p *pass, _ *siteStore) { p.site.strays = 1 }},
-		{"store-restarted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
+		{"keys-under-prefix", codes.DiscardsCorrectness, func(p *pass, _ *siteStore) { p.site.strays = 1 }},
+		{"store-restarted", codes.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
 		{"", "", func(_ *pass, st *siteStore) {
 			st.before.Incarnation = "a,b"
 			st.before.Commands = 1000
 		}}, // one did not answer
-		{"store-evicted", results.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
-		{"store-forked", results.Disturbs, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
-		{"store-counts-less", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
-		{"meter-lost", results.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
+		{"store-evicted", codes.DiscardsCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
+		{"store-forked", codes.Disturbs, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
+		{"store-counts-less", codes.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
+		{"meter-lost", codes.DiscardsNothing, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
 	} {
 		p := auditPass()
 		st := &siteStore{Store: storetest.EmbeddedRedis(t), name: "redis", before: healthy, after: healthy}
@@ -150,7 +151,7 @@ func TestAuditStores(t *testing.T) {
 		c.plant(p, st)
 		for _, n := range p.noticed() { // as the judge does
 			if n.Code != "" {
-				p.discard(n.Code, results.DiscardsCorrectness, "%s", n.Detail)
+				p.discard(n.Code, codes.DiscardsCorrectness, "%s", n.Detail)
 			}
 		}
 		p.audit()
@@ -164,19 +165,19 @@ func TestAuditTimings(t *testing.T) {
 		discards string
 		plant    func(p *pass)
 	}{
-		{"cpu-steal", results.Disturbs, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
-		{"machine-busy", results.Disturbs, func(p *pass) {
+		{"cpu-steal", codes.Disturbs, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
+		{"machine-busy", codes.Disturbs, func(p *pass) {
 			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
 			p.own.used = 400 * time.Millisecond
 		}},
-		{"other-measurements", results.DisturbsTimings, func(p *pass) { // whose servers keep the machine busy
+		{"other-measurements", codes.DisturbsTimings, func(p *pass) { // whose servers keep the machine busy
 			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
 			p.accompanied = true
 		}},
-		{"histogram-overflow", results.DisturbsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
-		{"pacer-late", results.DisturbsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
-		{"stood-still", results.DiscardsRound, func(p *pass) { p.run.Waiting = &results.Waiting{HiccupMax: 1_100_000_000} }},
-		{"saturated", results.DiscardsNothing, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
+		{"histogram-overflow", codes.DisturbsTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
+		{"pacer-late", codes.DisturbsResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
+		{"stood-still", codes.DiscardsRound, func(p *pass) { p.run.Waiting = &results.Waiting{HiccupMax: 1_100_000_000} }},
+		{"saturated", codes.DiscardsNothing, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
 	} {
 		p := auditPass()
 		p.auditTimings()
@@ -200,9 +201,9 @@ func requireDiscard(t *testing.T, r *results.Run, code, discards string) {
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Discards != discards {
 		t.Errorf("%s: %+v", code, r.Audit.Reasons)
 	}
-	if r.Audit.Valid == (discards == results.DiscardsCorrectness) ||
-		r.Audit.Disturbed() != (discards == results.DisturbsTimings || discards == results.Disturbs) ||
-		r.Audit.Planned() == (discards == results.DiscardsRound || code == results.StoreRestarted) {
+	if r.Audit.Valid == (discards == codes.DiscardsCorrectness) ||
+		r.Audit.Disturbed() != (discards == codes.DisturbsTimings || discards == codes.Disturbs) ||
+		r.Audit.Planned() == (discards == codes.DiscardsRound || code == codes.StoreRestarted) {
 		t.Errorf("%s: valid %v, disturbed %v, as planned %v", code, r.Audit.Valid, r.Audit.Disturbed(), r.Audit.Planned())
 	}
 }
@@ -325,7 +326,7 @@ func TestAuditSubjectsCollapsed(t *testing.T) {
 		p.drive.subjects.at(i).cell(0).Begin(1)
 	}
 	p.auditRecording()
-	requireDiscard(t, p.run, "subjects-collapsed", results.DiscardsCorrectness)
+	requireDiscard(t, p.run, "subjects-collapsed", codes.DiscardsCorrectness)
 }
 
 // nameless is a stream whose subjects all have the same name.
@@ -338,7 +339,7 @@ func TestAuditSampleMismatch(t *testing.T) {
 	p.run.Issued = 3
 	p.run.Service.Samples = 2
 	p.auditRecording()
-	requireDiscard(t, p.run, "sample-mismatch", results.DiscardsCorrectness)
+	requireDiscard(t, p.run, "sample-mismatch", codes.DiscardsCorrectness)
 }
 
 // TestAuditReferenceFailed ends the server between the two loops of a round.
@@ -357,7 +358,7 @@ func TestAuditReferenceFailed(t *testing.T) {
 	after, err := m.reference(t.Context())
 	r := &results.Run{Audit: results.Audit{Valid: true}}
 	between(r, before, after, err)
-	requireDiscard(t, r, "reference-failed", results.DiscardsRound)
+	requireDiscard(t, r, "reference-failed", codes.DiscardsRound)
 }
 
 // TestCrossedElsewhere: a round that asked no subject for more than its limit takes nothing back
@@ -367,12 +368,12 @@ func TestCrossedElsewhere(t *testing.T) {
 		r := results.Run{Params: results.Params{Label: label}, Audit: results.Audit{Valid: true}}
 		r.Leak.Trials = trials
 		if trials == 0 {
-			r.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
+			r.Audit.Discard(codes.NeverCrossed, codes.DiscardsCorrectness, "planted")
 		}
 		return r
 	}
 	runs := []results.Run{short("a", 0), short("a", 3), short("b", 0), short("b", 0), short("a", 0)}
-	runs[4].Audit.Discard("another", results.DiscardsCorrectness, "planted")
+	runs[4].Audit.Discard("another", codes.DiscardsCorrectness, "planted")
 	paced := short("a", 0)
 	runs[1].Paced = &paced
 	CrossedElsewhere(runs)
@@ -384,7 +385,7 @@ func TestCrossedElsewhere(t *testing.T) {
 	if !runs[1].Paced.Audit.Valid {
 		t.Errorf("the open loop: %+v", runs[1].Paced.Audit)
 	}
-	if !runs[0].Audit.Has(results.NeverCrossed) {
+	if !runs[0].Audit.Has(codes.NeverCrossed) {
 		t.Error("the finding is gone")
 	}
 }

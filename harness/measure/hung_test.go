@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -23,7 +25,7 @@ type slow struct {
 
 func (s *slow) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	d := quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: -1, Reservation: quota.Reservation{Request: r}}
-	if s.take == nil || r.ID >= harness.ProbeID {
+	if s.take == nil || r.ID >= bounds.ProbeID {
 		return d, nil
 	}
 	return d, s.take(ctx, s.taken.Add(1))
@@ -102,7 +104,7 @@ func TestOverdueDecisionIsCancelled(t *testing.T) {
 		late := r.Issued / 100
 		if r.Issued != s.taken.Load() || r.Issued != 400 && loop == 0 || late == 0 || r.Errors != late ||
 			cancelled.Load() != late || fresh.Load() != 0 ||
-			r.DidNotReturn != 0 || r.Audit.Has(harness.CodeHung) {
+			r.DidNotReturn != 0 || r.Audit.Has(codes.Hung) {
 			t.Errorf("%d issued, %d errors, %d cancelled, %d begun with a context that was: %+v", r.Issued, r.Errors,
 				cancelled.Load(), fresh.Load(), r.Audit)
 		}
@@ -126,7 +128,7 @@ func TestHungSettlement(t *testing.T) {
 	cfg.Stream.Set("hold", "1ms")
 	cfg.Requests = 4000
 	r := s.run(t, cfg)
-	if r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) || r.Settlement == nil || r.Settlement.Errors != 1 ||
+	if r.DidNotReturn != 1 || !r.Audit.Has(codes.Hung) || r.Settlement == nil || r.Settlement.Errors != 1 ||
 		r.Issued == 0 {
 		t.Errorf("%d did not return, %+v: %+v", r.DidNotReturn, r.Settlement, r.Audit)
 	}
@@ -165,7 +167,7 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 		}
 		return nil
 	}}
-	cfg := s.config(t, "user-links", "hot-key", harness.DefaultDecisionTimeout)
+	cfg := s.config(t, "user-links", "hot-key", bounds.DecisionTimeout)
 	cfg.Rounds = 3
 	report, err := Measure(ctx, cfg)
 	if err != nil || !report.Interrupted || len(report.Runs) != 2 {
@@ -189,7 +191,7 @@ func TestHungWhileBeingRead(t *testing.T) {
 		return &unreadable{slow: s}, nil
 	}
 	r := s.run(t, cfg)
-	if r.Issued != 400 || r.DidNotReturn != 1 || !r.Audit.Has(harness.CodeHung) ||
+	if r.Issued != 400 || r.DidNotReturn != 1 || !r.Audit.Has(codes.Hung) ||
 		!strings.Contains(r.Audit.Reasons[0].Detail, "being read") {
 		t.Errorf("%d issued, %d did not return: %+v", r.Issued, r.DidNotReturn, r.Audit)
 	}

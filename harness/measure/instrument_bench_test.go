@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -91,7 +92,7 @@ func BenchmarkDecision(b *testing.B) {
 	newDrive := func() *drive {
 		d := &drive{
 			timebase: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
-			requests: n, online: true, deadline: harness.DefaultDecisionTimeout, rec: newRecorder(instrumentWorkers),
+			requests: n, online: true, deadline: bounds.DecisionTimeout, rec: newRecorder(instrumentWorkers),
 			history: instrumentHistory(b, n), subjects: newSubjects(stream, n/100, n/100),
 		}
 		return d

@@ -8,8 +8,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -33,7 +34,7 @@ type LiveFigures struct {
 	Round   int
 	Running bool
 	// Latencies by outcome and tier, over all rounds so far.
-	Latencies []harness.LiveLatency
+	Latencies []stat.LiveLatency
 	// PerS is decisions per second in the run under way, or the last one.
 	PerS float64
 	// Certain is what is certain by now of the run under way, or was at the end of the last
@@ -61,7 +62,7 @@ type liveCertain struct {
 // figures are what is kept of a strategy.
 type figures struct {
 	LiveFigures
-	over []harness.LiveLatency // of passes that are over
+	over []stat.LiveLatency // of passes that are over
 }
 
 func (l *Live) of(strategy, loop string) *figures {
@@ -143,7 +144,7 @@ func (p *pass) certain() *liveCertain {
 }
 
 // rate is decisions per second of the pass under way.
-func (l *Live) rate(now []harness.LiveLatency) float64 {
+func (l *Live) rate(now []stat.LiveLatency) float64 {
 	decided := int64(0)
 	for i := range now {
 		if now[i].Outcome != outcomes[2] {
@@ -191,16 +192,16 @@ func (l *Live) Figures() []LiveFigures {
 }
 
 // added is all of both, by outcome and tier.
-func added(all, more []harness.LiveLatency) []harness.LiveLatency {
+func added(all, more []stat.LiveLatency) []stat.LiveLatency {
 	for i := range more {
 		latency := &more[i]
-		same := func(liveLatency harness.LiveLatency) bool {
+		same := func(liveLatency stat.LiveLatency) bool {
 			return liveLatency.Outcome == latency.Outcome && liveLatency.Tier == latency.Tier
 		}
-		sum, _ := collect.In(&all, harness.LiveLatency{Outcome: latency.Outcome, Tier: latency.Tier}, same)
+		sum, _ := collect.In(&all, stat.LiveLatency{Outcome: latency.Outcome, Tier: latency.Tier}, same)
 		sum.Merge(latency)
 	}
-	slices.SortFunc(all, func(a, b harness.LiveLatency) int {
+	slices.SortFunc(all, func(a, b stat.LiveLatency) int {
 		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Tier, b.Tier))
 	})
 	return all
@@ -210,7 +211,7 @@ func added(all, more []harness.LiveLatency) []harness.LiveLatency {
 // several requests.
 type liveStripe struct {
 	mu    sync.Mutex
-	cells [3 * maxTiers]*harness.LiveLatency
+	cells [3 * maxTiers]*stat.LiveLatency
 }
 
 // liveBatch is how many requests of a worker are not shown yet.
@@ -221,7 +222,7 @@ func (s *liveStripe) add(batch []sample) {
 	defer s.mu.Unlock()
 	for _, sample := range batch {
 		if s.cells[sample.slot] == nil {
-			s.cells[sample.slot] = new(harness.LiveLatency)
+			s.cells[sample.slot] = new(stat.LiveLatency)
 		}
 		s.cells[sample.slot].Add(sample.took, sample.degraded)
 	}
@@ -235,7 +236,7 @@ func (r *recorder) watch() {
 }
 
 // live is what a watched recorder shows.
-func (r *recorder) live() (out []harness.LiveLatency) {
+func (r *recorder) live() (out []stat.LiveLatency) {
 	for i := range r.stripes {
 		stripe := r.stripes[i].live
 		stripe.mu.Lock()
@@ -244,7 +245,7 @@ func (r *recorder) live() (out []harness.LiveLatency) {
 				liveLatency := *latency
 				liveLatency.Outcome = outcomes[k/maxTiers]
 				liveLatency.Tier = r.tiers.name(uint8(k % maxTiers))
-				out = added(out, []harness.LiveLatency{liveLatency})
+				out = added(out, []stat.LiveLatency{liveLatency})
 			}
 		}
 		stripe.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -171,7 +172,7 @@ func (p *pass) look(latency *results.Latency, s *slowest, name string) {
 		}
 	}
 	if len(waited) > 0 {
-		p.discard("waited-for-core", results.DiscardsNothing,
+		p.discard("waited-for-core", codes.DiscardsNothing,
 			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
 				"a server started here was ready to run and had no core, for long enough to explain them",
 			strings.Join(waited, ", "), name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -125,7 +126,7 @@ func TestPercentilesAreMarked(t *testing.T) {
 	if w := l.Waited; w.P99 != 1 || w.P999 != 1 || w.P9999 != 1 || w.P90 != 0.5 {
 		t.Errorf("%+v", w)
 	}
-	requireDiscard(t, p.run, "waited-for-core", results.DiscardsNothing)
+	requireDiscard(t, p.run, "waited-for-core", codes.DiscardsNothing)
 	if a := p.run.Audit; !a.Valid || a.Disturbed() || !a.Planned() {
 		t.Errorf("something is taken back: %+v", a)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
@@ -137,7 +138,7 @@ func (m *measurement) eachOnce(ctx context.Context, round *round) (runs []result
 // much the loop changed in between.
 func between(run *results.Run, before, after loop, err error) {
 	if err != nil {
-		run.Audit.Discard("reference-failed", results.DiscardsRound, err.Error())
+		run.Audit.Discard("reference-failed", codes.DiscardsRound, err.Error())
 	}
 	if before.perS == 0 || after.perS == 0 {
 		run.ReferencePerS = max(before.perS, after.perS)
@@ -145,13 +146,13 @@ func between(run *results.Run, before, after loop, err error) {
 	}
 	run.ReferencePerS = (before.perS + after.perS) / 2
 	run.ReferenceChange = after.perS / before.perS
-	if run.Params.Loop == results.ClosedLoop {
+	if run.Params.Loop == codes.ClosedLoop {
 		run.Reference = before.latencyWith(after)
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
 		others := fmt.Sprintf("Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own",
 			100*share)
-		run.Audit.Add(results.Observed("redis-shared", results.Disturbs, others, "it was not ours alone"))
+		run.Audit.Observe("redis-shared", codes.Disturbs, others, "it was not ours alone")
 	}
 }
 
@@ -196,7 +197,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection,
 		m.lose(err)
 	}
 	m.cfg.Live.judged(&run)
-	if run.Audit.Has(harness.CodeHung) {
+	if run.Audit.Has(codes.Hung) {
 		m.leftOut.hung[sel.String()] = true
 	}
 	if !run.Audit.Valid {

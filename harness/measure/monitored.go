@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/monitor"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -61,7 +61,7 @@ func (p *pass) noticed() []harness.Notice {
 		switch before, after := store.before, store.after; {
 		case !p.canCompare(store):
 		case stores.Restarted(before.Incarnation, after.Incarnation):
-			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: results.StoreRestarted,
+			out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: codes.StoreRestarted,
 				Detail: store.name + " was restarted during the run"}, harness.Notice{Fault: quota.FaultEviction})
 		case after.Evicted > before.Evicted && after.Incarnation == before.Incarnation && !p.site.evicts(store):
 			evicted := after.Evicted - before.Evicted

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -37,7 +38,7 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
 	}
-	if r.Params.Loop != results.OpenLoop || r.Response == nil || r.Lateness == nil {
+	if r.Params.Loop != codes.OpenLoop || r.Response == nil || r.Lateness == nil {
 		t.Fatalf("not an open loop: %+v", r.Params)
 	}
 	h, err := r.Response.Decode()

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -33,7 +34,7 @@ func (m *measurement) paced(load harness.Load) *measurement {
 	cfg := *m.cfg
 	cfg.Load = load
 	cfg.Load.Loop = workloads.Open
-	perRound := pacedSamples / float64(min(cfg.Rounds, results.LeastRounds))
+	perRound := pacedSamples / float64(min(cfg.Rounds, bounds.LeastRounds))
 	cfg.Duration = max(cfg.Duration, time.Duration(perRound/load.PerSecond*float64(time.Second)))
 	cfg.Timer = nil
 	cfg.Archive = ""

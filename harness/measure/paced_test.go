@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
@@ -42,10 +43,10 @@ func TestPacedLatencyIsThePlantedOne(t *testing.T) {
 		c.Stores = setOf(t, storetest.EmbeddedRedis(t))
 	})
 	o := r.Paced
-	if o == nil || o.Response == nil || o.Params.Loop != results.OpenLoop || o.Params.RatePerS != 2000 {
+	if o == nil || o.Response == nil || o.Params.Loop != codes.OpenLoop || o.Params.RatePerS != 2000 {
 		t.Fatalf("no open loop at 2000/s: %+v", o)
 	}
-	if r.Params.Loop != results.ClosedLoop || r.Response != nil || r.Lateness != nil {
+	if r.Params.Loop != codes.ClosedLoop || r.Response != nil || r.Lateness != nil {
 		t.Errorf("the run itself is no closed loop: %+v", r.Params)
 	}
 	if r.Leak.Units != 2*r.Leak.LeakedTrials || r.Leak.Units == 0 {
@@ -191,7 +192,7 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 					c.Strategies = []strategies.Selection{tailed(n, time.Sleep)}
 				})
 				for _, reason := range r.Audit.Reasons {
-					if reason.Discards != results.DiscardsNothing {
+					if reason.Discards != codes.DiscardsNothing {
 						discarded = reason.Detail
 					}
 				}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/host/machine"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 )
 
 // meetGrace is how long peers wait for each other after Ctrl-C.
@@ -56,7 +56,7 @@ func (p *pass) auditBegin() {
 		return
 	}
 	if late := p.measurement.timebase.time(p.drive.epoch).Sub(p.began.Add(p.measurement.ahead)); late > lateAt {
-		p.discard("began-late", results.DiscardsRound, "it began %v later than the others", late.Round(time.Millisecond))
+		p.discard("began-late", codes.DiscardsRound, "it began %v later than the others", late.Round(time.Millisecond))
 	}
 }
 

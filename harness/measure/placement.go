@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/host/cores"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -69,10 +70,10 @@ func (c Cores) place(g *ground) results.Placement {
 		}
 		return placement
 	case ours == 0:
-		return g.split(n-1, 0, results.PlacedBeside, loops[false]+
+		return g.split(n-1, 0, codes.PlacedBeside, loops[false]+
 			" next to a server that was running already: one core is left to it")
 	}
-	return g.split(n-n/2, n/2, results.PlacedApart, loops[false]+" with stores started here: they share half of the cores")
+	return g.split(n-n/2, n/2, codes.PlacedApart, loops[false]+" with stores started here: they share half of the cores")
 }
 
 var loops = map[bool]string{false: "closed loop", true: "open loop"}
@@ -101,13 +102,13 @@ func (c Cores) placeOpen(g *ground, ours bool) results.Placement {
 	case !ours:
 		return g.shared(loops[true] + " next to a server that was running already")
 	}
-	return g.split(n-own, own, results.PlacedApart, loops[true]+
+	return g.split(n-own, own, codes.PlacedApart, loops[true]+
 		" with stores started here: the harness keeps a core for its pacer")
 }
 
 // shared leaves everything to the system.
 func (g *ground) shared(reason string) results.Placement {
-	return results.Placement{Mode: results.PlacedShared, Procs: g.forPacer(g.procs), Reason: reason}
+	return results.Placement{Mode: codes.PlacedShared, Procs: g.forPacer(g.procs), Reason: reason}
 }
 
 // forPacer is the number of threads that run Go code, if n would do without the
@@ -141,7 +142,7 @@ func (g *ground) procsOn(n int) int { return g.forPacer(min(g.procs, n)) }
 // given is the placement that the user listed.
 func (c Cores) given(g *ground) results.Placement {
 	placement := results.Placement{
-		Mode: results.PlacedGiven, Harness: cores.Of(c.Harness...).String(), Stores: cores.Of(c.Stores...).String(),
+		Mode: codes.PlacedGiven, Harness: cores.Of(c.Harness...).String(), Stores: cores.Of(c.Stores...).String(),
 		Reason: "asked for",
 	}
 	placement.Procs = g.procsOn(len(c.Harness))
@@ -203,7 +204,7 @@ func newPlacer(cfg *Config) *placer {
 func (p *placer) take(ctx context.Context, open bool, perSecond float64,
 	names []string) (placement results.Placement, lift func()) {
 	if p == nil {
-		return results.Placement{Mode: results.PlacedShared, Procs: runtime.GOMAXPROCS(0), Reason: "nothing is placed"},
+		return results.Placement{Mode: codes.PlacedShared, Procs: runtime.GOMAXPROCS(0), Reason: "nothing is placed"},
 			func() {}
 	}
 	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
@@ -220,7 +221,7 @@ func (p *placer) take(ctx context.Context, open bool, perSecond float64,
 		}
 		p.refused = p.asked.String() + " was refused: " + err.Error()
 	}
-	placement = results.Placement{Mode: results.PlacedShared, Procs: p.procs, Reason: p.refused}
+	placement = results.Placement{Mode: codes.PlacedShared, Procs: p.procs, Reason: p.refused}
 	return placement, func() {}
 }
 

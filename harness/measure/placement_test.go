@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -20,10 +20,10 @@ func TestPlace(t *testing.T) {
 		procs                 int
 		reason                string // part of it
 	}
-	shared := func(procs int, reason string) want { return want{results.PlacedShared, "", "", procs, reason} }
+	shared := func(procs int, reason string) want { return want{codes.PlacedShared, "", "", procs, reason} }
 	few := func(procs int) want { return shared(procs, "fewer than 4 cores") }
 	apart := func(harness, stores string, procs int) want {
-		return want{results.PlacedApart, harness, stores, procs, "started here"}
+		return want{codes.PlacedApart, harness, stores, procs, "started here"}
 	}
 	auto := Cores{}
 	asApart := Cores{Mode: CoresApart}
@@ -48,7 +48,7 @@ func TestPlace(t *testing.T) {
 		{"no store", auto, closed, 4, nil, shared(4, "no store is needed")},
 		{"in this process", auto, closed, 4, []stores.Place{inside}, shared(4, "no server")},
 		{"remote", asApart, closed, 4, []stores.Place{remote, inside}, shared(4, "no server")},
-		{"not ours", auto, closed, 4, []stores.Place{beside}, want{results.PlacedBeside, "0-2", "", 3, "running already"}},
+		{"not ours", auto, closed, 4, []stores.Place{beside}, want{codes.PlacedBeside, "0-2", "", 3, "running already"}},
 		{"not ours, two cores", auto, closed, 2, []stores.Place{beside, remote}, few(2)},
 		{"not ours, one core", auto, closed, 1, []stores.Place{beside}, shared(1, "one core")},
 		{"PostgreSQL", auto, closed, 2, []stores.Place{postgres}, few(2)},
@@ -56,7 +56,7 @@ func TestPlace(t *testing.T) {
 		{"PostgreSQL, four cores", auto, closed, 4, []stores.Place{postgres}, apart("0-1", "2-3", 2)},
 		{"PostgreSQL apart", asApart, closed, 2, []stores.Place{postgres}, apart("0", "1", 1)},
 		{"not ours, apart on two", asApart, closed, 2, []stores.Place{beside},
-			want{results.PlacedBeside, "0", "", 1, "running already"}},
+			want{codes.PlacedBeside, "0", "", 1, "running already"}},
 
 		{"open, one core", auto, open, 1, []stores.Place{redis}, shared(2, "one core")},
 		{"open, two cores", auto, open, 2, []stores.Place{redis}, few(2)},
@@ -71,18 +71,18 @@ func TestPlace(t *testing.T) {
 
 		{"shared", Cores{Mode: CoresShared}, closed, 8, []stores.Place{redis}, shared(8, "asked for")},
 		{"shared, open", Cores{Mode: CoresShared}, open, 8, []stores.Place{redis}, shared(8, "asked for")},
-		{"given", given("0", "2-3"), closed, 4, []stores.Place{redis}, want{results.PlacedGiven, "0", "2-3", 1, "asked for"}},
-		{"given, open", given("0-1", "2"), open, 4, []stores.Place{redis}, want{results.PlacedGiven, "0-1", "2", 2, "asked for"}},
+		{"given", given("0", "2-3"), closed, 4, []stores.Place{redis}, want{codes.PlacedGiven, "0", "2-3", 1, "asked for"}},
+		{"given, open", given("0-1", "2"), open, 4, []stores.Place{redis}, want{codes.PlacedGiven, "0-1", "2", 2, "asked for"}},
 		{"given, three for an open loop", given("0-2", "3"), open, 4, []stores.Place{redis},
-			want{results.PlacedGiven, "0-2", "3", 3, "asked for"}},
+			want{codes.PlacedGiven, "0-2", "3", 3, "asked for"}},
 		{"given, overlapping", given("0-1", "1-2"), closed, 4, []stores.Place{redis},
-			want{results.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
+			want{codes.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
 		{"given, the harness alone", given("1", ""), closed, 4, []stores.Place{remote},
-			want{results.PlacedGiven, "1", "", 1, "asked for"}},
+			want{codes.PlacedGiven, "1", "", 1, "asked for"}},
 		{"given, the stores alone", given("", "1"), closed, 4, []stores.Place{redis},
-			want{results.PlacedGiven, "", "1", 4, "asked for"}},
+			want{codes.PlacedGiven, "", "1", 4, "asked for"}},
 		{"given, no store of ours", given("0", "1"), closed, 4, []stores.Place{beside},
-			want{results.PlacedGiven, "0", "", 1, "no store that was started here"}},
+			want{codes.PlacedGiven, "0", "", 1, "no store that was started here"}},
 	} {
 		g := &ground{open: tc.open, cores: firstCores(tc.cores), known: true, procs: tc.cores, stores: tc.stores}
 		got := tc.asked.place(g)
@@ -120,7 +120,7 @@ func TestPlaceByThreadsAlone(t *testing.T) {
 		{true, 8, stores.OnThisHost, 8},
 	} {
 		g := &ground{open: tc.open, cores: firstCores(tc.cores), procs: tc.cores, stores: []stores.Place{tc.place}}
-		if got := (Cores{}).place(g); got.Mode != results.PlacedShared || got.Harness+got.Stores != "" ||
+		if got := (Cores{}).place(g); got.Mode != codes.PlacedShared || got.Harness+got.Stores != "" ||
 			got.Procs != tc.procs {
 			t.Errorf("%+v: %+v", tc, got)
 		}

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/host/cores"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -36,7 +38,7 @@ type spy struct {
 }
 
 func (s *spy) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	if r.ID < harness.WarmUpID {
+	if r.ID < bounds.WarmUpID {
 		s.found.once.Do(func() {
 			s.found.harness, _ = cores.AllowedTo(os.Getpid())
 			s.found.stores = coresOf(s.store)
@@ -167,10 +169,10 @@ func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	found, run := spied(t.Context(), t, redis, apart, 0, func() {
 		_, inner = spied(t.Context(), t, redis, Cores{}, 0, nil)
 	})
-	if run.Placement.Mode != results.PlacedApart || len(found.harness) == len(all) {
+	if run.Placement.Mode != codes.PlacedApart || len(found.harness) == len(all) {
 		t.Errorf("the outer one: %+v", run.Placement)
 	}
-	if p := inner.Placement; p.Mode != results.PlacedShared || !strings.Contains(p.Reason, "another measurement") {
+	if p := inner.Placement; p.Mode != codes.PlacedShared || !strings.Contains(p.Reason, "another measurement") {
 		t.Errorf("the inner one: %+v", p)
 	}
 	free(t, all, procs, redis)
@@ -190,7 +192,7 @@ func TestRefusedPlacement(t *testing.T) {
 		t.Skip("needs two cores")
 	}
 	found, run := spied(t.Context(), t, stubborn{storetest.EmbeddedRedis(t)}, Cores{Mode: CoresApart}, 0, nil)
-	if p := run.Placement; p.Mode != results.PlacedShared ||
+	if p := run.Placement; p.Mode != codes.PlacedShared ||
 		!strings.Contains(p.Reason, "apart was refused: redis: not permitted") || run.Issued == 0 {
 		t.Errorf("%+v, %+v", p, run.Audit)
 	}

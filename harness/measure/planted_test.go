@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 
@@ -33,7 +35,7 @@ type planted struct {
 
 func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	p.mu.Lock()
-	if r.ID < harness.WarmUpID {
+	if r.ID < bounds.WarmUpID {
 		p.total++
 	}
 	p.mu.Unlock()
@@ -42,7 +44,7 @@ func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.errorNo != nil && r.ID < harness.WarmUpID {
+	if p.errorNo != nil && r.ID < bounds.WarmUpID {
 		if err := p.errorNo(p.total); err != nil {
 			return quota.Decision{}, err
 		}
@@ -147,7 +149,7 @@ func requireValid(t *testing.T, r results.Run) {
 // ofMachine reports whether a finding is about what else the machine does, which a test
 // cannot decide.
 func ofMachine(r results.Reason) bool {
-	return slices.Contains([]string{results.DiscardsRound, results.Disturbs, results.DiscardsNothing}, r.Discards)
+	return slices.Contains([]string{codes.DiscardsRound, codes.Disturbs, codes.DiscardsNothing}, r.Discards)
 }
 
 func TestPlantedNothing(t *testing.T) {

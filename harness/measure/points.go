@@ -158,7 +158,7 @@ var measurements struct{ begun, ended atomic.Int64 }
 func (c *Config) outOfTime(round int, end int64) bool {
 	made := round - c.Earlier - 1
 	budget := int64(c.Budget)
-	if made > 0 && made < results.LeastRounds {
+	if made > 0 && made < bounds.LeastRounds {
 		budget *= 2
 	}
 	return budget > 0 && made > 0 && end > budget

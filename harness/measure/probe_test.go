@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
@@ -26,7 +26,7 @@ type screening struct {
 }
 
 func (s *screening) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	if r.ID >= harness.WarmUpID && r.ID < harness.FillID && s.warmUp != nil {
+	if r.ID >= bounds.WarmUpID && r.ID < bounds.FillID && s.warmUp != nil {
 		s.delay(ctx) // a clock that stands still would make it the longest warm-up of all
 		return quota.Decision{}, s.warmUp
 	}
@@ -132,8 +132,8 @@ type unsteady struct {
 
 func (u *unsteady) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	commands := 1
-	if r.ID >= harness.ProbeID && r.ID < harness.WarmUpID {
-		attempt := int(r.ID-harness.ProbeID) >> 16 / probeSubjects
+	if r.ID >= bounds.ProbeID && r.ID < bounds.WarmUpID {
+		attempt := int(r.ID-bounds.ProbeID) >> 16 / probeSubjects
 		commands += u.extra
 		if attempt < u.late {
 			return quota.Decision{}, context.DeadlineExceeded

@@ -11,11 +11,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -66,7 +68,7 @@ func (s *incremented) key(of quota.Subject) string { return s.prefix + string(of
 
 func (s *incremented) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	d := quota.Decision{Admitted: true, Tier: quota.TierRedis, Remaining: -1}
-	if r.ID >= harness.WarmUpID {
+	if r.ID >= bounds.WarmUpID {
 		return d, nil
 	}
 	s.mu.Lock()
@@ -152,7 +154,7 @@ func TestNodeKilledInARun(t *testing.T) {
 	// On a busy machine clients find broken connections later than an outage excuses. That costs the run its validity, and
 	// no count.
 	wrong := slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
-		return x.Discards == results.DiscardsCorrectness && x.Code != "errors"
+		return x.Discards == codes.DiscardsCorrectness && x.Code != "errors"
 	})
 	if wrong || lost == 0 || r.Drift.Units >= 0 || int64(lost) != r.Admitted-left {
 		t.Errorf("%v units lost, drift %+v; %d are admitted and %d are left; %+v", lost, r.Drift, r.Admitted, left, r.Audit)

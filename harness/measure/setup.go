@@ -85,8 +85,8 @@ func (p *pass) warmUp(ctx context.Context) error {
 func (p *pass) newWarmUp() *drive {
 	measurement := p.measurement
 	config := measurement.cfg
-	stream := warmStream{units: harness.LeastCost(p.policy)}
-	firstID := uint64(harness.WarmUpID)
+	stream := warmStream{units: p.policy.LeastCost()}
+	firstID := uint64(bounds.WarmUpID)
 	if config.Peers != nil {
 		place, _ := config.Place()
 		stream.whose = fmt.Sprintf("p%d-", place+1)
@@ -231,7 +231,8 @@ func (p *pass) provision(ctx context.Context) error {
 // up before the first request.
 func setsUp(s *site, stream workloads.Stream) bool {
 	_, asks := s.Instances[0].(strategies.Provisioner)
-	return asks || workloads.IsPrefilled(stream)
+	_, prefilled := stream.(workloads.Prefilled)
+	return asks || prefilled
 }
 
 // provision sets the subjects up.

@@ -14,10 +14,10 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/monitor"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/internal/trouble/network"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -339,7 +339,7 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 	for _, selection := range selected {
 		for _, name := range storesOf(selection) {
 			store, here := c.Stores.Get(name)
-			roomer, can := store.(stores.Roomer)
+			roomer, can := store.(bounded)
 			if !here || !can {
 				continue
 			}
@@ -388,4 +388,11 @@ func poolWaits(before, after map[string]stores.PoolUse) (out []results.PoolWait)
 			WaitNS: int64(poolUse.Wait)})
 	}
 	return out
+}
+
+// bounded is a store that can tell how many more connections it takes.
+type bounded interface {
+	// Room is how many more connections there may be, and the setting that bounds them,
+	// e.g. "maxclients". known is false if the server does not tell.
+	Room(ctx context.Context) (left int, setting string, known bool)
 }

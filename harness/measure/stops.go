@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/kit/clock"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 // heldConn carries nothing while its instance stands still: what comes meanwhile waits.

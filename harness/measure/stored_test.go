@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
@@ -62,10 +63,10 @@ func TestPlantedKeys(t *testing.T) {
 			cfg.Duration = d
 		})
 	}, func(r results.Run) bool { // counted at each quarter, and requests came in between
-		return len(r.Stored) == 1 && len(r.Stored[0].OverTime) == results.Quarters-1 &&
+		return len(r.Stored) == 1 && len(r.Stored[0].OverTime) == bounds.Quarters-1 &&
 			decided(r, 0, 0.2) > 200 && decided(r, 0.3, 0.7) > 200
 	})
-	if len(r.Stored) != 1 || len(r.Stored[0].OverTime) != results.Quarters-1 {
+	if len(r.Stored) != 1 || len(r.Stored[0].OverTime) != bounds.Quarters-1 {
 		t.Fatalf("kept %+v", r.Stored)
 	}
 	k := r.Stored[0]

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/stores"
 
 	"github.com/redis/go-redis/v9"

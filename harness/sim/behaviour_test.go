@@ -9,8 +9,10 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -92,7 +94,7 @@ func TestClockSteps(t *testing.T) {
 				r.Leak.Possible, r.Admitted, before, want)
 		}
 		for _, g := range r.Guarantee {
-			if g.Property == results.LeakProperty && g.Certain != 0 {
+			if g.Property == string(quota.PropertyLeak) && g.Certain != 0 {
 				t.Errorf("a step of %v: by its own clock it is held to %+v", c.step, g)
 			}
 		}
@@ -246,13 +248,13 @@ func TestRegionsCountForThemselves(t *testing.T) {
 		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Load, cfg.Duration = 20, harness.OpenAt(500), 2*time.Second
 		cfg.Stream.Set("subjects", 10)
-		cfg.Topology = sim.Topology{Regions: sim.ADR005Regions(), SharedRedis: shared}
+		cfg.Topology = sim.Topology{Regions: []string{"us-east-1", "eu-west-1", "ap-southeast-1"}, SharedRedis: shared}
 		r := run(t, cfg).Runs[0]
 		valid(t, &r)
 		if r.Cost.Commands != 1 {
 			t.Errorf("shared %v: %g commands per decision", shared, r.Cost.Commands)
 		}
-		left := slices.Contains(r.NotPromised, results.SeveralRegions)
+		left := slices.Contains(r.NotPromised, codes.SeveralRegions)
 		if leaks := r.Leak.Units > 0; leaks == shared || (len(r.Guarantee) > 0) != shared || left == shared {
 			t.Errorf("shared %v: leak %d, clauses %v, not promised under %v", shared, r.Leak.Units, r.Guarantee, r.NotPromised)
 		}

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/fakeredis"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/internal/trouble/tamper"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 )
 
 // onTime makes each change of a plan when its time has come. An error ends that.

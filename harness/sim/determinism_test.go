@@ -15,7 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/plot"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	_ "github.com/quotabench/quotabench/stores/container" // what traces are compared with

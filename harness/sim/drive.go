@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/contain/witness"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -44,7 +45,7 @@ type drive struct {
 
 	// What is shown while it goes on; live is nil if nothing is.
 	live      *LiveFigures
-	liveParts map[[2]uint8]*harness.LiveLatency
+	liveParts map[[2]uint8]*stat.LiveLatency
 
 	op      workloads.Op // that a stream writes to: one at a time, and each has a copy
 	next    int64

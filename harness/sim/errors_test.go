@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -126,7 +127,7 @@ func TestScriptsThatDoNotEnd(t *testing.T) {
 	}}}
 	cfg.DecisionTimeout = 100 * time.Millisecond
 	report, err := sim.Run(t.Context(), cfg)
-	if report == nil || !report.Runs[0].Audit.Has(harness.CodeHung) {
+	if report == nil || !report.Runs[0].Audit.Has(codes.Hung) {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

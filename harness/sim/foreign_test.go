@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
@@ -209,7 +210,7 @@ func TestForeignStore(t *testing.T) {
 // What a simulation cannot drive is named, and the run does not count.
 func TestForeignNamed(t *testing.T) {
 	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "own-goroutine", "blpop": "run-failed",
-		"turn": harness.CodeHung} {
+		"turn": codes.Hung} {
 		r := simulateForeign(t, 24, []strategies.Need{strategies.NeedRedis}, 2,
 			func(env strategies.Env, _ *quota.Policy) strategies.Allower {
 				return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour, turn: make(chan struct{}, 1)}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/internal/testkit"
@@ -155,7 +156,7 @@ func TestIsolated(t *testing.T) {
 		{},
 	} {
 		run := &r.Runs[i]
-		at := slices.IndexFunc(run.Audit.Reasons, func(x results.Reason) bool { return x.Code == harness.CodePanicked })
+		at := slices.IndexFunc(run.Audit.Reasons, func(x results.Reason) bool { return x.Code == codes.Panicked })
 		if (at >= 0) != (want.detail != "") {
 			t.Errorf("%s: audit %+v", run.Strategy, run.Audit)
 		}

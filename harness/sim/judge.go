@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
@@ -140,21 +141,21 @@ func (p *pass) audit(v *oracle.Verdict) {
 		p.run.Audit.Discard(code, discards, fmt.Sprintf(format, args...))
 	}
 	if drive.inFlight > 0 {
-		discard("unfinished", results.DiscardsCorrectness, "%d requests were not answered within %v of virtual time",
+		discard("unfinished", codes.DiscardsCorrectness, "%d requests were not answered within %v of virtual time",
 			drive.inFlight, drain)
 	}
 	if drive.maxBack > 0 {
-		discard("backlog", results.DiscardsNothing, "up to %d requests waited because %d callers were busy", drive.maxBack,
+		discard("backlog", codes.DiscardsNothing, "up to %d requests waited because %d callers were busy", drive.maxBack,
 			p.cfg.Workers)
 	}
 	if drive.history.Full() {
-		discard("ended-early", results.DiscardsNothing, "the run ended after %d requests, when its history was nearly full",
+		discard("ended-early", codes.DiscardsNothing, "the run ended after %d requests, when its history was nearly full",
 			p.run.Issued)
 	}
 	// The series is counted as the run goes on, the verdict from the history.
 	simple := p.policy.Window.Kind.Tumbling() && !v.Touched.Crossed
 	if u := drive.truth.leak; u > v.LeakUnits && simple {
-		discard("oracles-disagree", results.DiscardsCorrectness, "%d units leaked by the series, %d by the verdict", u,
+		discard("oracles-disagree", codes.DiscardsCorrectness, "%d units leaked by the series, %d by the verdict", u,
 			v.LeakUnits)
 	}
 }
@@ -263,15 +264,15 @@ func (p *pass) subjects() (n int64) {
 func (p *pass) overTime() (out []results.StoredAt) {
 	length := cmp.Or(int64(p.cfg.Duration), p.drive.lastEnd-p.drive.epoch)
 	samples := p.series.Samples
-	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(sample results.Sample) bool {
+	if len(samples) < 2*bounds.Quarters || !slices.ContainsFunc(samples, func(sample results.Sample) bool {
 		return sample.Keys > 0
 	}) {
 		return nil
 	}
-	for q := range int64(results.Quarters - 1) {
+	for q := range int64(bounds.Quarters - 1) {
 		at := 0
 		for i := range samples {
-			if samples[i].AtNS <= length/results.Quarters*(q+1) {
+			if samples[i].AtNS <= length/bounds.Quarters*(q+1) {
 				at = i
 			}
 		}
@@ -354,8 +355,8 @@ func (p *pass) probe(ctx context.Context) error {
 		if drive.clock.Sleep(ctx, wait) != nil {
 			return
 		}
-		req := quota.Request{ID: harness.ProbeID, Subject: drive.rejectedLast, Policy: &p.policy,
-			Units: harness.LeastCost(&p.policy)}
+		req := quota.Request{ID: bounds.ProbeID, Subject: drive.rejectedLast, Policy: &p.policy,
+			Units: p.policy.LeastCost()}
 		dec, err := p.site.Instances[0].Take(ctx, req)
 		admitted = dec.Admitted
 		answered = err == nil

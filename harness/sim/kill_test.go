@@ -7,8 +7,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -92,7 +93,7 @@ func TestKilledCallersLeaveKeys(t *testing.T) {
 		for _, at := range r.Stored[0].OverTime {
 			over = append(over, at.WithoutTTL)
 		}
-		if len(over) != results.Quarters-1 || !slices.IsSorted(over) || over[2] > keys || c.leaves &&
+		if len(over) != bounds.Quarters-1 || !slices.IsSorted(over) || over[2] > keys || c.leaves &&
 			(over[0] == 0 || over[0] == over[2]) {
 			t.Errorf("%s, %s killed: keys without an end over time %d", c.list, c.kills, over)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -31,7 +31,7 @@ type LiveFigures struct {
 	// StoreErrors counts requests that failed for lack of a store.
 	StoreErrors int64
 	// Latencies are modelled service times by outcome and tier.
-	Latencies []harness.LiveLatency
+	Latencies []stat.LiveLatency
 	// Meter are the strategy's own figures.
 	Meter []results.Measure
 	// Judged is the run when it is over, without its histograms; nil until then.
@@ -73,7 +73,7 @@ func (l *Live) show(d *drive, sample results.Sample, sampled bool) {
 	if figures == nil {
 		return
 	}
-	var latencies []harness.LiveLatency
+	var latencies []stat.LiveLatency
 	for key, latency := range d.liveParts {
 		latency.Outcome = outcomeNames[key[0]]
 		latency.Tier = string(d.tiers[key[1]])

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/internal/contain/witness"
@@ -19,10 +20,11 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/stacks"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/trouble"
 	conditions "github.com/quotabench/quotabench/internal/trouble/network"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -145,7 +147,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 		return err
 	}
 	for _, reason := range p.drive.witness.Reasons() {
-		p.run.Audit.Discard(string(reason.Code), results.DiscardsCorrectness, reason.Detail)
+		p.run.Audit.Discard(string(reason.Code), codes.DiscardsCorrectness, reason.Detail)
 	}
 	return nil
 }
@@ -266,7 +268,7 @@ func (p *pass) newDrive(ctx context.Context, scheduler *sched.Scheduler) error {
 		tiers:     []quota.Tier{""}, hits: []int64{0}, service: results.NewHistogram(), settled: results.NewHistogram(),
 	}
 	p.drive = d
-	d.live, d.liveParts = config.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
+	d.live, d.liveParts = config.Live.begin(&p.run), map[[2]uint8]*stat.LiveLatency{}
 	d.aborted = func() bool { return ctx.Err() != nil }
 	d.stop = func() bool {
 		return d.aborted() || p.site.unknown() != "" || d.witness.Noted(witness.OtherClient) || d.history.Full()

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -30,7 +30,7 @@ func Presets() []Preset {
 				config.Requests = 10_000_000
 				config.Duration = 24 * time.Hour
 				config.Load = harness.OpenAt(float64(config.Requests) / config.Duration.Seconds())
-				config.Topology.Regions = ADR005Regions()
+				config.Topology.Regions = adr005Regions()
 				config.Topology.Home = 0.95
 				return config.named("agent-api", "steady")
 			},

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/oracle"
@@ -175,7 +175,7 @@ func (d *drive) record(out oracle.Outcome, tier uint8, degraded bool, response, 
 	if d.live != nil {
 		key := [2]uint8{uint8(out), tier}
 		if d.liveParts[key] == nil {
-			d.liveParts[key] = new(harness.LiveLatency)
+			d.liveParts[key] = new(stat.LiveLatency)
 		}
 		d.liveParts[key].Add(service, degraded)
 	}

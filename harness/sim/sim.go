@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
@@ -145,7 +146,7 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 		last.number = p.number
 		last.real = clock.Wall{}.Now()
 		if lacked {
-			last.run.Audit.Discard("miniredis", results.DiscardsNothing,
+			last.run.Audit.Discard("miniredis", codes.DiscardsNothing,
 				"its commands are answered by miniredis in this process, since "+
 					"the faster table of keys does not have all of them")
 		}

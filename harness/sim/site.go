@@ -10,9 +10,9 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/fakeredis/hooks"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/internal/trouble/kill"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )

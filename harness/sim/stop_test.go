@@ -10,8 +10,8 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -65,7 +65,7 @@ func TestPausedLease(t *testing.T) {
 		// long as the margin.
 		var bounds []int64
 		for _, g := range r.Guarantee {
-			if g.Property == results.LeakProperty {
+			if g.Property == string(quota.PropertyLeak) {
 				bounds = append(bounds, g.Bound)
 			}
 			if g.Verdict == results.Broken {

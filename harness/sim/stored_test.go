@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -65,7 +65,7 @@ func TestKeysOverMonths(t *testing.T) {
 	report := run(t, cfg)
 	for i, windows := range [][]int64{{1, 2, 3, 4}, {1, 1, 1, 1}} {
 		r := &report.Runs[i]
-		if len(r.Stored) != 1 || len(r.Stored[0].OverTime) != results.Quarters-1 {
+		if len(r.Stored) != 1 || len(r.Stored[0].OverTime) != bounds.Quarters-1 {
 			t.Fatalf("%s kept %+v", r.Strategy, r.Stored)
 		}
 		k := r.Stored[0]

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/seed"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 // Topology is where instances and stores are. There is one Redis in each region
@@ -29,8 +29,8 @@ type Topology struct {
 	clocks    []trouble.Clock // of all instances; nil if none is wrong
 }
 
-// ADR005Regions are the three regions that ADR-005 has.
-func ADR005Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
+// adr005Regions are the three regions that ADR-005 has.
+func adr005Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
 
 // nearest and farthest are the round trips between neighbouring regions and
 // between those at either end.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -219,7 +220,7 @@ func TestCounted(t *testing.T) {
 		take func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error
 	}{
 		"times and random members": {
-			results.Advice{Code: results.AdviseCallerClock, Names: "ZADD", Count: decisions},
+			results.Advice{Code: codes.AdviseCallerClock, Names: "ZADD", Count: decisions},
 			func(ctx context.Context, c redis.UniversalClient, key string, now time.Time) error {
 				members++
 				_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -231,14 +232,14 @@ func TestCounted(t *testing.T) {
 			},
 		},
 		"a script by its digest": {
-			results.Advice{Code: results.AdviseSlots, Names: "EVAL", Count: decisions,
+			results.Advice{Code: codes.AdviseSlots, Names: "EVAL", Count: decisions,
 				Keys: []string{"advice:subject-a537727a", "advice:subject-a537727b"}, Slots: []int{12089, 8026}},
 			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 				return script.Run(ctx, c, []string{key + "a", key + "b"}).Err()
 			},
 		},
 		"keys": {
-			results.Advice{Code: results.AdviseNoTTL, Names: "INCR", Count: windows * subjects,
+			results.Advice{Code: codes.AdviseNoTTL, Names: "INCR", Count: windows * subjects,
 				Keys: []string{"advice:subject-a537727"}},
 			func(ctx context.Context, c redis.UniversalClient, key string, _ time.Time) error {
 				return c.Incr(ctx, key).Err()

@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/internal/contain/isolate"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -64,7 +64,7 @@ func TestApart(t *testing.T) {
 		found, err := RunApart(t.Context(), strategies.Selection{Meta: &m}, quota.Policy{})
 		died := new(guard.DiedError)
 		switch {
-		case i == 0 && (err != nil || len(found) != 1 || found[0].Code != results.AdviseNoTTL || found[0].Strategy != m.Name):
+		case i == 0 && (err != nil || len(found) != 1 || found[0].Code != codes.AdviseNoTTL || found[0].Strategy != m.Name):
 			t.Errorf("%s: %v, %+v", m.Name, err, found)
 		case i == 1 && (!errors.As(err, &died) || !strings.Contains(died.What, "out of order")):
 			t.Errorf("%s: %v, %+v", m.Name, err, found)

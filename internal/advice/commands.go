@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -62,7 +63,7 @@ func (d *driver) slotted(together []string, cmds []redis.Cmder) {
 	for _, k := range together {
 		if slot(k) != slot(together[0]) {
 			two := []string{together[0], k}
-			d.find(results.AdviseSlots, d.sent(cmds),
+			d.find(codes.AdviseSlots, d.sent(cmds),
 				results.Advice{Keys: two, Slots: []int{int(slot(two[0])), int(slot(two[1]))}})
 			return
 		}
@@ -126,7 +127,7 @@ func (d *driver) clocked(args []string, keys int) {
 		n, err := strconv.ParseFloat(text, 64)
 		for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond, 1} {
 			if at := float64(d.now.UnixNano()) / float64(unit); err == nil && math.Abs(n-at) < float64(near/unit) {
-				d.find(results.AdviseCallerClock, sent{d.name(args), d.text(args)}, results.Advice{})
+				d.find(codes.AdviseCallerClock, sent{d.name(args), d.text(args)}, results.Advice{})
 				return
 			}
 		}
@@ -270,7 +271,7 @@ func (d *driver) text(args []string) string {
 }
 
 // find notes advice, or counts it if the same was found of commands with these names before.
-func (d *driver) find(code results.AdviceCode, command sent, more results.Advice) {
+func (d *driver) find(code codes.AdviceCode, command sent, more results.Advice) {
 	for i := range d.found {
 		if advice := &d.found[i]; advice.Code == code && advice.Names == command.names {
 			advice.Count++
@@ -303,14 +304,14 @@ func (d *driver) judge() {
 		switch {
 		case d.policy.Window.Kind == quota.Standing:
 		case miniredis.Exists(k.name) && miniredis.TTL(k.name) == 0:
-			d.find(results.AdviseNoTTL, d.mortal[k], advice)
+			d.find(codes.AdviseNoTTL, d.mortal[k], advice)
 		case d.lived[k]:
-			d.find(results.AdviseTTLGap, d.mortal[k], advice)
+			d.find(codes.AdviseTTLGap, d.mortal[k], advice)
 		}
 	}
 	for _, k := range sorted(d.sizes) {
 		if s := d.sizes[k]; len(s) == windows && s[0] < s[1] && s[1] < s[2] && s[2] < s[3] {
-			d.find(results.AdviseUnbounded, d.last[k], results.Advice{Keys: []string{k.name}, Entries: s})
+			d.find(codes.AdviseUnbounded, d.last[k], results.Advice{Keys: []string{k.name}, Entries: s})
 		}
 	}
 }

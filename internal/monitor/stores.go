@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
@@ -201,7 +203,7 @@ func (o *watched) compare(sign stores.Sign, now int64) {
 		// What it has not on a disk is gone, and so are its counts.
 		errors = nil
 		o.anew = true
-		o.notice(quota.FaultOutage, results.StoreRestarted, "%s was restarted, or another server took its place, %s", o.name,
+		o.notice(quota.FaultOutage, codes.StoreRestarted, "%s was restarted, or another server took its place, %s", o.name,
 			Span(o.seen, now))
 		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
 	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors
@@ -302,8 +304,8 @@ func (k *Keys) Schedule(now func() int64, length time.Duration,
 	k.Over = map[string][]results.StoredAt{}
 	begun := now()
 	return clock.Aside(func(wait func(time.Duration) bool) {
-		for q := range results.Quarters - 1 {
-			at := int64(length) / results.Quarters * int64(q+1)
+		for q := range bounds.Quarters - 1 {
+			at := int64(length) / bounds.Quarters * int64(q+1)
 			if !wait(time.Duration(at - now() + begun)) {
 				return
 			}

@@ -3,6 +3,7 @@ package codec
 import (
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -21,7 +22,7 @@ func ReadExploration(path string) (results.Exploration, error) {
 }
 
 func decodeExploration(d document) (exploration results.Exploration, err error) {
-	if err := d.decode(&exploration, results.ExplorationSchema, "explore again", compiled.exploration); err != nil {
+	if err := d.decode(&exploration, codes.ExplorationVersion, "explore again", compiled.exploration); err != nil {
 		return results.Exploration{}, err
 	}
 	for _, finding := range allFindings(&exploration) {

@@ -53,7 +53,11 @@ func record(t testing.TB) results.Exploration {
 }
 
 func TestExplorationSchemaHolds(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Exploration))
+	text, err := schema.Files.ReadFile("exploration.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/plot"
@@ -21,9 +22,9 @@ import (
 func minimal() results.Exploration {
 	x := results.NewExploration()
 	f := results.Finding{Strategy: "a:b=c", Policy: "agent-api", Property: "leak", Detail: "d", Units: 2, Token: "qb2.x",
-		Columns: []results.Column{{Name: "A", Role: results.RoleClient}},
-		Steps: []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart},
-			{Number: 2, Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick, At: 5}}}
+		Columns: []results.Column{{Name: "A", Role: codes.RoleClient}},
+		Steps: []results.Step{{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventStart},
+			{Number: 2, Actor: "clock", Role: codes.RoleClock, Column: -1, Event: codes.EventTick, At: 5}}}
 	g := f
 	x.Searches = append(x.Searches,
 		&results.Search{Strategy: "a:b=c", Policy: "agent-api", Limit: 1, Clients: 2,
@@ -38,9 +39,9 @@ func FuzzDecodeExploration(f *testing.F) {
 	x := minimal()
 	f.Add(fixture.Must[[]byte](f)(codec.ExplorationJSON(&x)))
 	numbered := minimal()
-	numbered.Searches[0].Findings[0].Steps = []results.Step{{Number: math.MaxInt64, Actor: "A", Role: results.RoleClient,
-		Event: results.EventCommand, Command: "GET k", Store: "redis"}, {Number: -7, Actor: "A", Role: results.RoleClient,
-		Event: results.EventCommand, Reply: "1", Store: "redis"}}
+	numbered.Searches[0].Findings[0].Steps = []results.Step{{Number: math.MaxInt64, Actor: "A", Role: codes.RoleClient,
+		Event: codes.EventCommand, Command: "GET k", Store: "redis"}, {Number: -7, Actor: "A", Role: codes.RoleClient,
+		Event: codes.EventCommand, Reply: "1", Store: "redis"}}
 	f.Add(fixture.Must[[]byte](f)(codec.ExplorationJSON(&numbered)))
 	f.Add([]byte(`{"schema":2,"kind":"exploration","searches":[null],"censuses":[],"replays":[{"finding":null}],"skipped":[],"failed":[],"interrupted":false}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -18,10 +18,14 @@ import (
 // compiled are the schemas of the records.
 var compiled = struct {
 	results, series, exploration func() (*jsonschema.Schema, error)
-}{compile(schema.Results), compile(schema.Series), compile(schema.Exploration)}
+}{compile("results.schema.json"), compile("series.schema.json"), compile("exploration.schema.json")}
 
-func compile(text []byte) func() (*jsonschema.Schema, error) {
+func compile(file string) func() (*jsonschema.Schema, error) {
 	return sync.OnceValues(func() (*jsonschema.Schema, error) {
+		text, err := schema.Files.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
@@ -92,7 +93,7 @@ func seconds(ns int64) string {
 
 // SeriesJSON renders series with their schema version.
 func SeriesJSON(series []results.Series) ([]byte, error) {
-	data, err := json.MarshalIndent(results.SeriesFile{Schema: results.SeriesVersion, Series: series}, "", " ")
+	data, err := json.MarshalIndent(results.SeriesFile{Schema: codes.SeriesVersion, Series: series}, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("write the series: %w", err)
 	}
@@ -101,7 +102,7 @@ func SeriesJSON(series []results.Series) ([]byte, error) {
 
 func decodeSeries(d document) ([]results.Series, error) {
 	var file results.SeriesFile
-	if err := d.decode(&file, results.SeriesVersion, "simulate again", compiled.series); err != nil {
+	if err := d.decode(&file, codes.SeriesVersion, "simulate again", compiled.series); err != nil {
 		return nil, err
 	}
 	for i := range file.Series {

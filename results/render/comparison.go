@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results/codec"
@@ -22,25 +23,15 @@ type ComparisonRenderer struct {
 	Render func(page Page, comparison *compare.Comparison) ([]byte, error)
 }
 
-// Formats of comparisons.
-const (
-	// GitHub is the format of annotations for GitHub Actions.
-	GitHub = "github"
-	// JSON is the format of all that was compared.
-	JSON = "json"
-	// Markdown is the format of tables for pages and job summaries.
-	Markdown = "markdown"
-)
-
 // Comparisons returns all formats of comparisons, the default first.
 func Comparisons() []ComparisonRenderer {
 	return []ComparisonRenderer{
 		{"text", "a table for the terminal", comparisonText(text.Comparison)},
-		{Markdown, "the same table for a page", comparisonText(text.ComparisonMarkdown)},
-		{JSON, "all figures that were compared", func(_ layout.Page, comparison *compare.Comparison) ([]byte, error) {
+		{document.Markdown, "the same table for a page", comparisonText(text.ComparisonMarkdown)},
+		{document.JSON, "all figures that were compared", func(_ layout.Page, comparison *compare.Comparison) ([]byte, error) {
 			return codec.ComparisonJSON(comparison)
 		}},
-		{GitHub, "annotations for GitHub Actions", comparisonText(text.ComparisonAnnotations)},
+		{document.GitHub, "annotations for GitHub Actions", comparisonText(text.ComparisonAnnotations)},
 	}
 }
 

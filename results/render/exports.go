@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -65,8 +66,8 @@ func asCSV(bundle *Bundle) (out []Output, err error) {
 func asJSON(bundle *Bundle) (out []Output, err error) {
 	for _, render := range []func(*Bundle) ([]Output, error){
 		resultsJSON,
-		record(SeriesName, (*Bundle).hasSeries, seriesJSON),
-		record(ExplorationName, (*Bundle).hasExploration, explorationJSON),
+		record(files.SeriesName, (*Bundle).hasSeries, seriesJSON),
+		record(files.ExplorationName, (*Bundle).hasExploration, explorationJSON),
 	} {
 		more, err := render(bundle)
 		if err != nil {

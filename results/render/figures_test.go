@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/fixture"
@@ -132,7 +133,7 @@ func TestOnlyKeepsFigures(t *testing.T) {
 	f := fixture.New(7, fixture.Strategies[:2]...)
 	for i := range f.Runs {
 		if f.Runs[i].Repetition > 5 && f.Runs[i].Strategy == fixture.New(1, fixture.Strategies[1]).Runs[0].Strategy {
-			f.Runs[i].Audit.Discard("machine-busy", results.Disturbs, "x")
+			f.Runs[i].Audit.Discard("machine-busy", codes.Disturbs, "x")
 		}
 	}
 	f.Summaries = results.Summarise(f.Runs)

@@ -8,9 +8,6 @@ import (
 	"github.com/quotabench/quotabench/internal/report/html"
 )
 
-// HTMLName is the page of a record.
-const HTMLName = "report.html"
-
 // HTML is one page about all bundles, in their order. It draws their plots.
 func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/html"
 	"github.com/quotabench/quotabench/internal/report/plot"
@@ -66,25 +68,25 @@ func Renderers() []Renderer {
 		{"results", "json", "the record of all runs, which everything else follows from",
 			resultsJSON},
 		{"exploration", "json", "the record of searches, counts and replays of schedules",
-			record(ExplorationName, (*Bundle).hasExploration, explorationJSON)},
-		{Report, "txt", "the tables and timelines, as on the terminal", record(TextName, (*Bundle).hasReport, report)},
+			record(files.ExplorationName, (*Bundle).hasExploration, explorationJSON)},
+		{reportFormat, "txt", "the tables and timelines, as on the terminal", record(files.TextName, (*Bundle).hasReport, report)},
 		{"series", "json", "simulated runs over virtual time, sample by sample",
-			record(SeriesName, (*Bundle).hasSeries, seriesJSON)},
+			record(files.SeriesName, (*Bundle).hasSeries, seriesJSON)},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample",
 			record(seriesTableName, (*Bundle).hasSeries, seriesCSV)},
 		{"provenance", "json", "where and when a simulation ran",
 			record(provenanceName, (*Bundle).hasProvenance, provenance)},
 	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included",
-		record(HTMLName, (*Bundle).hasReport, func(bundle *Bundle) ([]byte, error) { return HTML([]*Bundle{bundle}) })})...)
+		record(files.HTMLName, (*Bundle).hasReport, func(bundle *Bundle) ([]byte, error) { return HTML([]*Bundle{bundle}) })})...)
 }
 
 // Records are the names of the files that everything else can be made from again.
-func Records() []string { return []string{ResultsName, SeriesName, ExplorationName} }
+func Records() []string { return []string{files.ResultsName, files.SeriesName, files.ExplorationName} }
 
 // Names are the files that may be written, except those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, ComparisonName, TextName, SeriesName, seriesTableName, provenanceName,
-		HTMLName, refusedName, refusalName}
+	names := []string{files.ResultsName, files.ExplorationName, files.ComparisonName, files.TextName, files.SeriesName, seriesTableName, provenanceName,
+		files.HTMLName, refusedName, refusalName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")
@@ -93,11 +95,8 @@ func Names() []string {
 	return names
 }
 
-// Report is the name of the format that is also shown on the terminal.
-const Report = "report"
-
-// NotDrawn begins what is said of plots that could not be drawn.
-const NotDrawn = "not drawn: "
+// reportFormat is the name of the format that is also shown on the terminal.
+const reportFormat = "report"
 
 // Undrawn is a plot that could not be drawn.
 type Undrawn struct {
@@ -108,7 +107,7 @@ type Undrawn struct {
 }
 
 // String is one line.
-func (u Undrawn) String() string { return NotDrawn + format.Join(": ", u.Name, u.Why.Error()) }
+func (u Undrawn) String() string { return codes.NotDrawn + format.Join(": ", u.Name, u.Why.Error()) }
 
 // Each renders a bundle in every format and passes the files on, one after the
 // other. Plots that could not be drawn are returned. The first error of put ends it. One of a
@@ -133,18 +132,7 @@ func Each(bundle *Bundle, put func(Output) error) (undrawn []Undrawn, wrong erro
 	return undrawn, wrong
 }
 
-// The names of the records.
 const (
-	ResultsName     = "results.json"
-	ExplorationName = "exploration.json"
-	// TextName is the report as text.
-	TextName = "report.txt"
-	// ComparisonName is what run --against found.
-	ComparisonName = "comparison.json"
-
-	// SeriesName is how simulations developed.
-	SeriesName = "series.json"
-
 	refusedName     = "results-refused.json"
 	refusalName     = "results-refused.txt"
 	seriesTableName = "series.csv"
@@ -183,7 +171,7 @@ func resultsJSON(bundle *Bundle) ([]Output, error) {
 	data, err := codec.Encode(*bundle.File)
 	switch {
 	case err == nil:
-		return []Output{{Name: ResultsName, Bytes: data}}, nil
+		return []Output{{Name: files.ResultsName, Bytes: data}}, nil
 	case len(data) == 0:
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -34,11 +36,11 @@ func explored() *results.Exploration {
 	x := results.NewExploration()
 	f := results.Finding{
 		Strategy: "check:a=b", Policy: "p", Property: "leak", Detail: "2 of 1 admitted", Token: "token-1",
-		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
+		Columns: []results.Column{{Name: "A", Role: codes.RoleClient}, {Name: "B", Role: codes.RoleClient}},
 		Steps: []results.Step{
-			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Kind: "redis", Command: "GET k",
+			{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventCommand, Kind: "redis", Command: "GET k",
 				Reply: "0", Limit: 1},
-			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Kind: "redis",
+			{Number: 2, Actor: "B", Role: codes.RoleClient, Column: 1, Event: codes.EventCommand, Kind: "redis",
 				Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1},
 		},
 	}
@@ -67,22 +69,22 @@ func swept() *Bundle {
 
 // TestExploration: one report of all parts in order, and one chart per finding.
 func TestExploration(t *testing.T) {
-	files := map[string]string{}
+	written := map[string]string{}
 	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error {
-		files[o.Name] = string(o.Bytes)
+		written[o.Name] = string(o.Bytes)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 5 || !strings.HasPrefix(files["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(files["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
-		t.Errorf("files %q", slices.Collect(maps.Keys(files)))
+	if len(written) != 5 || !strings.HasPrefix(written["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(written["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(written["check_a-b-leak.svg"], "<svg") || !strings.Contains(written[files.ExplorationName], `"kind": "exploration"`) {
+		t.Errorf("files %q", slices.Collect(maps.Keys(written)))
 	}
 	at := 0
 	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7",
 		"every step and every reply as above", "other, p with a limit of 1"} {
-		i := strings.Index(files["report.txt"][at:], want)
+		i := strings.Index(written["report.txt"][at:], want)
 		if i < 0 {
-			t.Fatalf("no %q after the first %d characters of\n%s", want, at, files["report.txt"])
+			t.Fatalf("no %q after the first %d characters of\n%s", want, at, written["report.txt"])
 		}
 		at += i
 	}
@@ -102,7 +104,7 @@ func TestEachFormat(t *testing.T) {
 	if err != nil || len(undrawn) > 0 {
 		t.Fatalf("%v, %v", err, undrawn)
 	}
-	if names[0] != ResultsName {
+	if names[0] != files.ResultsName {
 		t.Errorf("the record comes after %s: it would be lost with it", names[0])
 	}
 	if !slices.Contains(names, "series-a_b-c_d-e.svg") {
@@ -145,17 +147,17 @@ func TestEachEnds(t *testing.T) {
 func TestRefusedRecord(t *testing.T) {
 	b := full()
 	b.File.Runs[0].Leak.Trials = -1
-	files := map[string]string{}
+	written := map[string]string{}
 	_, err := Each(b, func(o Output) error {
-		files[o.Name] = string(o.Bytes)
+		written[o.Name] = string(o.Bytes)
 		return nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "minimum: got -1") || !strings.Contains(err.Error(), refusedName) {
 		t.Errorf("%v", err)
 	}
-	if files[ResultsName] != "" || !strings.Contains(files[refusedName], `"trials": -1`) ||
-		!strings.Contains(files[refusalName], "minimum: got -1") || files[TextName] == "" || files[HTMLName] == "" {
-		t.Errorf("files %q: %s", slices.Collect(maps.Keys(files)), files[refusalName])
+	if written[files.ResultsName] != "" || !strings.Contains(written[refusedName], `"trials": -1`) ||
+		!strings.Contains(written[refusalName], "minimum: got -1") || written[files.TextName] == "" || written[files.HTMLName] == "" {
+		t.Errorf("files %q: %s", slices.Collect(maps.Keys(written)), written[refusalName])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -28,7 +29,7 @@ func TestEveryParameterIsShown(t *testing.T) {
 	shown := func(parameter string) map[string]string {
 		f := fixture.New(1, fixture.Strategies[0])
 		p := &f.Runs[0].Params
-		p.Loop = results.OpenLoop
+		p.Loop = codes.OpenLoop
 		p.Arrivals = "poisson"
 		p.RatePerS = 500
 		p.Instances = 1

@@ -3,22 +3,9 @@
 // "make -C tools schemas".
 package schema
 
-import _ "embed"
+import "embed"
 
-// The schemas, one for each kind of record.
-var (
-	// Results is the schema of results.json.
-	//
-	//go:embed results.schema.json
-	Results []byte
-
-	// Series is the schema of series.json.
-	//
-	//go:embed series.schema.json
-	Series []byte
-
-	// Exploration is the schema of exploration.json.
-	//
-	//go:embed exploration.schema.json
-	Exploration []byte
-)
+// Files are the schemas, one for each kind of record, e.g. results.schema.json.
+//
+//go:embed *.schema.json
+var Files embed.FS

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
@@ -460,7 +461,7 @@ func TestExplore(t *testing.T) {
 			t.Errorf("one instance that may lose the reply to a push, lost=%s: %+v %s", lost, f, r.Capped)
 		}
 		if f != nil && !slices.ContainsFunc(f.Steps, func(s results.Step) bool {
-			return s.Event == results.EventLostReply && s.Role == results.RoleJob
+			return s.Event == codes.EventLostReply && s.Role == codes.RoleJob
 		}) {
 			t.Errorf("no push has lost its reply: %+v", f.Steps)
 		}

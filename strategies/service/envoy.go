@@ -6,24 +6,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// The names of the strategies whose code is in package ratelimit, and their store.
-const (
-	NeedRatelimit  strategies.Need = "ratelimit"
-	EnvoyRatelimit string          = "envoy-ratelimit"
-	GRPCBare       string          = "grpc-bare"
-)
+// NeedRatelimit is the store of the strategies whose code is in package ratelimit.
+const NeedRatelimit strategies.Need = "ratelimit"
 
 // asWindows is the value of a promise of windows on the clock.
 const asWindows = "windows"
 
 func init() {
 	family.Register(files, strategies.Meta{
-		Name:      EnvoyRatelimit,
+		Name:      codes.EnvoyRatelimit,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
 		Kinds:     []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.Rolling},
@@ -34,7 +31,7 @@ func init() {
 		Guarantee: envoyGuarantee,
 	})
 	family.Register(files, strategies.Meta{
-		Name:      GRPCBare,
+		Name:      codes.GRPCBare,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
 		Kinds:     quota.Kinds(),
@@ -133,7 +130,7 @@ func suitsStore(options quota.Options, store any) error {
 		return errors.New("servers that are started have a domain and descriptors of their own: name a service with " +
 			"--store ratelimit=grpc://HOST:PORT, or leave domain and descriptors out")
 	case !s.Owned() && options["domain"] == "":
-		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
+		return errors.New("needs the domain of the service's configuration: write " + codes.EnvoyRatelimit + ":domain=NAME")
 	case !s.Owned() && (options["servers"] != "1" || options["cache"] != "0"):
 		return errors.New("servers and cache are those of servers that are started: leave them out with --store ratelimit=URL")
 	}

@@ -16,8 +16,8 @@ import (
 // The stores of gateways that are started for a run. Their clients have the methods of
 // local.
 const (
-	NeedNginx   strategies.Need = "nginx"
-	NeedHAProxy strategies.Need = "haproxy"
+	needNginx   strategies.Need = "nginx"
+	needHAProxy strategies.Need = "haproxy"
 )
 
 // local is a client of gateways that are configured for a run.
@@ -97,8 +97,8 @@ func init() {
 		Serves:  servesSingle,
 		Counts:  quota.CountsNothing,
 		About:   strategies.About{Control: strategies.ControlOpen},
-		Options: []quota.Option{{Name: "on", Default: string(NeedNginx),
-			Values: []string{string(NeedNginx), string(NeedHAProxy)}}},
+		Options: []quota.Option{{Name: "on", Default: string(needNginx),
+			Values: []string{string(needNginx), string(needHAProxy)}}},
 		Setup: strategies.Setup{NeedsToo: func(options quota.Options) []strategies.Need {
 			return []strategies.Need{strategies.Need(options["on"])}
 		}},
@@ -112,7 +112,7 @@ func init() {
 func init() {
 	family.Register(files, strategies.Meta{
 		Name:    "nginx-limit-req",
-		Needs:   []strategies.Need{NeedNginx},
+		Needs:   []strategies.Need{needNginx},
 		Outside: true,
 		Kinds:   []quota.Kind{quota.Bucket, quota.Fixed, quota.Rolling},
 		Serves:  servesRate,
@@ -139,7 +139,7 @@ func init() {
 			quota.MayReject(),
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return openGateway(env, NeedNginx, func(policy *quota.Policy) map[string]string {
+			return openGateway(env, needNginx, func(policy *quota.Policy) map[string]string {
 				rate, _ := rateOf(policy)
 				return map[string]string{
 					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, policy.Limit), 10),
@@ -234,7 +234,7 @@ func rateOf(policy *quota.Policy) (string, bool) {
 func init() {
 	family.Register(files, strategies.Meta{
 		Name:    "haproxy-req-rate",
-		Needs:   []strategies.Need{NeedHAProxy},
+		Needs:   []strategies.Need{needHAProxy},
 		Outside: true,
 		Kinds:   []quota.Kind{quota.Fixed, quota.Rolling},
 		Serves:  servesPeriod,
@@ -253,7 +253,7 @@ func init() {
 			},
 		},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return openGateway(env, NeedHAProxy, func(policy *quota.Policy) map[string]string {
+			return openGateway(env, needHAProxy, func(policy *quota.Policy) map[string]string {
 				return map[string]string{
 					"period": strconv.FormatInt(policy.Window.RealLength().Milliseconds(), 10) + "ms",
 					"above":  strconv.FormatInt(policy.Limit, 10), "threads": env.Options["threads"],

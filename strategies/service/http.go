@@ -14,7 +14,7 @@ import (
 
 // NeedService is the store of http: a service of the user's own. Its client has the
 // methods of remote.
-const NeedService strategies.Need = "service"
+const needService strategies.Need = "service"
 
 // remote is a client of a service.
 type remote interface {
@@ -26,7 +26,7 @@ type remote interface {
 func init() {
 	family.Register(files, strategies.Meta{
 		Name:    "http",
-		Needs:   []strategies.Need{NeedService},
+		Needs:   []strategies.Need{needService},
 		Outside: true,
 		Kinds:   []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
 		Serves:  servesSingle,
@@ -76,7 +76,7 @@ type service struct {
 }
 
 func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-	c, ok := env.Clients[string(NeedService)].(remote)
+	c, ok := env.Clients[string(needService)].(remote)
 	if !ok {
 		return nil, errors.New("http needs a service: give its URL by --store service=URL")
 	}

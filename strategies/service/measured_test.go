@@ -107,10 +107,10 @@ func TestPlantedService(t *testing.T) {
 			t.Errorf("%s, which admits %d: a leak of %d, %d at worst, and %d rejected wrongly", c.strategy, c.admits,
 				r.Leak.Units, r.Leak.WorstUnits, r.FalseRejects.Units)
 		}
-		if got := verdict(t, r, results.LeakProperty); got != c.leakClause {
+		if got := verdict(t, r, string(quota.PropertyLeak)); got != c.leakClause {
 			t.Errorf("%s, which admits %d: the leak clause is %s", c.strategy, c.admits, got)
 		}
-		if got := verdict(t, r, results.FalseRejectProperty); got != c.rejects {
+		if got := verdict(t, r, string(quota.PropertyFalseReject)); got != c.rejects {
 			t.Errorf("%s, which admits %d: the false-reject clause is %s", c.strategy, c.admits, got)
 		}
 		if r.Cost.Commands != 1 || r.Cost.RoundTrips != 1 {
@@ -139,9 +139,9 @@ func TestNginx(t *testing.T) {
 		if c.verdict != results.Broken && r.Leak.Trials == 0 && c.worst > 0 {
 			t.Errorf("%s: no limit was reached", c.strategy)
 		}
-		if r.Leak.Units != c.leak || r.Leak.WorstUnits != c.worst || verdict(t, r, results.LeakProperty) != c.verdict {
+		if r.Leak.Units != c.leak || r.Leak.WorstUnits != c.worst || verdict(t, r, string(quota.PropertyLeak)) != c.verdict {
 			t.Errorf("%s, %s: a leak of %d, %d at worst, and the clause is %s", c.strategy, c.policy, r.Leak.Units,
-				r.Leak.WorstUnits, verdict(t, r, results.LeakProperty))
+				r.Leak.WorstUnits, verdict(t, r, string(quota.PropertyLeak)))
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestHAProxy(t *testing.T) {
 	})
 	r := run(t, "haproxy-req-rate", "5 calls per rolling 1h", s, nil)
 	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Admitted != 100 ||
-		verdict(t, r, results.LeakProperty) != results.Kept {
+		verdict(t, r, string(quota.PropertyLeak)) != results.Kept {
 		t.Errorf("a leak of %d, %d false rejects, %d admitted", r.Leak.Units, r.FalseRejects.Count, r.Admitted)
 	}
 	steady, err := workloads.Lookup("steady")
@@ -165,8 +165,8 @@ func TestHAProxy(t *testing.T) {
 		p.Workload, p.Load, p.Requests = steady, harness.OpenAt(1000), 500
 		p.Stream.Options = quota.Options{"subjects": "1", "over-quota": "0", "popularity": "uniform"}
 	})
-	if r.FalseRejects.Count == 0 || verdict(t, r, results.FalseRejectProperty) != results.NoPromise ||
-		verdict(t, r, results.LeakProperty) != results.Kept {
+	if r.FalseRejects.Count == 0 || verdict(t, r, string(quota.PropertyFalseReject)) != results.NoPromise ||
+		verdict(t, r, string(quota.PropertyLeak)) != results.Kept {
 		t.Errorf("%d false rejects of %d rejected, clauses %+v", r.FalseRejects.Count, r.Rejected, r.Guarantee)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -113,9 +114,9 @@ func (in *instance) Measures() []strategies.Measure {
 	if in.filter != nil {
 		out = append(out,
 			strategies.Measure{Name: "filter hits", Unit: "checks", Value: in.filtered.Load(),
-				Metric: strategies.MetricFilterHits},
+				Metric: codes.MetricFilterHits},
 			strategies.Measure{
-				Name: "false positives", Unit: "checks", Value: in.falsePositives.Load(), Metric: strategies.MetricFalsePositives,
+				Name: "false positives", Unit: "checks", Value: in.falsePositives.Load(), Metric: codes.MetricFalsePositives,
 			},
 			strategies.Measure{Name: "filter size", Unit: "bytes", Value: in.filter.bytes(), Kind: strategies.MeasureLevel},
 		)
@@ -129,7 +130,7 @@ func (in *instance) Measures() []strategies.Measure {
 			strategies.Measure{Name: "queue lag, sum", Unit: "us", Value: in.queue.waited.Load()},
 			strategies.Measure{
 				Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost,
-				Metric: strategies.MetricQueueLag,
+				Metric: codes.MetricQueueLag,
 			},
 		)
 	}

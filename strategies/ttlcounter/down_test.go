@@ -7,8 +7,8 @@ import (
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -45,7 +45,7 @@ func TestDown(t *testing.T) {
 			t.Errorf("%s, %d outages: %d admitted, want about %d", c.strategy, len(c.outages), n, c.admitted)
 		}
 		for _, g := range append(r.Guarantee, r.Record...) {
-			if g.Verdict == results.Broken || g.Source == "" && g.Property == results.LeakProperty && g.Bound != c.bound {
+			if g.Verdict == results.Broken || g.Source == "" && g.Property == string(quota.PropertyLeak) && g.Bound != c.bound {
 				t.Errorf("%s, %d outages: %+v, want a bound of %d that is not broken", c.strategy, len(c.outages), g, c.bound)
 			}
 		}

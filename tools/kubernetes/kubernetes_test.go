@@ -12,8 +12,8 @@ import (
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 )
 
 // manifest reads the example as the API server does, and refuses fields that it does not know.
@@ -45,7 +45,7 @@ func TestManifest(t *testing.T) {
 	}
 	if rules := spec.PodFailurePolicy.Rules; len(rules) != 1 || rules[0].Action != batch.PodFailurePolicyActionFailJob ||
 		rules[0].OnExitCodes.Operator != batch.PodFailurePolicyOnExitCodesOpIn ||
-		!slices.Equal(rules[0].OnExitCodes.Values, []int32{cli.ExitGate, cli.ExitFailed}) {
+		!slices.Equal(rules[0].OnExitCodes.Values, []int32{exit.Gate, exit.Failed}) {
 		t.Errorf("%+v", rules)
 	}
 	variables := map[string]string{}

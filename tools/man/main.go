@@ -9,17 +9,18 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
 func main() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "man: give one directory for the pages")
-		os.Exit(cli.ExitUsage)
+		os.Exit(exit.Usage)
 	}
 	if err := write(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "man:", err)
-		os.Exit(cli.ExitFailed)
+		os.Exit(exit.Failed)
 	}
 }
 

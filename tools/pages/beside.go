@@ -119,7 +119,7 @@ func compare(buffer *bytes.Buffer, rows []figure) {
 func worst(summary *results.Summary) string {
 	bound := int64(quota.Unbounded)
 	for _, clause := range summary.Guarantee {
-		if clause.Property == results.LeakProperty {
+		if clause.Property == string(quota.PropertyLeak) {
 			bound = min(bound, clause.Bound)
 		}
 	}

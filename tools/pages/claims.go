@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -23,7 +24,6 @@ import (
 	"github.com/quotabench/quotabench/internal/report/plot"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // claimPages leads from the pages of strategies to those of claims.
@@ -209,7 +209,7 @@ func (v *Verdicts) schedule(buffer *bytes.Buffer, j *claims.Judgement) error {
 	if j.Schedule == "" {
 		return nil
 	}
-	exploration, err := codec.ReadExploration(filepath.Join(v.Dir, j.Schedule, render.ExplorationName))
+	exploration, err := codec.ReadExploration(filepath.Join(v.Dir, j.Schedule, files.ExplorationName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -38,7 +39,7 @@ func (f figure) setting() []string {
 	summary := f.summary
 	params := &f.summary.Params
 	load := fmt.Sprintf("%s requests/s", format.Digits(params.RatePerS))
-	if params.Loop == results.ClosedLoop {
+	if params.Loop == codes.ClosedLoop {
 		load = format.Plural(int64(params.Workers), "worker", "workers")
 		if summary.Paced != nil {
 			load += fmt.Sprintf("; %s requests/s for latency", format.Count(int64(summary.Paced.Params.RatePerS)))

@@ -15,7 +15,6 @@ import (
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/render"
 )
 
 // keep copies from a pass over the built-in claims, or from a matrix of faults, what its verdicts follow from: records,
@@ -43,8 +42,8 @@ func keep(from, to, name string) error {
 		return err
 	}
 	for dir, read := range series {
-		for _, name := range []string{render.ResultsName, render.ExplorationName, render.SeriesName} {
-			if name == render.SeriesName && !read {
+		for _, name := range []string{files.ResultsName, files.ExplorationName, files.SeriesName} {
+			if name == files.SeriesName && !read {
 				continue
 			}
 			if err := pack(filepath.Join(from, dir, name), filepath.Join(to, dir)); err != nil &&
@@ -62,7 +61,7 @@ func pack(path, dir string) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Base(path) == render.ResultsName {
+	if filepath.Base(path) == files.ResultsName {
 		file, err := codec.Decode(data)
 		if err != nil {
 			return err

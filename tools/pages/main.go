@@ -149,7 +149,7 @@ func readEvidence(dir string) (*Evidence, error) {
 		}
 		path = codec.Unpacked(path)
 		switch filepath.Base(path) {
-		case render.ResultsName:
+		case files.ResultsName:
 			file, err := codec.Read(path)
 			if err != nil {
 				return err
@@ -165,7 +165,7 @@ func readEvidence(dir string) (*Evidence, error) {
 				return err
 			}
 			evidence.Sweeps = append(evidence.Sweeps, sweep)
-		case render.ExplorationName:
+		case files.ExplorationName:
 			exploration, err := codec.ReadExploration(path)
 			if err != nil {
 				return err
@@ -175,7 +175,7 @@ func readEvidence(dir string) (*Evidence, error) {
 		return nil
 	})
 	if err == nil && len(evidence.Runs)+len(evidence.Explorations) == 0 {
-		err = errors.New(dir + " holds no " + render.ResultsName + " and no " + render.ExplorationName)
+		err = errors.New(dir + " holds no " + files.ResultsName + " and no " + files.ExplorationName)
 	}
 	return evidence, err
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -158,7 +159,7 @@ func TestPagesLinkBack(t *testing.T) {
 // out and said to be.
 func TestPageMarksWhatTheAuditFinds(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
-	f.Runs[0].Audit.Discard("machine-busy", results.Disturbs, "other programs ran")
+	f.Runs[0].Audit.Discard("machine-busy", codes.Disturbs, "other programs ran")
 	f.Runs[0].ThroughputPerS = 43_210
 	f.Runs[0].Guarantee = nil
 	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]

@@ -15,15 +15,17 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
-// here is the import path of this directory, sources leads from it to the types, and folder to
-// where the schemas are.
+// here is the import path of this directory, sources leads from it to the types, sourcesOfCodes to the
+// words that they may hold, and folder to where the schemas are.
 const (
-	here    = "github.com/quotabench/quotabench/tools/schemas"
-	sources = "../../results"
-	folder  = sources + "/schema"
+	here           = "github.com/quotabench/quotabench/tools/schemas"
+	sources        = "../../results"
+	sourcesOfCodes = "../../internal/codes"
+	folder         = sources + "/schema"
 )
 
 // document is one schema.
@@ -35,8 +37,8 @@ type document struct {
 
 var documents = []document{
 	{"results.schema.json", "quotabench results", results.SchemaVersion, results.File{}},
-	{"exploration.schema.json", "quotabench exploration", results.ExplorationSchema, results.Exploration{}},
-	{"series.schema.json", "quotabench series", results.SeriesVersion, results.SeriesFile{}},
+	{"exploration.schema.json", "quotabench exploration", codes.ExplorationVersion, results.Exploration{}},
+	{"series.schema.json", "quotabench series", codes.SeriesVersion, results.SeriesFile{}},
 }
 
 // signed are the numbers that may be negative, by type and JSON name.
@@ -66,7 +68,7 @@ var words = map[string]map[string][]any{
 // constants are the texts of the constants of a type, in their order.
 func constants(of string) (out []any) {
 	declared := regexp.MustCompile(`(?m)^\t\w+ +` + of + ` += "(.*?)"`)
-	files, _ := filepath.Glob(sources + "/*.go") // the pattern is right
+	files, _ := filepath.Glob(sourcesOfCodes + "/*.go") // the pattern is right
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {

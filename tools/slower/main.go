@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/host/server"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/quota"
@@ -147,7 +148,7 @@ func (s *study) sim(n int, dir string, more ...string) error {
 	cmd := exec.CommandContext(s.ctx, s.self, args...)
 	cmd.Env = append(os.Environ(), turns+"="+strconv.Itoa(n))
 	said, err := cmd.CombinedOutput()
-	if _, failed := err.(*exec.ExitError); failed && cmd.ProcessState.ExitCode() == cli.ExitGate {
+	if _, failed := err.(*exec.ExitError); failed && cmd.ProcessState.ExitCode() == exit.Gate {
 		return nil
 	}
 	if err != nil {

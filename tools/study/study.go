@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/compare"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -124,11 +126,11 @@ func runs(gate int, side []round) (out []results.Run) {
 	for i, round := range side {
 		out = append(out, results.Run{
 			Identity: results.Identity{Strategy: label(gate)},
-			Params:   results.Params{Label: label(gate), Load: results.Load{Loop: results.ClosedLoop}}, Repetition: i + 1,
+			Params:   results.Params{Label: label(gate), Load: results.Load{Loop: codes.ClosedLoop}}, Repetition: i + 1,
 			Rates: results.Rates{ThroughputPerS: round.throughput, ReferencePerS: round.reference},
 			Audit: results.Audit{Valid: true},
 			Promises: results.Promises{
-				Guarantee: []results.Clause{{Property: results.LeakProperty}, {Property: results.FalseRejectProperty}},
+				Guarantee: []results.Clause{{Property: string(quota.PropertyLeak)}, {Property: string(quota.PropertyFalseReject)}},
 			},
 		})
 	}

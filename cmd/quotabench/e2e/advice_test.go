@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
@@ -23,12 +24,12 @@ func TestAdvice(t *testing.T) {
 		code    int
 		advised bool
 	}{
-		{[]string{"incr-expire", "--property", "leak"}, cli.ExitOK, true},
-		{[]string{"incr-expire", "--property", "leak", "--strict"}, cli.ExitGate, true},
-		{[]string{"incr-expire", "--full", "--strict"}, cli.ExitGate, true},
-		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--clients", "2", "--out", "out"}, cli.ExitOK, true},
-		{[]string{"incr-expire-atomic", "--property", "leak", "--strict"}, cli.ExitOK, false},
-		{[]string{"unlimited", "--property", "leak", "--strict", "--exit-zero"}, cli.ExitOK, false},
+		{[]string{"incr-expire", "--property", "leak"}, exit.OK, true},
+		{[]string{"incr-expire", "--property", "leak", "--strict"}, exit.Gate, true},
+		{[]string{"incr-expire", "--full", "--strict"}, exit.Gate, true},
+		{[]string{"incr-expire", "--property", "leak", "--policy", "user-links", "--clients", "2", "--out", "out"}, exit.OK, true},
+		{[]string{"incr-expire-atomic", "--property", "leak", "--strict"}, exit.OK, false},
+		{[]string{"unlimited", "--property", "leak", "--strict", "--exit-zero"}, exit.OK, false},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := cli.Main(append([]string{"explore"}, c.args...), &stdout, &stderr)
@@ -36,7 +37,7 @@ func TestAdvice(t *testing.T) {
 			strings.Count(stdout.String(), heading) > 1 {
 			t.Errorf("%q: exit %d: %s%s", c.args, code, &stdout, &stderr)
 		}
-		if strict := strings.Contains(stderr.String(), "--strict allows none"); strict != (code == cli.ExitGate) {
+		if strict := strings.Contains(stderr.String(), "--strict allows none"); strict != (code == exit.Gate) {
 			t.Errorf("%q: %s", c.args, &stderr)
 		}
 	}
@@ -44,7 +45,7 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Advice) != 1 || x.Advice[0].Code != results.AdviseTTLGap || x.Advice[0].Count != 12 ||
+	if len(x.Advice) != 1 || x.Advice[0].Code != codes.AdviseTTLGap || x.Advice[0].Count != 12 ||
 		x.Advice[0].Names != "INCR" {
 		t.Errorf("%+v", x.Advice)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results/codec"
@@ -56,14 +57,14 @@ func requireTidy(t *testing.T) {
 func TestAgainst(t *testing.T) {
 	run := against(t)
 	code, stdout, stderr := run("./same")
-	if code != cli.ExitOK || !strings.Contains(stdout, "nothing fails") || !strings.Contains(stdout, "exact figures") {
+	if code != exit.OK || !strings.Contains(stdout, "nothing fails") || !strings.Contains(stdout, "exact figures") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	if !strings.Contains(stdout, "latency was not measured") || !strings.Contains(stdout, "e.g. --rate") {
 		t.Errorf("nothing is said of latency: %s", stdout)
 	}
 	code, _, stderr = run("./same")
-	if code != cli.ExitUsage || !strings.Contains(stderr, "already holds") {
+	if code != exit.Usage || !strings.Contains(stderr, "already holds") {
 		t.Errorf("records are overwritten: exit %d: %s", code, stderr)
 	}
 	for _, side := range []string{"base", "head"} {
@@ -83,7 +84,7 @@ func TestAgainst(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again bytes.Buffer
-	if code := cli.Main([]string{"compare", "same-out/base", "same-out/head"}, &again, &again); code != cli.ExitOK ||
+	if code := cli.Main([]string{"compare", "same-out/base", "same-out/head"}, &again, &again); code != exit.OK ||
 		strings.Contains(again.String(), "before those of the head") {
 		t.Errorf("exit %d: the stored records are not compared as pairs: %s", code, again.String())
 	}
@@ -101,7 +102,7 @@ func TestAgainstSimulated(t *testing.T) {
 	code, stdout, stderr := execute(t, "sim", "incr-expire", "exact", "--requests", "300", "--against", "./same",
 		"--rounds", "1", "--out", "out", "--json")
 	var found compare.Comparison
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exit.OK || found.Pairs != 2 {
 		t.Fatalf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
 	timed := 0
@@ -119,7 +120,7 @@ func TestAgainstSimulated(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	if code := cli.Main([]string{"sim", "exact", "--rounds", "3", "--requests", "9"}, &out,
-		&errs); code != cli.ExitUsage || !strings.Contains(errs.String(), "give --against PROGRAM too") {
+		&errs); code != exit.Usage || !strings.Contains(errs.String(), "give --against PROGRAM too") {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 	requireTidy(t)
@@ -132,7 +133,7 @@ func TestAgainstFormats(t *testing.T) {
 	run := against(t)
 	code, stdout, stderr := run("./same", "--json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
 	var found compare.Comparison
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 ||
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exit.OK || found.Pairs != 1 ||
 		len(found.Notes) > 0 {
 		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
@@ -144,7 +145,7 @@ func TestAgainstFormats(t *testing.T) {
 		!strings.Contains(stdout, "::error title=quotabench::") {
 		t.Errorf("%v: %s%s", err, summary, stdout)
 	}
-	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: required commands<=0: fails: commands is ") {
+	if code != exit.Gate || !strings.Contains(stderr, "incr-expire: required commands<=0: fails: commands is ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	requireTidy(t)
@@ -158,9 +159,9 @@ func TestAgainstOthers(t *testing.T) {
 		code int
 		text string
 	}{
-		"./other":  {cli.ExitFailed, "workers 3 and not 4"},
-		"./none":   {cli.ExitFailed, "it is no such program"},
-		"./absent": {cli.ExitUsage, `--against: "./absent" cannot be run`},
+		"./other":  {exit.Failed, "workers 3 and not 4"},
+		"./none":   {exit.Failed, "it is no such program"},
+		"./absent": {exit.Usage, `--against: "./absent" cannot be run`},
 	} {
 		if code, stdout, stderr := run(against, "--rounds", "1"); code != want.code || !strings.Contains(stderr, want.text) {
 			t.Errorf("%s: exit %d: %s%s", against, code, stdout, stderr)
@@ -205,13 +206,13 @@ func TestAgainstKilled(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"doctor", "--clean"}, &out, &errs); code != cli.ExitOK ||
+	if code := cli.Main([]string{"doctor", "--clean"}, &out, &errs); code != exit.OK ||
 		strings.Count(out.String(), "directory") < 1 {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 	// Its round ends by itself, which the kernel asks it to.
 	for {
-		if code := cli.Main([]string{"doctor", "--clean", "--yes"}, &out, &errs); code != cli.ExitOK {
+		if code := cli.Main([]string{"doctor", "--clean", "--yes"}, &out, &errs); code != exit.OK {
 			t.Fatalf("exit %d: %s%s", code, &out, &errs)
 		}
 		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) == 0 {

@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/ranking"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -23,14 +26,14 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 			Workload: "hot-key",
 			Params: results.Params{Label: "incr-expire-atomic", Quota: results.Quota{Limit: 50, Unit: "requests"},
 				Load: results.Load{
-					Loop:    results.ClosedLoop,
+					Loop:    codes.ClosedLoop,
 					Workers: 50, Instances: 1,
 				}},
 			Correctness: results.Correctness{Leak: results.Leak{Trials: 10}},
 			Cost:        results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
 			Stored:      []results.Stored{{Store: "redis"}},
 			Audit:       results.Audit{Valid: true},
-			Promises:    results.Promises{Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}}},
+			Promises:    results.Promises{Guarantee: []results.Clause{{Property: string(quota.PropertyLeak), Verdict: results.Kept}}},
 		}
 		change(&r)
 		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}},
@@ -81,7 +84,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 				args = append(args, "--max-states", "100")
 			}
 			var out, errs bytes.Buffer
-			if code := cli.Main(args, &out, &errs); code != cli.ExitOK && code != cli.ExitGate { // a search may find something
+			if code := cli.Main(args, &out, &errs); code != exit.OK && code != exit.Gate { // a search may find something
 				t.Errorf("%s: %s: exit %d: %s", name, u.Command, code, errs.String())
 			}
 			for _, want := range c.want {
@@ -100,7 +103,7 @@ func TestBrokenRecordIsNoFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
 	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out,
-		&errs); code != cli.ExitOK {
+		&errs); code != exit.OK {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN",

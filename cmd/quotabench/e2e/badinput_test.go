@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -25,7 +26,7 @@ func TestBadFlags(t *testing.T) {
 	for i := range most {
 		args := all[i*len(all)/most]
 		code, stdout, stderr := execute(t, args...)
-		if code != cli.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+		if code != exit.Usage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
 			!strings.HasPrefix(stderr, "quotabench: ") {
 			t.Errorf("%q: exit %d, %q, %q", args, code, stdout, stderr)
 		}

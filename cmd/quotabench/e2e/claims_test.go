@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/claims"
 )
@@ -189,7 +190,7 @@ func TestCommandsOfClaims(t *testing.T) {
 					args = append(args[:len(args)-1], "--max-states", "20", "--out", t.TempDir())
 				}
 				var errs bytes.Buffer
-				if code := cli.Main(args, io.Discard, &errs); code == cli.ExitUsage {
+				if code := cli.Main(args, io.Discard, &errs); code == exit.Usage {
 					t.Errorf("%s, %s, %s pass: %q: %s", f.Record, name, pass, args, errs.String())
 				}
 			}
@@ -208,7 +209,7 @@ func TestConditionsOfClaims(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := cli.Main([]string{"claims", "--from", filepath.Join(repo, "results/baseline/claims"), "--json"}, &out, &errs)
 	var r claims.Report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || code == cli.ExitUsage {
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || code == exit.Usage {
 		t.Fatalf("exit %d, %v: %s", code, err, errs.String())
 	}
 	for _, c := range r.Claims {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -100,7 +101,7 @@ func TestPrintedOutput(t *testing.T) {
 				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out",
 					filepath.Join(t.TempDir(), "report.html")}
 			}
-			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
+			if code := cli.Main(args, &stdout, &stderr); code == exit.Usage {
 				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
 			}
 			if got := stdout.String(); testenv.Update() && args[0] == "report" && !strings.Contains(got, block) {
@@ -233,10 +234,10 @@ func command(t *testing.T, c documented, args []string) (stdout string) {
 	code, stdout, stderr := carriedOut(t, args)
 	server := strings.Contains(c.line+stderr, "localhost") && strings.Contains(stderr, "refused")
 	service := strings.Contains(stderr, "the service does not start")
-	if code == cli.ExitUsage && (server || service) {
+	if code == exit.Usage && (server || service) {
 		return "" // of the reader's
 	}
-	if code != cli.ExitOK && code != cli.ExitGate && code != cli.ExitFailed {
+	if code != exit.OK && code != exit.Gate && code != exit.Failed {
 		t.Errorf("%s: %s\ncarried out as %q: exit %d: %s", c.where, c.line, args, code, stderr)
 	}
 	if asPrinted {

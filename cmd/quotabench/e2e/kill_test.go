@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
@@ -159,7 +159,7 @@ func (k *killing) whole(c *killed) time.Duration {
 	if l := k.left(); !l.none() {
 		k.t.Errorf("%s: it left %v\n%s", c.name, l, out)
 	}
-	if code := cmd.ProcessState.ExitCode(); code == cli.ExitUsage {
+	if code := cmd.ProcessState.ExitCode(); code == exit.Usage {
 		k.t.Errorf("%s: %v\n%s", c.name, err, out)
 	}
 	if err := os.RemoveAll(filepath.Join(k.temp, "whole")); err != nil {
@@ -259,7 +259,7 @@ func (k *killing) again() string {
 		k.postgres2,
 		"--rounds", "1", "--requests", "20", "--workers", "2", "--loop", "closed", "--out", "next")
 	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState.ExitCode() != cli.ExitFailed && cmd.ProcessState.ExitCode() != cli.ExitGate {
+	if err != nil && cmd.ProcessState.ExitCode() != exit.Failed && cmd.ProcessState.ExitCode() != exit.Gate {
 		k.t.Errorf("the next start: %v\n%s", err, out)
 	}
 	if err := os.RemoveAll(filepath.Join(k.temp, "next")); err != nil {

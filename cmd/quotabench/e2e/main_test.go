@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results/codec"
@@ -107,7 +108,7 @@ func TestEveryStrategy(t *testing.T) {
 		"run", asked, "--redis", "embedded", "--postgres", "embedded", "--policy", "user-links",
 		"--workers", "4", "--requests", "200", "--rounds", "1", "--out", "out",
 	}, &stdout, &stderr)
-	if code != cli.ExitOK {
+	if code != exit.OK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
 	f, err := codec.Read(filepath.Join("out", "results.json"))

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -22,8 +24,8 @@ func TestRunWithoutNames(t *testing.T) {
 		unmet string
 		says  string
 	}{
-		"recommends": {nil, cli.ExitOK, "", "The catch of "},
-		"nothing does it": {[]string{"--require", "all-commands>1000"}, cli.ExitGate, "all-commands>1000",
+		"recommends": {nil, exit.OK, "", "The catch of "},
+		"nothing does it": {[]string{"--require", "all-commands>1000"}, exit.Gate, "all-commands>1000",
 			"does not meet all-commands>1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,11 +55,11 @@ func checkConsidered(t *testing.T, file *results.File, unmet string) {
 	for _, c := range file.Considered {
 		considered[c.Strategy] = c
 	}
-	for strategy, want := range map[string]results.Cause{
-		"gcra": results.OverLimit, "memory-deque": results.OverLimit, "check-then-set": results.NeverResets,
-		"sliding-log": results.OtherWindows, "etcd-counter": results.CannotRun,
+	for strategy, want := range map[string]codes.Cause{
+		"gcra": codes.OverLimit, "memory-deque": codes.OverLimit, "check-then-set": codes.NeverResets,
+		"sliding-log": codes.OtherWindows, "etcd-counter": codes.CannotRun,
 	} {
-		if got := considered[strategy]; got.Cause != want || got.Outcome == results.Taken {
+		if got := considered[strategy]; got.Cause != want || got.Outcome == codes.Taken {
 			t.Errorf("%s: %+v, want %s", strategy, got, want)
 		}
 	}
@@ -70,10 +72,10 @@ func checkConsidered(t *testing.T, file *results.File, unmet string) {
 	}
 	for label := range measured {
 		c := considered[label]
-		if unmet == "" && c.Outcome != results.Taken {
+		if unmet == "" && c.Outcome != codes.Taken {
 			t.Errorf("%s was measured: %+v", label, c)
 		}
-		if unmet != "" && (c.Cause != results.NotMet || !strings.HasPrefix(c.Condition, unmet)) {
+		if unmet != "" && (c.Cause != codes.NotMet || !strings.HasPrefix(c.Condition, unmet)) {
 			t.Errorf("%s: %+v", label, c)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -46,7 +47,7 @@ func TestStoreKilledAmidARun(t *testing.T) {
 		t.Fatalf("the run ended before the request at which Redis is killed: exit %d: %s", code, all)
 	}
 	last := stderr.String()[strings.LastIndex(strings.TrimSpace(stderr.String()), "\n")+1:]
-	if code != cli.ExitFailed || !strings.Contains(last, "the correctness figures are invalid: store-failed: ") {
+	if code != exit.Failed || !strings.Contains(last, "the correctness figures are invalid: store-failed: ") {
 		t.Errorf("exit %d: %s", code, all)
 	}
 	if strings.Contains(all, "broke its declared guarantee") {

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 )
 
 // ChoiceKind is a kind of step that a schedule can take.
@@ -54,7 +54,7 @@ const (
 type injection struct {
 	kind  ChoiceKind
 	fault quota.Fault
-	event results.StepEvent
+	event codes.StepEvent
 	// at is where its client or job must be; Done for a step of neither.
 	at Place
 	// able reports whether it can befall one that is there; nil for every one.
@@ -70,31 +70,31 @@ type injection struct {
 // has it, and in this file if services alone do: see [OfServices]. Engines in this process need code for it unless it
 // tells its client an error, which the row has; the proxy of services always needs code.
 var injections = [...]injection{
-	{kind: CrashCall, fault: quota.FaultCrash, event: results.EventCrash, at: Answering, able: func(actor *Actor) bool {
+	{kind: CrashCall, fault: quota.FaultCrash, event: codes.EventCrash, at: Answering, able: func(actor *Actor) bool {
 		return actor.Client != nil
 	}},
-	{kind: CrashHost, fault: quota.FaultCrash, event: results.EventCrash, text: "ends and starts anew"},
-	{kind: LoseReply, fault: quota.FaultLostReply, event: results.EventLostReply, at: Answering, err: errLostReply,
+	{kind: CrashHost, fault: quota.FaultCrash, event: codes.EventCrash, text: "ends and starts anew"},
+	{kind: LoseReply, fault: quota.FaultLostReply, event: codes.EventLostReply, at: Answering, err: errLostReply,
 		text: "no reply"},
-	{kind: RetryReply, fault: quota.FaultRetry, event: results.EventRetry, at: Answering, able: func(actor *Actor) bool {
+	{kind: RetryReply, fault: quota.FaultRetry, event: codes.EventRetry, at: Answering, able: func(actor *Actor) bool {
 		return actor.Repeats
 	}},
-	{kind: TickClock, fault: quota.FaultClock, event: results.EventTick},
-	{kind: EvictKey, fault: quota.FaultEviction, event: results.EventEviction, text: "evicts "},
+	{kind: TickClock, fault: quota.FaultClock, event: codes.EventTick},
+	{kind: EvictKey, fault: quota.FaultEviction, event: codes.EventEviction, text: "evicts "},
 	{
-		kind: FailBefore, fault: quota.FaultOutage, event: results.EventOutage, at: Asking, able: func(actor *Actor) bool {
+		kind: FailBefore, fault: quota.FaultOutage, event: codes.EventOutage, at: Asking, able: func(actor *Actor) bool {
 			return actor.Fails
 		},
 		err: errUnreachable, text: "error",
 	},
 	{
-		kind: DelayReply, fault: FaultTimeout, event: results.EventLostReply, at: Answering, able: func(actor *Actor) bool {
+		kind: DelayReply, fault: FaultTimeout, event: codes.EventLostReply, at: Answering, able: func(actor *Actor) bool {
 			return actor.Delays
 		},
 		text: "no reply in time",
 	},
-	{kind: DropScript, fault: FaultScriptFlush, event: results.EventEviction, text: "drops its scripts"},
-	{kind: EmptyStore, fault: FaultRestart, event: results.EventEviction, text: "starts anew without data"},
+	{kind: DropScript, fault: FaultScriptFlush, event: codes.EventEviction, text: "drops its scripts"},
+	{kind: EmptyStore, fault: FaultRestart, event: codes.EventEviction, text: "starts anew without data"},
 }
 
 // Errors that injected faults give, as a client library reports them.

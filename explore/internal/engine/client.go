@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -55,7 +55,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 				return
 			}
 			if action.Kind.settles() && c.Run.Truth.ended(c.taken) {
-				c.Run.Timeline.Say(results.ToldTooLate, "too late to settle")
+				c.Run.Timeline.Say(codes.ToldTooLate, "too late to settle")
 				held = false
 				continue
 			}
@@ -126,8 +126,8 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 		truth.grant(e, granted)
 		truth.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
-		c.Run.Timeline.Say(results.ToldAdmitted,
-			grantText(verdictText(results.ToldAdmitted, decision, other), granted, units))
+		c.Run.Timeline.Say(codes.ToldAdmitted,
+			grantText(verdictText(codes.ToldAdmitted, decision, other), granted, units))
 		*reservation = decision.Reservation
 		req.Units = granted
 		reservation.Request = req // strategies that settle nothing leave it out
@@ -137,11 +137,11 @@ func (c *Client) take(ctx context.Context, action int, units int64, reservation 
 	default:
 		truth.reply(c.Index, e, oracle.Rejected)
 	}
-	c.Run.Timeline.Say(results.ToldRejected, verdictText(results.ToldRejected, decision, other))
+	c.Run.Timeline.Say(codes.ToldRejected, verdictText(codes.ToldRejected, decision, other))
 	return false
 }
 
-func verdictText(told results.Told, decision quota.Decision, other int) string {
+func verdictText(told codes.Told, decision quota.Decision, other int) string {
 	text := string(told)
 	if decision.Degraded {
 		text += " without its store"
@@ -179,7 +179,7 @@ func (c *Client) limit(ctx context.Context, units int64) {
 		}
 	}
 	truth.changed()
-	c.Run.Timeline.Say(results.ToldLimitChanged, fmt.Sprintf("the limit is %d", units))
+	c.Run.Timeline.Say(codes.ToldLimitChanged, fmt.Sprintf("the limit is %d", units))
 }
 
 func (c *Client) commit(ctx context.Context, reservation *quota.Reservation, actual int64) {
@@ -194,7 +194,7 @@ func (c *Client) commit(ctx context.Context, reservation *quota.Reservation, act
 	err := k.Commit(ctx, *reservation, actual)
 	c.turn()
 	reservation.Committed = true
-	c.settled(results.ToldCommitted, err)
+	c.settled(codes.ToldCommitted, err)
 }
 
 func (c *Client) refund(ctx context.Context, reservation *quota.Reservation) {
@@ -206,11 +206,11 @@ func (c *Client) refund(ctx context.Context, reservation *quota.Reservation) {
 	err := k.Refund(ctx, *reservation)
 	c.turn()
 	if err != nil && !c.over() {
-		c.Run.Timeline.Say(results.ToldError, "error, and tries again")
+		c.Run.Timeline.Say(codes.ToldError, "error, and tries again")
 		err = k.Refund(ctx, *reservation)
 		c.turn()
 	}
-	c.settled(results.ToldRefunded, err)
+	c.settled(codes.ToldRefunded, err)
 }
 
 func (c *Client) turn() {
@@ -221,7 +221,7 @@ func (c *Client) turn() {
 
 func (c *Client) over() bool { return c.Over != nil && c.Over() }
 
-func (c *Client) settled(told results.Told, err error) {
+func (c *Client) settled(told codes.Told, err error) {
 	if c.over() {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -247,7 +248,7 @@ func (t *Timeline) Start() {
 }
 
 // By says whose step it is.
-func (t *Timeline) By(name string, role results.Role, column int, event results.StepEvent) {
+func (t *Timeline) By(name string, role codes.Role, column int, event codes.StepEvent) {
 	if t.Line != nil {
 		t.Line.Column = column
 		t.Mark(name, role, event, "")
@@ -255,7 +256,7 @@ func (t *Timeline) By(name string, role results.Role, column int, event results.
 }
 
 // Mark says that something other than a command happens.
-func (t *Timeline) Mark(actor string, role results.Role, event results.StepEvent, text string) {
+func (t *Timeline) Mark(actor string, role codes.Role, event codes.StepEvent, text string) {
 	if t.Line == nil {
 		return
 	}
@@ -265,7 +266,7 @@ func (t *Timeline) Mark(actor string, role results.Role, event results.StepEvent
 }
 
 // Write adds to the line. What is empty leaves it unchanged.
-func (t *Timeline) Write(command, reply string, event results.StepEvent) {
+func (t *Timeline) Write(command, reply string, event codes.StepEvent) {
 	if t.Line == nil {
 		return
 	}
@@ -281,7 +282,7 @@ func (t *Timeline) Write(command, reply string, event results.StepEvent) {
 }
 
 // Add adds an operation and its reply to what is on the line already.
-func (t *Timeline) Add(command, reply string, event results.StepEvent) {
+func (t *Timeline) Add(command, reply string, event codes.StepEvent) {
 	step := t.Line
 	if step == nil {
 		return
@@ -300,7 +301,7 @@ func (t *Timeline) Add(command, reply string, event results.StepEvent) {
 }
 
 // Say adds what a caller was told.
-func (t *Timeline) Say(told results.Told, text string) {
+func (t *Timeline) Say(told codes.Told, text string) {
 	if t.Line == nil {
 		return
 	}
@@ -312,7 +313,7 @@ func (t *Timeline) Say(told results.Told, text string) {
 }
 
 // Fail adds the error that a caller was told.
-func (t *Timeline) Fail(err error) { t.Say(results.ToldError, "error: "+err.Error()) }
+func (t *Timeline) Fail(err error) { t.Say(codes.ToldError, "error: "+err.Error()) }
 
 // End puts the line into the steps.
 func (t *Timeline) End(at time.Duration, truth *Truth) {

@@ -7,9 +7,6 @@ import (
 	"github.com/quotabench/quotabench/oracle"
 )
 
-// MostAsks bounds how often the last client asks.
-const MostAsks = MaxActions
-
 // mostOfAnAsk bounds the operations of one request of the last client.
 const mostOfAnAsk = 1_000
 
@@ -40,7 +37,7 @@ func (w *World) AskWhole(take func() (goesOn bool, err error)) error {
 func (w *World) LastClient() Client {
 	client := w.Client(w.Setup.Clients)
 	client.Name = "last"
-	client.Script = slices.Repeat(Script{{Kind: Take, Units: 1}}, MostAsks)
+	client.Script = slices.Repeat(Script{{Kind: Take, Units: 1}}, MaxActions)
 	client.Ends = true
 	return client
 }

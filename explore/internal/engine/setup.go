@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -123,7 +124,7 @@ func ClientName(i int) string {
 
 // ClientColumn is client i in a timeline.
 func ClientColumn(i int) results.Column {
-	column := results.Column{Name: ClientName(i), Role: results.RoleClient}
+	column := results.Column{Name: ClientName(i), Role: codes.RoleClient}
 	if i >= 26 {
 		column.Label = strconv.Itoa(i)
 	}

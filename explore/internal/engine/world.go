@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 )
 
 // World holds what engines share: the rules by which transitions follow from where the
@@ -312,9 +312,9 @@ func (w *World) Inject(choice Choice) {
 	*w.Budget.of(injection.fault)++
 	switch {
 	case choice.Kind == CrashHost:
-		timeline.Mark(fmt.Sprintf("instance %d", choice.ID), results.RoleInstance, injection.event, injection.text)
+		timeline.Mark(fmt.Sprintf("instance %d", choice.ID), codes.RoleInstance, injection.event, injection.text)
 	case injection.at == Done:
-		timeline.Mark("store", results.RoleStore, injection.event, injection.text+choice.Key)
+		timeline.Mark("store", codes.RoleStore, injection.event, injection.text+choice.Key)
 	default:
 		timeline.Write("", injection.text, injection.event)
 	}
@@ -342,7 +342,7 @@ func (w *World) Ticking() (ticked func(what string)) {
 		}
 		*w.Budget.of(quota.FaultClock)++
 		w.Run.Truth.At(now)
-		w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick,
+		w.Run.Timeline.Mark("clock", codes.RoleClock, codes.EventTick,
 			fmt.Sprintf("%s later: %s", quota.LengthText(duration), what))
 	}
 }

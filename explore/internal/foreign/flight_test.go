@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -66,7 +66,7 @@ func TestFlight(t *testing.T) {
 		Policy: quota.Policy{Name: "calls", Unit: "calls", Limit: 1,
 			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
 		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}, {Kind: engine.Take, Units: 1}}},
-		Times: 1, Seed: 1, Patience: harness.DefaultDecisionTimeout,
+		Times: 1, Seed: 1, Patience: bounds.DecisionTimeout,
 	}
 	_, err = Search(sel, setup, func(e *Engine) (any, error) {
 		if err := e.Begin(); err != nil {

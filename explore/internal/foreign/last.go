@@ -2,7 +2,7 @@ package foreign
 
 import (
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/internal/codes"
 )
 
 // lastNumber is the number of the last client, after those of all others and of all
@@ -23,7 +23,7 @@ func (e *Engine) ask(instance int) error {
 		return engine.ErrMisfit
 	}
 	client.instance = e.instances[instance]
-	e.Run.Timeline.By(client.Name, results.RoleClient, e.shown(client.column()), results.EventCommand)
+	e.Run.Timeline.By(client.Name, codes.RoleClient, e.shown(client.column()), codes.EventCommand)
 	return e.AskWhole(func() (goesOn bool, err error) {
 		if client.started {
 			err = e.act(engine.Choice{Kind: engine.StepActor}, client.at)

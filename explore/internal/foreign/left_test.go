@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -35,7 +35,7 @@ func TestLeft(t *testing.T) {
 		Policy: quota.Policy{Name: "calls", Unit: "calls", Limit: 1,
 			Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}},
 		Clients: 1, Instances: 1, Scripts: []engine.Script{{{Kind: engine.Take, Units: 1}}}, Times: 1, Seed: 1,
-		Patience: harness.DefaultDecisionTimeout,
+		Patience: bounds.DecisionTimeout,
 	}
 	_, err = Search(sel, setup, func(e *Engine) (any, error) {
 		before := runtime.NumGoroutine()

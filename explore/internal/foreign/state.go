@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
 	"github.com/quotabench/quotabench/explore/internal/inproc"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -95,13 +96,13 @@ func (p *parked) column() results.Column {
 	}
 	label := fmt.Sprintf("goroutine%d", p.slot)
 	return results.Column{
-		Name: fmt.Sprintf("%d:%s", p.instance.index, label), Role: results.RoleJob, Label: label,
+		Name: fmt.Sprintf("%d:%s", p.instance.index, label), Role: codes.RoleJob, Label: label,
 		Instance: &p.instance.index,
 	}
 }
 
 func (c *client) column() results.Column {
-	return results.Column{Name: c.Name, Role: results.RoleClient}
+	return results.Column{Name: c.Name, Role: codes.RoleClient}
 }
 
 // columnOf is the column of an actor in the timeline.
@@ -124,15 +125,15 @@ func (e *Engine) shown(column results.Column) int {
 }
 
 // say puts what is done, and what was answered, on the line.
-func (e *Engine) say(text, reply string, event results.StepEvent) {
+func (e *Engine) say(text, reply string, event codes.StepEvent) {
 	step := e.Run.Timeline.Line
 	if step == nil {
 		return
 	}
-	if e.Run.Timeline.Whole && event != results.EventCommand {
+	if e.Run.Timeline.Whole && event != codes.EventCommand {
 		return
 	}
-	if event != results.EventStart && event != results.EventResume {
+	if event != codes.EventStart && event != codes.EventResume {
 		step.Store = "redis"
 		step.Kind = "redis"
 	}

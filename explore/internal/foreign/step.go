@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/stacks"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
-	"github.com/quotabench/quotabench/results"
 )
 
 // Step implements [engine.Engine].
@@ -104,8 +104,8 @@ func (e *Engine) number(p *parked) int {
 
 // start begins a client, and carries its first command out if that is one step.
 func (e *Engine) start(c *client) {
-	e.Run.Timeline.By(c.Name, results.RoleClient, c.Index, results.EventCommand)
-	e.say("starts", "", results.EventStart)
+	e.Run.Timeline.By(c.Name, codes.RoleClient, c.Index, codes.EventCommand)
+	e.say("starts", "", codes.EventStart)
 	e.went = nil
 	e.starts(c)
 	if e.fused && c.at != nil && c.at.op.Store() {
@@ -182,17 +182,17 @@ func (e *Engine) settle() {
 // act does with an operation what was chosen.
 func (e *Engine) act(choice engine.Choice, p *parked) error {
 	column := p.column()
-	e.Run.Timeline.By(column.Name, column.Role, e.columnOf(p, column), results.EventCommand)
+	e.Run.Timeline.By(column.Name, column.Role, e.columnOf(p, column), codes.EventCommand)
 	e.note(p, uint64(choice.Kind))
 	e.went = p
 	switch {
 	case choice.Kind != engine.StepActor:
 		return e.befall(choice, p)
 	case !p.op.Store():
-		e.say("goes on", "", results.EventResume)
+		e.say("goes on", "", codes.EventResume)
 		e.release(p, nil)
 	case p.answered:
-		e.say("", "reply", results.EventReply)
+		e.say("", "reply", codes.EventReply)
 		e.release(p, nil)
 	default:
 		e.happen(p)
@@ -247,7 +247,7 @@ func (e *Engine) replied(p *parked) {
 	case sched.Command:
 		engine.FoldReply(digest, p.op.Cmd, p.err)
 		e.Run.Timeline.Stored.Commands("", p.op.Cmd)
-		e.say(p.op.String(), engine.ReplyText(p.op.Cmd, p.err), results.EventCommand)
+		e.say(p.op.String(), engine.ReplyText(p.op.Cmd, p.err), codes.EventCommand)
 	case sched.Transaction:
 		for _, cmd := range p.op.Cmds {
 			engine.FoldReply(digest, cmd, p.err)
@@ -257,7 +257,7 @@ func (e *Engine) replied(p *parked) {
 		if p.err != nil {
 			text = "error: " + p.err.Error()
 		}
-		e.say(p.op.String(), text, results.EventCommand)
+		e.say(p.op.String(), text, codes.EventCommand)
 	}
 }
 

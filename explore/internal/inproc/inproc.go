@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/witness"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/kit/clock"
@@ -186,11 +187,11 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	return w
 }
 
-func (m *member) role() results.Role {
+func (m *member) role() codes.Role {
 	if m.client != nil {
-		return results.RoleClient
+		return codes.RoleClient
 	}
-	return results.RoleJob
+	return codes.RoleJob
 }
 
 // Begin implements [engine.Engine].
@@ -310,7 +311,7 @@ func (w *Engine) startJobs(in *instance, singletons bool) {
 
 // jobColumn is a job of an instance in a timeline.
 func (w *Engine) jobColumn(actor *sched.Actor, in *instance, job string) results.Column {
-	column := results.Column{Name: actor.Name, Role: results.RoleJob}
+	column := results.Column{Name: actor.Name, Role: codes.RoleJob}
 	if w.Setup.Instances > 1 {
 		column.Label = job
 		column.Instance = &in.index

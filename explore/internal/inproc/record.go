@@ -6,14 +6,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/fakeredis"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
-	"github.com/quotabench/quotabench/results"
 )
 
 // column begins the line of an actor's step.
 func (w *Engine) column(m *member) {
-	w.Run.Timeline.By(m.Name, m.role(), m.ID, results.EventCommand)
+	w.Run.Timeline.By(m.Name, m.role(), m.ID, codes.EventCommand)
 }
 
 // describe puts an actor's step on its line.
@@ -29,19 +29,19 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 		step.Store = store
 		step.Kind = kind
 	}
-	event := results.EventCommand
+	event := codes.EventCommand
 	text := e.Op.String()
 	reply := ""
 	switch {
 	case e.Op.Kind == sched.Start:
 		text = "starts"
-		event = results.EventStart
+		event = codes.EventStart
 	case e.Op.Kind == sched.Idle:
 		text = "round begins"
-		event = results.EventRound
+		event = codes.EventRound
 	case e.Op.Kind == sched.Wait && m.client != nil:
 		text = "goes on"
-		event = results.EventResume
+		event = codes.EventResume
 	case e.Outcome == sched.Failed: // the fault has said so
 		if e.Op.Kind == sched.Reply {
 			text = ""
@@ -52,7 +52,7 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	case e.Op.Kind == sched.Reply:
 		text = ""
 		reply = "reply"
-		event = results.EventReply
+		event = codes.EventReply
 	case e.Op.Kind == sched.Transaction:
 		w.sent(e.Op.Cmds...)
 		if e.Err != nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/virtual/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -245,7 +246,7 @@ func (w *Engine) ask(instance int) error {
 	}
 	if client.member == nil {
 		client.member = w.join(w.scheduler.Go(client.Name, client.body), w.instances[instance], client)
-		w.Run.Timeline.Column(results.Column{Name: client.Name, Role: results.RoleClient})
+		w.Run.Timeline.Column(results.Column{Name: client.Name, Role: codes.RoleClient})
 	}
 	member := client.member
 	w.column(member)

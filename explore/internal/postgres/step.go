@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore/internal/database"
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -81,7 +82,7 @@ func (w *Engine) Step(pick engine.Choice) error {
 			return err
 		}
 		if !w.fused || client.halt.kind != opStatement {
-			w.write("starts", "", results.EventStart)
+			w.write("starts", "", codes.EventStart)
 			return w.followUp(client)
 		}
 	}
@@ -112,7 +113,7 @@ func (w *Engine) followUp(c *client) error {
 		}
 		next := w.nextEnded(c)
 		if first && next != c && c.flying {
-			w.write("", "waits for "+c.waits, results.EventCommand)
+			w.write("", "waits for "+c.waits, codes.EventCommand)
 			w.Run.Waited = true
 		}
 		if next == nil {
@@ -122,7 +123,7 @@ func (w *Engine) followUp(c *client) error {
 		if !first || next != c {
 			w.writeLine()
 			w.begins(next)
-			w.write("goes on", "", results.EventResume)
+			w.write("goes on", "", codes.EventResume)
 		}
 		first = false
 		w.write("", next.seen.reply, "")
@@ -153,13 +154,13 @@ func (w *Engine) nextEnded(c *client) *client {
 func (w *Engine) begins(c *client) {
 	w.Run.Truth.At(w.now)
 	w.Run.Timeline.Start()
-	w.Run.Timeline.By(c.Name, results.RoleClient, c.Index, results.EventResume)
+	w.Run.Timeline.By(c.Name, codes.RoleClient, c.Index, codes.EventResume)
 }
 
 // write adds to the line; an empty event leaves it unchanged.
-func (w *Engine) write(command, reply string, event results.StepEvent) {
+func (w *Engine) write(command, reply string, event codes.StepEvent) {
 	w.Run.Timeline.Write(command, reply, event)
-	if step := w.Run.Timeline.Line; step != nil && (reply != "" || event == results.EventCommand) {
+	if step := w.Run.Timeline.Line; step != nil && (reply != "" || event == codes.EventCommand) {
 		step.Store = "postgres"
 		step.Kind = "sql"
 	}
@@ -167,9 +168,9 @@ func (w *Engine) write(command, reply string, event results.StepEvent) {
 
 // writeOp says what the client is about to do.
 func (w *Engine) writeOp(c *client) {
-	event := results.EventResume
+	event := codes.EventResume
 	if c.halt.kind == opStatement {
-		event = results.EventCommand
+		event = codes.EventCommand
 	}
 	w.write(c.halt.text, "", event)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/kit/clock"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 )
 
@@ -31,7 +32,7 @@ func TestTimeoutWhileServicesStart(t *testing.T) {
 		code := cli.Main([]string{"explore", "http", "--service", service, "--redis", "embedded", "--timeout", "1s",
 			"--quiet"}, io.Discard, &errs)
 		const want = "when the time of the search is up: it runs, and has printed nothing\n"
-		if took := time.Duration(clock.Nano() - began); code != cli.ExitUsage || took > server.OpenTimeout/3 ||
+		if took := time.Duration(clock.Nano() - began); code != exit.Usage || took > server.OpenTimeout/3 ||
 			!strings.HasSuffix(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%q: exit %d after %v: %s", service, code, took, &errs)
 		}
@@ -51,7 +52,7 @@ func TestTimeoutOfLeastSearches(t *testing.T) {
 	code := cli.Main([]string{"explore", "http", "--service", program, "--env", plantedVariable + "=lua", "--redis",
 		"embedded", "--clients", "3", "--faults", "crash,lost-reply,outage,script-flush", "--times", "2", "--timeout", "4s",
 		"--property", "leak", "--quiet"}, &out, &errs)
-	if code != cli.ExitFailed || !strings.Contains(errs.String(), "give a longer --timeout") {
+	if code != exit.Failed || !strings.Contains(errs.String(), "give a longer --timeout") {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 }
@@ -73,7 +74,7 @@ func TestExploreServiceCommand(t *testing.T) {
 		return out.String() + errs.String()
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	found := call(cli.ExitGate, "http", "--service", program, "--env", plantedVariable+"=get-set", "--property", "leak",
+	found := call(exit.Gate, "http", "--service", program, "--env", plantedVariable+"=get-set", "--property", "leak",
 		"--out", dir, "--quiet")
 	said := replayLine.FindStringSubmatch(found)
 	if !strings.Contains(found, "LEAK in 4 steps") || said == nil {
@@ -85,11 +86,11 @@ func TestExploreServiceCommand(t *testing.T) {
 			t.Errorf("%s does not name the service: %v", name, err)
 		}
 	}
-	again := call(cli.ExitGate, "--replay", said[1], "--service", said[2], "--env", said[3])
+	again := call(exit.Gate, "--replay", said[1], "--service", said[2], "--env", said[3])
 	if !strings.Contains(again, "LEAK again: 2") {
 		t.Errorf("repeated: %s", again)
 	}
-	if none := call(cli.ExitUsage, "--replay", said[1]); !strings.Contains(none, "give its command by --service") {
+	if none := call(exit.Usage, "--replay", said[1]); !strings.Contains(none, "give its command by --service") {
 		t.Errorf("repeated without a service: %s", none)
 	}
 	// The line that it prints is all that a repetition needs.
@@ -102,7 +103,7 @@ func TestExploreServiceCommand(t *testing.T) {
 			"clock",
 			"--property", "false-reject"}},
 	} {
-		found := call(cli.ExitGate, append([]string{"http", "--service", program, "--env", plantedVariable + "=" +
+		found := call(exit.Gate, append([]string{"http", "--service", program, "--env", plantedVariable + "=" +
 			c.kind, "--quiet"}, c.args...)...)
 		line := repeatLine.FindStringSubmatch(found)
 		if line == nil {
@@ -112,16 +113,16 @@ func TestExploreServiceCommand(t *testing.T) {
 		for _, word := range shellWord.FindAllString(line[1], -1) {
 			words = append(words, strings.Trim(word, "'"))
 		}
-		if again := call(cli.ExitGate, words...); !strings.Contains(again, c.finds+" again") {
+		if again := call(exit.Gate, words...); !strings.Contains(again, c.finds+" again") {
 			t.Errorf("%s: %q repeats %s", c.kind, words, again)
 		}
 	}
-	stopped := call(cli.ExitUsage, "--replay", said[1], "--service", program, "--env", plantedVariable+
+	stopped := call(exit.Usage, "--replay", said[1], "--service", program, "--env", plantedVariable+
 		"=lua", "--service-clock", "2026-01-01 00:00:00")
 	if !strings.Contains(stopped, "libfaketime") {
 		t.Errorf("repeated at a stopped clock: %s", stopped)
 	}
-	clean := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=lua", "--quiet")
+	clean := call(exit.OK, "http", "--service", program, "--env", plantedVariable+"=lua", "--quiet")
 	if !strings.Contains(clean, "http: PASS (leak, false-reject, ttl, stuck): no violation in any order of 2 callers.") {
 		t.Errorf("claims %s", clean)
 	}
@@ -135,17 +136,17 @@ func TestExploreServiceCommand(t *testing.T) {
 			t.Errorf("no further search says %q: %s", further, clean)
 		}
 	}
-	if broken := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+
+	if broken := call(exit.Usage, "http", "--service", program, "--env", plantedVariable+
 		"=exit"); strings.Count(broken, "\n") != 1 {
 		t.Errorf("a service that ends: %q", broken)
 	}
-	one := call(cli.ExitUsage, "http", "--service", program, "--env", plantedVariable+
+	one := call(exit.Usage, "http", "--service", program, "--env", plantedVariable+
 		"=lua", "--parallel", "2", "--faults", "restart")
 	if !strings.HasPrefix(one, "quotabench: --parallel: all databases of a Redis server have one set of scripts") ||
 		strings.Count(one, "\n") != 1 {
 		t.Errorf("sets of processes whose scripts are lost: %q", one)
 	}
-	counted := call(cli.ExitOK, "http", "--service", program, "--env", plantedVariable+"=get-set", "--full", "--quiet")
+	counted := call(exit.OK, "http", "--service", program, "--env", plantedVariable+"=get-set", "--full", "--quiet")
 	if !strings.Contains(counted, "every schedule of 2 clients: 6, of which 4 leak") {
 		t.Errorf("counted: %s", counted)
 	}
@@ -158,7 +159,7 @@ func TestCommandLeavesOutSpread(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := cli.Main([]string{"explore", "http", "--service", "/there/is/no/such/program", "--policy",
 			"8 per rolling 1m", "--limit", limit}, &out, &errs)
-		if code != cli.ExitUsage || strings.Contains(errs.String(), left) != said {
+		if code != exit.Usage || strings.Contains(errs.String(), left) != said {
 			t.Errorf("limit %s: exit %d, %s", limit, code, errs.String())
 		}
 	}

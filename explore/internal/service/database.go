@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/explore/internal/database"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/fakeredis"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -330,7 +330,7 @@ func (w *Engine) goesOn(c *client) error {
 	c.flies = false
 	timeline := &w.Run.Timeline
 	timeline.Start()
-	timeline.By(c.Name, results.RoleClient, c.Index, results.EventResume)
+	timeline.By(c.Name, codes.RoleClient, c.Index, codes.EventResume)
 	err := w.replied(c, "goes on")
 	if err == nil {
 		timeline.End(w.now.Sub(w.Setup.Begins()), &w.Run.Truth)

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/host/server"
 	"github.com/quotabench/quotabench/internal/proxy"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -256,7 +256,7 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 		return w.befallsStore(pick)
 	}
 	client := w.callers[pick.ID]
-	timeline.By(client.Name, results.RoleClient, client.Index, results.EventCommand)
+	timeline.By(client.Name, codes.RoleClient, client.Index, codes.EventCommand)
 	w.counts(client)
 	if pick.Kind == engine.StepActor {
 		return w.goOn(client)
@@ -303,18 +303,18 @@ func (w *Engine) goOn(c *client) error {
 			return err
 		}
 		if w.Setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
-			c.engine.Run.Timeline.Write("starts", "", results.EventStart)
+			c.engine.Run.Timeline.Write("starts", "", codes.EventStart)
 			return nil
 		}
 	}
 	if c.held == nil { // it was answered in a step of another client
 		c.told("", "reply")
-		c.engine.Run.Timeline.Write("", "", results.EventReply)
+		c.engine.Run.Timeline.Write("", "", codes.EventReply)
 		return w.wait(c)
 	}
 	if c.sent {
 		c.told("", "reply")
-		c.engine.Run.Timeline.Write("", "", results.EventReply)
+		c.engine.Run.Timeline.Write("", "", codes.EventReply)
 		c.held.Answer()
 		return w.wait(c)
 	}

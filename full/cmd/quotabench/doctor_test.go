@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/programs"
 )
 
@@ -19,7 +20,7 @@ func TestDoctorInstalls(t *testing.T) {
 	}
 	t.Setenv("QUOTABENCH_HIDE", strings.Join(names, ","))
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"doctor", "--json"}, &out, &errs); code != cli.ExitOK {
+	if code := cli.Main([]string{"doctor", "--json"}, &out, &errs); code != exit.OK {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	var lines []struct{ Name, State, Advice string }

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quotabench/quotabench/full/internal/cas"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
@@ -21,7 +22,7 @@ import (
 // TierEtcd is the tier that decides.
 const TierEtcd quota.Tier = "etcd"
 
-func init() { strategies.BuildIn(consensus.EtcdCounter, open) }
+func init() { strategies.BuildIn(codes.EtcdCounter, open) }
 
 // counter is one instance of etcd-counter.
 type counter struct {

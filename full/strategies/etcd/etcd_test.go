@@ -8,19 +8,19 @@ import (
 	"github.com/quotabench/quotabench/full/internal/served"
 	_ "github.com/quotabench/quotabench/full/stores/etcd"
 	_ "github.com/quotabench/quotabench/full/strategies/etcd"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies/consensus"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func TestConformance(t *testing.T) { served.Start(t, consensus.EtcdCounter).Run(t) }
+func TestConformance(t *testing.T) { served.Start(t, codes.EtcdCounter).Run(t) }
 
 func TestRetriesAreCounted(t *testing.T) {
-	s, _, _ := served.Start(t, consensus.EtcdCounter).Open(t, nil)
+	s, _, _ := served.Start(t, codes.EtcdCounter).Open(t, nil)
 	served.CountsRetries(t, s)
 }
 
@@ -32,7 +32,7 @@ func TestLeases(t *testing.T) {
 		kind   quota.Kind
 		leased bool
 	}{{"lease", quota.CalendarHour, true}, {"lease", quota.Standing, false}, {"none", quota.CalendarHour, false}} {
-		s, of, prefix := served.Start(t, consensus.EtcdCounter).Open(t, quota.Options{"ttl": c.ttl})
+		s, of, prefix := served.Start(t, codes.EtcdCounter).Open(t, quota.Options{"ttl": c.ttl})
 		client := of.(*clientv3.Client)
 		p := served.StandingPolicy(5)
 		p.Window.Kind = c.kind

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
@@ -23,7 +24,7 @@ const (
 	TierMeanwhile quota.Tier = "meanwhile"
 )
 
-func init() { strategies.BuildIn(consensus.Queue, open) }
+func init() { strategies.BuildIn(codes.QueueOfCharges, open) }
 
 // queue is one instance.
 type queue struct {
@@ -192,7 +193,7 @@ func (q *queue) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "queue lag, sum", Unit: "ns", Value: lag},
 		{Name: "queue lag, most", Unit: "ns", Value: longest, Kind: strategies.MeasureMost,
-			Metric: strategies.MetricQueueLag},
+			Metric: codes.MetricQueueLag},
 		{Name: "messages decided", Unit: "messages", Value: decided},
 		{Name: "gone ahead", Unit: "requests", Value: q.unheard.Load()},
 		{Name: "turned down afterwards", Unit: "requests", Value: q.overruns.Load()},

@@ -6,16 +6,16 @@ import (
 	"github.com/quotabench/quotabench/full/internal/served"
 	_ "github.com/quotabench/quotabench/full/stores/nats"
 	_ "github.com/quotabench/quotabench/full/strategies/jetstream"
+	"github.com/quotabench/quotabench/internal/codes"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/consensus"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func TestConformance(t *testing.T) { served.Start(t, consensus.Queue).Run(t) }
+func TestConformance(t *testing.T) { served.Start(t, codes.QueueOfCharges).Run(t) }
 
 func request(id uint64, p *quota.Policy) quota.Request {
 	return quota.Request{ID: id, Subject: "s", Policy: p, Units: 1}
@@ -23,7 +23,7 @@ func request(id uint64, p *quota.Policy) quota.Request {
 
 // TestLag: every decision was in the stream for some time.
 func TestLag(t *testing.T) {
-	s, _, _ := served.Start(t, consensus.Queue).Open(t, nil)
+	s, _, _ := served.Start(t, codes.QueueOfCharges).Open(t, nil)
 	defer func() { _ = s.Close(t.Context()) }()
 	p := served.StandingPolicy(2)
 	for i := range uint64(4) {
@@ -40,7 +40,7 @@ func TestLag(t *testing.T) {
 // TestMeanwhile: callers that go ahead are admitted over the limit, until the
 // instance has heard that nothing is left.
 func TestMeanwhile(t *testing.T) {
-	s, _, _ := served.Start(t, consensus.Queue).Open(t, quota.Options{"meanwhile": "admit"})
+	s, _, _ := served.Start(t, codes.QueueOfCharges).Open(t, quota.Options{"meanwhile": "admit"})
 	defer func() { _ = s.Close(t.Context()) }()
 	p := served.StandingPolicy(1)
 	var admitted int64
@@ -82,7 +82,7 @@ func TestMeanwhile(t *testing.T) {
 // TestConsumerReadsItsCountersFromTheStream: a consumer that was lost is replaced by
 // one that knows as much.
 func TestConsumerReadsItsCountersFromTheStream(t *testing.T) {
-	queue := served.Start(t, consensus.Queue)
+	queue := served.Start(t, codes.QueueOfCharges)
 	s, client, prefix := queue.Open(t, nil)
 	p := served.StandingPolicy(3)
 	for id := range uint64(2) {

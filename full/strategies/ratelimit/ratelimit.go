@@ -16,14 +16,15 @@ import (
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/service"
 )
 
 func init() {
-	strategies.BuildIn(service.EnvoyRatelimit, openLimit)
-	strategies.BuildIn(service.GRPCBare, openBare)
+	strategies.BuildIn(codes.EnvoyRatelimit, openLimit)
+	strategies.BuildIn(codes.GRPCBare, openBare)
 }
 
 // client is that of the store.

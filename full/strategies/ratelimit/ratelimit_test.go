@@ -252,10 +252,10 @@ func TestPlantedLeak(t *testing.T) {
 			t.Errorf("%q, which admits %d: a leak of %d in %d trials, %d at worst, %d rejected wrongly", c.options, c.admits,
 				r.Leak.Units, trials, r.Leak.WorstUnits, r.FalseRejects.Units)
 		}
-		if got := verdict(t, r, results.LeakProperty); got != c.leakClause {
+		if got := verdict(t, r, string(quota.PropertyLeak)); got != c.leakClause {
 			t.Errorf("%q, which admits %d: the leak clause is %s", c.options, c.admits, got)
 		}
-		if got := verdict(t, r, results.FalseRejectProperty); got != c.rejectClause {
+		if got := verdict(t, r, string(quota.PropertyFalseReject)); got != c.rejectClause {
 			t.Errorf("%q, which admits %d: the false-reject clause is %s", c.options, c.admits, got)
 		}
 		if r.Cost.Commands != 1 || r.Cost.RoundTrips > 1 {
@@ -339,12 +339,12 @@ func TestRealServer(t *testing.T) {
 		if !r.Audit.Valid || r.Errors > 0 || r.Leak.Trials == 0 {
 			t.Fatalf("%s: %d errors (%s), %d trials, audit %+v", strategy, r.Errors, r.FirstError, r.Leak.Trials, r.Audit)
 		}
-		if verdict(t, r, results.LeakProperty) != results.Kept || verdict(t, r, results.FalseRejectProperty) != results.Kept {
+		if verdict(t, r, string(quota.PropertyLeak)) != results.Kept || verdict(t, r, string(quota.PropertyFalseReject)) != results.Kept {
 			t.Errorf("%s: %+v", strategy, r.Guarantee)
 		}
 	}
 	r := run(t, "envoy-ratelimit", "5 calls per rolling 24h costing 3", s, nil)
-	if r.Errors > 0 || r.FalseRejects.Units != 0 && verdict(t, r, results.FalseRejectProperty) != results.Kept {
+	if r.Errors > 0 || r.FalseRejects.Units != 0 && verdict(t, r, string(quota.PropertyFalseReject)) != results.Kept {
 		t.Errorf("requests of several units: %d errors (%s), %+v", r.Errors, r.FirstError, r.Guarantee)
 	}
 	steady, err := workloads.Lookup("steady")
@@ -355,8 +355,8 @@ func TestRealServer(t *testing.T) {
 		p.Workload, p.Load, p.Requests = steady, harness.OpenAt(200), 700
 		p.Stream.Options = quota.Options{"subjects": "1", "over-quota": "0", "popularity": "uniform"}
 	})
-	if r.Leak.Units == 0 || verdict(t, r, results.LeakProperty) != results.Kept ||
-		verdict(t, r, results.FalseRejectProperty) != results.Kept {
+	if r.Leak.Units == 0 || verdict(t, r, string(quota.PropertyLeak)) != results.Kept ||
+		verdict(t, r, string(quota.PropertyFalseReject)) != results.Kept {
 		t.Errorf("over several windows: a leak of %d, clauses %+v", r.Leak.Units, r.Guarantee)
 	}
 	if r := run(t, "grpc-bare", "5 calls per rolling 24h", s, nil); r.Rejected > 0 || r.Errors > 0 {

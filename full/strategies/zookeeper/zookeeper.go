@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quotabench/quotabench/full/internal/cas"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
@@ -22,7 +23,7 @@ import (
 // TierZooKeeper is the tier that decides.
 const TierZooKeeper quota.Tier = "zookeeper"
 
-func init() { strategies.BuildIn(consensus.ZooKeeperCounter, open) }
+func init() { strategies.BuildIn(codes.ZooKeeperCounter, open) }
 
 // counter is one instance of zookeeper-counter.
 type counter struct {

@@ -6,16 +6,16 @@ import (
 	"github.com/quotabench/quotabench/full/internal/served"
 	_ "github.com/quotabench/quotabench/full/stores/zookeeper"
 	_ "github.com/quotabench/quotabench/full/strategies/zookeeper"
+	"github.com/quotabench/quotabench/internal/codes"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
-	"github.com/quotabench/quotabench/strategies/consensus"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func TestConformance(t *testing.T) { served.Start(t, consensus.ZooKeeperCounter).Run(t) }
+func TestConformance(t *testing.T) { served.Start(t, codes.ZooKeeperCounter).Run(t) }
 
 func TestRetriesAreCounted(t *testing.T) {
-	s, _, _ := served.Start(t, consensus.ZooKeeperCounter).Open(t, nil)
+	s, _, _ := served.Start(t, codes.ZooKeeperCounter).Open(t, nil)
 	served.CountsRetries(t, s)
 }

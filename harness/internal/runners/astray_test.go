@@ -15,7 +15,9 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
@@ -43,7 +45,7 @@ type astray struct {
 
 func (a *astray) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	a.mu.Lock()
-	if r.ID < harness.ProbeID {
+	if r.ID < bounds.ProbeID {
 		a.n++
 	}
 	bad := a.n >= a.at
@@ -139,7 +141,7 @@ func withDeadline(run func(deadline time.Duration) (early bool)) {
 // early reports whether a call was given up that does not block.
 func early(runs []results.Run, blocked *atomic.Int64) bool {
 	return slices.ContainsFunc(runs, func(r results.Run) bool {
-		return r.Strategy == "exact" && r.Audit.Has(harness.CodeHung) || r.Strategy != "exact" &&
+		return r.Strategy == "exact" && r.Audit.Has(codes.Hung) || r.Strategy != "exact" &&
 			r.DidNotReturn > blocked.Load()
 	})
 }
@@ -191,7 +193,7 @@ func found(t *testing.T, runs []results.Run, name, code string) {
 			if r.Audit.Valid || strings.Contains(x.Detail, "\n") {
 				t.Errorf("%s: %+v", name, r.Audit)
 			}
-			if hung := code == harness.CodeHung; hung || code == "strategy-panicked" {
+			if hung := code == codes.Hung; hung || code == "strategy-panicked" {
 				if !strings.Contains(x.Stack, "astray_test.go") || hung != (r.DidNotReturn > 0) {
 					t.Errorf("%s: %d calls did not return, and the stack is %q", name, r.DidNotReturn, x.Stack)
 				}
@@ -254,7 +256,7 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 	_, alone := runs(nil, false, testkit.Strategy(t, "exact"))
 	for _, s := range theirs {
 		a := newAstray(s.bad, s.at)
-		got, beside := runs(a, s.run == harness.CodeHung, a.selection(s.name, s.needs...), testkit.Strategy(t, "exact"))
+		got, beside := runs(a, s.run == codes.Hung, a.selection(s.name, s.needs...), testkit.Strategy(t, "exact"))
 		if !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
 		}
@@ -274,7 +276,7 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 				t.Errorf("%s: %+v", s.name, r.Audit.Reasons)
 			}
 		}
-		if want := map[bool]int{true: 1, false: 2}[s.run == harness.CodeHung]; n != want {
+		if want := map[bool]int{true: 1, false: 2}[s.run == codes.Hung]; n != want {
 			t.Errorf("%s ran %d times, want %d", s.name, n, want)
 		}
 	}
@@ -302,7 +304,7 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 	_, alone := run(nil, false, testkit.Strategy(t, "exact"))
 	for _, s := range theirs {
 		a := newAstray(s.bad, s.at)
-		runs, beside := run(a, s.sim == harness.CodeHung, a.selection(s.name, s.needs...), testkit.Strategy(t, "exact"))
+		runs, beside := run(a, s.sim == codes.Hung, a.selection(s.name, s.needs...), testkit.Strategy(t, "exact"))
 		if !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
 		}
@@ -325,7 +327,7 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 	}
 	for _, s := range theirs {
 		a := newAstray(s.bad, min(s.at, 2)) // two clients ask once each
-		hangs := s.sim == harness.CodeHung
+		hangs := s.sim == codes.Hung
 		var err error
 		if sel := a.selection(s.name, s.needs...); hangs {
 			withDeadline(func(deadline time.Duration) bool {
@@ -356,7 +358,7 @@ func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 		"sim": func(t *testing.T, ctx context.Context, sel strategies.Selection) error {
 			p := plan(t, testkit.Strategy(t, "exact"), sel)
 			p.Stores = nil
-			p.DecisionTimeout = harness.MaxDecisionTimeout
+			p.DecisionTimeout = bounds.MaxDecisionTimeout
 			report, err := sim.Run(ctx, sim.Config{Plan: p, Parallel: 1})
 			if report == nil || !report.Interrupted || len(report.Runs) != 2 || report.Runs[0].Issued != 4000 {
 				t.Errorf("%+v", report)
@@ -364,7 +366,7 @@ func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 			return err
 		},
 		"explore": func(_ *testing.T, ctx context.Context, sel strategies.Selection) error {
-			_, err := explore.Run(ctx, sel, explore.Config{Bounds: explore.Bounds{DecisionTimeout: harness.MaxDecisionTimeout}})
+			_, err := explore.Run(ctx, sel, explore.Config{Bounds: explore.Bounds{DecisionTimeout: bounds.MaxDecisionTimeout}})
 			return err
 		},
 	} {

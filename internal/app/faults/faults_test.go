@@ -15,12 +15,13 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/app/faults"
+	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/options"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/claims"
 	"github.com/quotabench/quotabench/internal/testkit"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
@@ -125,7 +126,7 @@ func tryPlanted(t *testing.T, duration string) (problems []string) {
 	}
 	verdicts := func(args ...string) map[string]string {
 		var record, messages bytes.Buffer
-		if code := cli.Main(args, &record, &messages); code != cli.ExitGate {
+		if code := cli.Main(args, &record, &messages); code != exit.Gate {
 			wrong("exit %d\n%s", code, &messages)
 		}
 		var r claims.Report
@@ -282,7 +283,7 @@ func accepted(line string) string {
 		}
 	}
 	var messages bytes.Buffer
-	if cli.Main(args, new(bytes.Buffer), &messages) != cli.ExitOK {
+	if cli.Main(args, new(bytes.Buffer), &messages) != exit.OK {
 		return line + "\n" + messages.String()
 	}
 	return ""

@@ -17,13 +17,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Metric is one that is served.
@@ -149,7 +149,7 @@ func (w *writer) is(so bool) {
 	w.put("", value)
 }
 
-func (w *writer) latencies(all []harness.LiveLatency) {
+func (w *writer) latencies(all []stat.LiveLatency) {
 	for i := range all {
 		latency := &all[i]
 		labels := []string{"layer", cmp.Or(latency.Tier, "none"), "outcome", latency.Outcome}
@@ -157,7 +157,7 @@ func (w *writer) latencies(all []harness.LiveLatency) {
 		for k, n := range latency.UpTo {
 			total += n
 			w.put("_bucket", float64(total),
-				append(labels, "le", strconv.FormatFloat(float64(harness.LiveBounds[k])/1e3, 'f', -1, 64))...)
+				append(labels, "le", strconv.FormatFloat(float64(stat.LiveBounds[k])/1e3, 'f', -1, 64))...)
 		}
 		w.put("_bucket", float64(latency.Count), append(labels, "le", "+Inf")...)
 		w.put("_sum", float64(latency.SumNS)/1e3, labels...)
@@ -186,7 +186,7 @@ type decisions struct {
 }
 
 // decided sorts decisions by the layers that made them.
-func decided(latencies []harness.LiveLatency) (out decisions) {
+func decided(latencies []stat.LiveLatency) (out decisions) {
 	for _, latency := range latencies {
 		if latency.Outcome == "error" {
 			continue
@@ -217,7 +217,7 @@ func decided(latencies []harness.LiveLatency) (out decisions) {
 }
 
 // hitRates: of the decisions that reached a layer, the share that it made.
-func (w *writer) hitRates(latencies []harness.LiveLatency) {
+func (w *writer) hitRates(latencies []stat.LiveLatency) {
 	decisions := decided(latencies)
 	reached := decisions.all
 	for _, layer := range decisions.layers {
@@ -227,7 +227,7 @@ func (w *writer) hitRates(latencies []harness.LiveLatency) {
 }
 
 // fallbacks: what was decided at a layer was left to it by all layers before.
-func (w *writer) fallbacks(latencies []harness.LiveLatency) {
+func (w *writer) fallbacks(latencies []stat.LiveLatency) {
 	decisions := decided(latencies)
 	passed := decisions.layers
 	if decisions.alone > 0 {
@@ -245,7 +245,7 @@ const unknownStore = "store"
 
 // unavailable counts decisions without a store by the last store that was asked for them, and requests that failed for
 // lack of some store.
-func (w *writer) unavailable(latencies []harness.LiveLatency, failed int64) {
+func (w *writer) unavailable(latencies []stat.LiveLatency, failed int64) {
 	decisions := decided(latencies)
 	counts := []layer{{name: unknownStore, n: failed}}
 	count := func(store string, n int64) {
@@ -288,11 +288,11 @@ func (w *writer) falsePositives(meter []results.Measure) {
 	wrong := int64(0)
 	ok := false
 	for _, m := range meter {
-		switch strategies.MeasureMetric(m.Metric) {
-		case strategies.MetricFilterHits:
+		switch codes.Metric(m.Metric) {
+		case codes.MetricFilterHits:
 			hits = m.Value
 			ok = true
-		case strategies.MetricFalsePositives:
+		case codes.MetricFalsePositives:
 			wrong = m.Value
 		}
 	}
@@ -358,7 +358,7 @@ func drift(w *writer, figures *measure.LiveFigures) {
 
 func lag(w *writer, figures *measure.LiveFigures) {
 	for _, m := range meter(figures) {
-		if unit, ok := map[string]float64{"us": 1e6, "ns": 1e9}[m.Unit]; ok && m.Metric == string(strategies.MetricQueueLag) {
+		if unit, ok := map[string]float64{"us": 1e6, "ns": 1e9}[m.Unit]; ok && m.Metric == string(codes.MetricQueueLag) {
 			w.put("", float64(m.Value)/unit, "layer", "queue")
 		}
 	}

@@ -21,10 +21,13 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/prometheus"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -51,7 +54,7 @@ type planted struct {
 func (p *planted) Take(_ context.Context, r quota.Request) (quota.Decision, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r.ID < harness.WarmUpID {
+	if r.ID < bounds.WarmUpID {
 		if p.n.Add(1) == p.at {
 			p.reached() // all others wait
 		}
@@ -85,9 +88,9 @@ func (p *planted) Used(_ context.Context, s quota.Subject, _ *quota.Policy) ([]q
 func (p *planted) Measures() []strategies.Measure {
 	n := p.n.Load()
 	return []strategies.Measure{ // whatever they are called
-		{Name: "maybes", Unit: "checks", Value: 4 * n, Metric: strategies.MetricFilterHits},
-		{Name: "wrong maybes", Unit: "checks", Value: n, Metric: strategies.MetricFalsePositives},
-		{Name: "longest wait", Unit: "us", Value: 2500, Kind: strategies.MeasureMost, Metric: strategies.MetricQueueLag},
+		{Name: "maybes", Unit: "checks", Value: 4 * n, Metric: codes.MetricFilterHits},
+		{Name: "wrong maybes", Unit: "checks", Value: n, Metric: codes.MetricFalsePositives},
+		{Name: "longest wait", Unit: "us", Value: 2500, Kind: strategies.MeasureMost, Metric: codes.MetricQueueLag},
 	}
 }
 
@@ -322,10 +325,10 @@ func samples(t *testing.T, text string) map[string]float64 {
 // TestOutages: decisions that were planted without a store count for the last store that was asked in vain, and the
 // process that decides in the end comes after all stores.
 func TestOutages(t *testing.T) {
-	latency := func(tier quota.Tier, n, degraded int64) harness.LiveLatency {
-		return harness.LiveLatency{Outcome: "admitted", Tier: string(tier), Count: n, Degraded: degraded}
+	latency := func(tier quota.Tier, n, degraded int64) stat.LiveLatency {
+		return stat.LiveLatency{Outcome: "admitted", Tier: string(tier), Count: n, Degraded: degraded}
 	}
-	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open", Latencies: []harness.LiveLatency{
+	text := string(prometheus.Text([]measure.LiveFigures{{Strategy: "a", Loop: "open", Latencies: []stat.LiveLatency{
 		latency(quota.TierProcess, 100+7, 7), latency(quota.TierFilter, 400, 0), latency(quota.TierRedis, 300, 2),
 		latency(quota.TierPostgres, 193, 50),
 	}, Judged: []results.Run{{Requests: results.Requests{ErrorKinds: &results.ErrorKinds{Store: 5, Contention: 9}}}}}}))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/strategies"
@@ -156,7 +157,7 @@ func (s *progress) status() terminal.Status {
 		return out
 	}
 	first := active[0]
-	text, most := first.text(s.full, cmp.Or(s.plan[0].cfg.MaxStates, explore.DefaultStates))
+	text, most := first.text(s.full, cmp.Or(s.plan[0].cfg.MaxStates, bounds.DefaultStates))
 	out.Text = text
 	if len(active) > 1 {
 		out.Text += fmt.Sprintf(" (and %d more)", len(active)-1)

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	tables "github.com/quotabench/quotabench/internal/report/text"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
@@ -105,7 +106,7 @@ func (x *exploration) postgres() stores.Store {
 }
 
 // replay repeats a token where it belongs.
-func (x *exploration) replay(token string) (*explore.Replayed, error) {
+func (x *exploration) replay(token string) (*results.Replay, error) {
 	config := &x.Asked
 	target := explore.Target{Isolate: config.Isolate, Process: config.Process}
 	sel, err := explore.TokenStrategy(token)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/app/session"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/results/codec"
@@ -106,7 +107,7 @@ func (x *exploration) keep() {
 	record.Interrupted = true // until the last strategy says otherwise
 	data, err := codec.ExplorationJSON(&record)
 	if err == nil {
-		err = x.out.Write(render.ExplorationName, data)
+		err = x.out.Write(files.ExplorationName, data)
 	}
 	if err != nil && !x.warned {
 		x.warned = true

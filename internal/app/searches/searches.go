@@ -21,6 +21,7 @@ import (
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/app/terminal"
 	"github.com/quotabench/quotabench/internal/contain/guard"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -240,9 +241,9 @@ func (x *exploration) ofService(cfg *explore.Config, chosen []strategies.Selecti
 		x.allFaults(cfg, chosen[0])
 	}
 	fmt.Fprintln(&x.text, judgedBy(cfg))
-	if cfg.Policy.Name != "" && cfg.Limit > explore.MostSpread {
+	if cfg.Policy.Name != "" && cfg.Limit > bounds.MaxSpread {
 		fmt.Fprintf(x.stderr, "not tried: requests in different parts of a window, which have a limit of %d at most: "+
-			"give --limit\n", explore.MostSpread)
+			"give --limit\n", bounds.MaxSpread)
 	}
 	if x.Parallel == 0 {
 		cfg.Workers = min(cfg.Workers, mostSets)
@@ -385,7 +386,7 @@ func (x *exploration) invalidate(strategy string, err error) {
 // found is what the search or the enumeration of one strategy returned.
 type found struct {
 	search *explore.Result
-	census *explore.Census
+	census *results.Census
 	err    error
 	again  bool // an earlier search of the strategy has found that none can be made
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/kit/clock"
@@ -40,7 +39,7 @@ func FreeDir(s *group.Settings) (string, error) {
 	if s.History == "" {
 		return dir, nil
 	}
-	if kept, _ := filepath.Glob(filepath.Join(s.History, "*"+harness.HistoryExt)); len(kept) > 0 {
+	if kept, _ := filepath.Glob(filepath.Join(s.History, "*"+files.HistoryExt)); len(kept) > 0 {
 		return "", s.Wrong("history", fmt.Errorf("%s already holds %s: name another directory, or move them away", s.History,
 			format.Plural(int64(len(kept)), "history", "histories")))
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/compare"
@@ -45,7 +45,7 @@ func Verdict(file *results.File) error {
 // strategies itself and tells of others. It is not among those to recommend.
 func tooSlow(file *results.File, invalid *results.InvalidError) bool {
 	crossed := func(run results.Run) bool { return run.Leak.Trials > 0 }
-	return file.Considered != nil && invalid.Reason.Code == results.NeverCrossed && slices.ContainsFunc(file.Runs, crossed)
+	return file.Considered != nil && invalid.Reason.Code == codes.NeverCrossed && slices.ContainsFunc(file.Runs, crossed)
 }
 
 // unkept says how many histories could not be kept, and why the first was not.
@@ -54,7 +54,7 @@ func unkept(file *results.File) error {
 	why := ""
 	for _, run := range file.Runs {
 		for _, reason := range run.Audit.Reasons {
-			if reason.Code == harness.HistoryNotKept {
+			if reason.Code == codes.HistoryNotKept {
 				n++
 				if n == 1 {
 					why = reason.Detail

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/results"
 )
@@ -12,7 +12,7 @@ import (
 // TestHistoriesNotKept: a run whose histories are missing says so, and fails.
 func TestHistoriesNotKept(t *testing.T) {
 	full := results.Run{Audit: results.Audit{Valid: true,
-		Reasons: []results.Reason{{Code: harness.HistoryNotKept, Discards: results.DiscardsNothing,
+		Reasons: []results.Reason{{Code: codes.HistoryNotKept, Discards: codes.DiscardsNothing,
 			Detail: "no space left on device"}}}}
 	err := Verdict(&results.File{Runs: []results.Run{{Audit: results.Audit{Valid: true}}, full, full}})
 	var e *exit.Error
@@ -27,7 +27,7 @@ func TestInvalidFiguresFail(t *testing.T) {
 	run := func(findings ...string) results.Run {
 		r := results.Run{Audit: results.Audit{Valid: true}}
 		for _, code := range findings {
-			r.Audit.Discard(code, results.DiscardsCorrectness, "planted")
+			r.Audit.Discard(code, codes.DiscardsCorrectness, "planted")
 		}
 		return r
 	}
@@ -45,7 +45,7 @@ func TestTooSlowToJudge(t *testing.T) {
 	judged := results.Run{Audit: results.Audit{Valid: true}}
 	judged.Leak.Trials = 1
 	slow := results.Run{Audit: results.Audit{Valid: true}}
-	slow.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "planted")
+	slow.Audit.Discard(codes.NeverCrossed, codes.DiscardsCorrectness, "planted")
 	chosen := []results.Considered{{Strategy: "slow"}}
 	for name, c := range map[string]struct {
 		file  results.File

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/app/terminal"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/exit"
+	"github.com/quotabench/quotabench/internal/kit/files"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/html"
 	tables "github.com/quotabench/quotabench/internal/report/text"
@@ -73,7 +75,7 @@ func (x *Session) sayUndrawn(all []render.Undrawn) {
 	}
 	if len(all) > 0 {
 		names := format.List(all, ", ", func(undrawn render.Undrawn) string { return undrawn.Name })
-		fmt.Fprintln(x.Stderr, render.NotDrawn+names+" (--verbose says why)")
+		fmt.Fprintln(x.Stderr, codes.NotDrawn+names+" (--verbose says why)")
 	}
 }
 
@@ -126,13 +128,13 @@ func (w *Writer) Put(output render.Output) error {
 
 // Where says where the report is, and what is next to it.
 func (w *Writer) Where() string {
-	files := slices.DeleteFunc(slices.Clone(w.Written), func(name string) bool { return name == render.HTMLName })
-	if len(files) == len(w.Written) {
-		return fmt.Sprintf("Written to %s: %s", w.Dir.Path, Listed(files))
+	others := slices.DeleteFunc(slices.Clone(w.Written), func(name string) bool { return name == files.HTMLName })
+	if len(others) == len(w.Written) {
+		return fmt.Sprintf("Written to %s: %s", w.Dir.Path, Listed(others))
 	}
-	text := "Report: " + filepath.Join(w.Dir.Path, render.HTMLName)
-	if len(files) > 0 {
-		text += "\nNext to it: " + Listed(files)
+	text := "Report: " + filepath.Join(w.Dir.Path, files.HTMLName)
+	if len(others) > 0 {
+		text += "\nNext to it: " + Listed(others)
 	}
 	return text
 }
@@ -217,7 +219,7 @@ func (k *Keeper) write(more []results.Run) {
 		file.Interrupted = true // until the last round says otherwise
 		data, err := codec.Encode(file)
 		if err == nil {
-			err = k.Dir.Write(render.ResultsName, data)
+			err = k.Dir.Write(files.ResultsName, data)
 		}
 		if err != nil && !k.warned {
 			k.warned = true

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -17,23 +18,23 @@ const inFlight = 50
 func (s *Shortlist) declared() {
 	policy := &s.question.Policy
 	for _, contender := range s.all {
-		why := results.Considered{Stage: results.StageDeclaration}
+		why := results.Considered{Stage: codes.StageDeclaration}
 		switch err := contender.ServesPolicy(policy); {
 		case !slices.Contains(contender.Kinds, policy.Window.Kind):
-			why.Cause = results.OtherWindows
+			why.Cause = codes.OtherWindows
 		case err != nil:
-			why.Cause = results.OtherPolicies
+			why.Cause = codes.OtherPolicies
 			why.Detail = unserved(err)
 		case s.question.Second != nil && !contender.TwoQuotas:
-			why.Cause = results.OtherPolicies
+			why.Cause = codes.OtherPolicies
 			why.Detail = "it has one window, and the policy has two"
 		case s.question.Second != nil && contender.ServesPolicy(s.question.Second) != nil:
-			why.Cause = results.OtherPolicies
+			why.Cause = codes.OtherPolicies
 			why.Detail = unserved(contender.ServesPolicy(s.question.Second))
 		case s.question.GivesBack && !contender.GivesBack:
-			why.Cause = results.NeverGivesBack
+			why.Cause = codes.NeverGivesBack
 		case contender.Reset == strategies.ResetsNever && policy.Window.Kind != quota.Standing:
-			why.Cause = results.NeverResets
+			why.Cause = codes.NeverResets
 		default:
 			s.promises(contender)
 			continue
@@ -58,7 +59,7 @@ func (s *Shortlist) promises(c *contender) {
 		}
 		_, declared := s.bound(c, []quota.Fault{fault})
 		if !declared {
-			c.excluded(results.Considered{Stage: results.StageDeclaration, Cause: results.NotPromised, Detail: string(fault)})
+			c.excluded(results.Considered{Stage: codes.StageDeclaration, Cause: codes.NotPromised, Detail: string(fault)})
 			return
 		}
 	}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -70,20 +72,20 @@ func (s *Shortlist) outage(ctx context.Context, contenders []*contender, open *s
 
 // afterOutage has a contender go on, or leave, by what it did while Redis was away.
 func (s *Shortlist) afterOutage(c *contender, summary *results.Summary, command string) {
-	s.judge(c, summary, results.StageOutage, command)
+	s.judge(c, summary, codes.StageOutage, command)
 	if c.left != nil {
 		return
 	}
-	failed := results.Percent(summary.Errors, summary.Issued)
+	failed := stat.Percent(summary.Errors, summary.Issued)
 	rejected := summary.FalseRejects.PctOfValid
-	why := results.Considered{Stage: results.StageOutage, Command: command}
+	why := results.Considered{Stage: codes.StageOutage, Command: command}
 	switch {
 	case failed > mostUnanswered:
-		why.Cause = results.EndsInErrors
+		why.Cause = codes.EndsInErrors
 		why.Pct = failed
 		c.excluded(why)
 	case rejected > mostUnanswered:
-		why.Cause = results.RejectsValid
+		why.Cause = codes.RejectsValid
 		why.Pct = rejected
 		c.taken = &why
 	}

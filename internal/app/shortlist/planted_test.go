@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/app/shortlist"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/testkit"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	_ "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
@@ -129,7 +129,7 @@ func outcomes(s *shortlist.Shortlist) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Considered() {
 		out[c.Strategy] = string(c.Outcome)
-		if c.Outcome != results.Taken {
+		if c.Outcome != codes.Taken {
 			out[c.Strategy] = string(c.Stage) + ": " + string(c.Cause)
 		}
 	}
@@ -190,7 +190,7 @@ func TestRejectsWithoutRedis(t *testing.T) {
 		Strategies: []strategies.Selection{planted("closed", quota.Fixed, closed)},
 	})
 	said := s.Considered()[0]
-	if said.Outcome != results.Taken || said.Stage != results.StageOutage || said.Cause != results.RejectsValid ||
+	if said.Outcome != codes.Taken || said.Stage != codes.StageOutage || said.Cause != codes.RejectsValid ||
 		said.Pct < 5 {
 		t.Errorf("%+v", said)
 	}
@@ -210,10 +210,10 @@ func TestTwoWindows(t *testing.T) {
 		},
 	})
 	all := s.Considered()
-	if got := all[0]; got.Cause != results.OtherPolicies || got.Detail != "it has one window, and the policy has two" {
+	if got := all[0]; got.Cause != codes.OtherPolicies || got.Detail != "it has one window, and the policy has two" {
 		t.Errorf("one window: %+v", got)
 	}
-	if got := all[1]; got.Outcome != results.Taken {
+	if got := all[1]; got.Outcome != codes.Taken {
 		t.Errorf("two windows: %+v", got)
 	}
 }

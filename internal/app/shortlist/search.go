@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/parallel"
 	"github.com/quotabench/quotabench/quota"
@@ -182,14 +183,14 @@ func (s *Shortlist) conclude(c *contender, searches []Found) {
 			c.unsearched = true
 			return
 		case found.Leak != nil && (found.Guarantee != nil || !s.withinBound(c, found.Leak.Faults)):
-			s.schedule(c, results.OverLimit, found.Leak, found.Faults)
+			s.schedule(c, codes.OverLimit, found.Leak, found.Faults)
 		case found.Guarantee != nil:
-			s.schedule(c, results.BreaksGuarantee, found.Guarantee, found.Faults)
+			s.schedule(c, codes.BreaksGuarantee, found.Guarantee, found.Faults)
 		case found.FalseReject != nil:
-			s.schedule(c, results.RejectsValid, found.FalseReject, found.Faults)
+			s.schedule(c, codes.RejectsValid, found.FalseReject, found.Faults)
 		case found.Failed != "":
 			c.untried(results.Considered{
-				Stage: results.StageSearch, Cause: results.Unsound, Detail: found.Failed,
+				Stage: codes.StageSearch, Cause: codes.Unsound, Detail: found.Failed,
 				Command: s.exploreCommand(c, found.Faults),
 			})
 		}
@@ -201,10 +202,10 @@ func (s *Shortlist) conclude(c *contender, searches []Found) {
 }
 
 // schedule excludes a contender for a schedule that a search with some faults found.
-func (s *Shortlist) schedule(c *contender, cause results.Cause, broken *Broken, faults []quota.Fault) {
+func (s *Shortlist) schedule(c *contender, cause codes.Cause, broken *Broken, faults []quota.Fault) {
 	schedule := broken.Schedule
 	c.excluded(results.Considered{
-		Stage: results.StageSearch, Cause: cause, Units: broken.Units, Schedule: &schedule,
+		Stage: codes.StageSearch, Cause: cause, Units: broken.Units, Schedule: &schedule,
 		Command: s.exploreCommand(c, faults),
 	})
 }

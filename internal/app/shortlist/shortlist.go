@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota"
@@ -43,15 +44,15 @@ type Question struct {
 // Observer is told of progress. Its methods are called one at a time.
 type Observer interface {
 	// Stage begins, with so many strategies.
-	Stage(name results.Stage, strategies int)
+	Stage(name codes.Stage, strategies int)
 	// Doing is told what the stage does next.
 	Doing(what string)
 }
 
 type silent struct{}
 
-func (silent) Stage(results.Stage, int) {}
-func (silent) Doing(string)             {}
+func (silent) Stage(codes.Stage, int) {}
+func (silent) Doing(string)           {}
 
 // contender is a strategy on its way through the stages.
 type contender struct {
@@ -69,7 +70,7 @@ type contender struct {
 // excluded is how a contender leaves that something speaks against.
 func (c *contender) excluded(why results.Considered) {
 	why.Strategy = c.String()
-	why.Outcome = results.Excluded
+	why.Outcome = codes.Excluded
 	c.left = &why
 }
 
@@ -80,14 +81,14 @@ func (c *contender) stays() results.Considered {
 		stays = *c.taken
 	}
 	stays.Strategy = c.String()
-	stays.Outcome = results.Taken
+	stays.Outcome = codes.Taken
 	return stays
 }
 
 // untried is how a contender leaves of which nothing can be said.
 func (c *contender) untried(why results.Considered) {
 	why.Strategy = c.String()
-	why.Outcome = results.Untried
+	why.Outcome = codes.Untried
 	c.left = &why
 }
 
@@ -132,7 +133,7 @@ func (s *Shortlist) LeaveOut(cannot func(strategies.Selection) error) {
 		if err == nil {
 			continue
 		}
-		why := results.Considered{Stage: results.StageStore, Cause: results.CannotRun, Detail: err.Error()}
+		why := results.Considered{Stage: codes.StageStore, Cause: codes.CannotRun, Detail: err.Error()}
 		if lacking, ok := errors.AsType[*strategies.NotBuiltInError](err); ok {
 			why.Detail = lacking.What()
 			why.Advice = lacking.Elsewhere
@@ -170,19 +171,19 @@ func (s *Shortlist) Finish(ctx context.Context, open *stores.Set, observer Obser
 
 // stage is a part of the way.
 type stage struct {
-	name results.Stage
+	name codes.Stage
 	run  func(ctx context.Context, contenders []*contender) error
 }
 
 func (s *Shortlist) stages(open *stores.Set) []stage {
 	search := func(ctx context.Context, contenders []*contender) error { return s.search(ctx, contenders, open) }
-	out := []stage{{results.StageSearch, search}}
+	out := []stage{{codes.StageSearch, search}}
 	if s.question.Policy.Window.Kind != quota.Standing {
-		out = append(out, stage{results.StageSimulation, s.simulate})
+		out = append(out, stage{codes.StageSimulation, s.simulate})
 	}
 	if slices.Contains(s.question.Survive, quota.FaultOutage) {
 		outage := func(ctx context.Context, contenders []*contender) error { return s.outage(ctx, contenders, open) }
-		out = append(out, stage{results.StageOutage, outage})
+		out = append(out, stage{codes.StageOutage, outage})
 	}
 	return out
 }
@@ -214,7 +215,7 @@ func (s *Shortlist) keepBest() {
 	for _, prospect := range order[s.question.Most:] {
 		contender := prospects[prospect.Label]
 		contender.untried(results.Considered{
-			Stage: results.StageNumber, Cause: results.Outranked, Units: int64(s.question.Most),
+			Stage: codes.StageNumber, Cause: codes.Outranked, Units: int64(s.question.Most),
 			Command: fmt.Sprintf("quotabench run %s --policy %s", format.Quoted(contender.String()), s.policyText()),
 		})
 	}

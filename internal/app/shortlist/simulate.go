@@ -9,7 +9,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -51,16 +53,16 @@ func (s *Shortlist) simulate(ctx context.Context, contenders []*contender) error
 	}
 	summaries := whole(runs)
 	for _, contender := range able {
-		s.judge(contender, summaries[contender.String()], results.StageSimulation, simCommand(contender.Selection, &cfg))
+		s.judge(contender, summaries[contender.String()], codes.StageSimulation, simCommand(contender.Selection, &cfg))
 	}
 	return nil
 }
 
 // judge has a contender go on, or leave, by what a run of a stage shows of it.
-func (s *Shortlist) judge(c *contender, summary *results.Summary, at results.Stage, command string) {
+func (s *Shortlist) judge(c *contender, summary *results.Summary, at codes.Stage, command string) {
 	why := results.Considered{Stage: at, Command: command}
 	if summary == nil {
-		why.Cause = results.OutOfTime
+		why.Cause = codes.OutOfTime
 		c.untried(why)
 		return
 	}
@@ -78,19 +80,19 @@ func (s *Shortlist) judge(c *contender, summary *results.Summary, at results.Sta
 	}
 	switch {
 	case !summary.Counts():
-		why.Cause = results.Unsound
+		why.Cause = codes.Unsound
 		why.Detail = summary.Audit.Discarded()
 		c.untried(why)
 		return
 	case summary.Leak.Units > 0:
-		why.Cause = results.OverLimit
+		why.Cause = codes.OverLimit
 		why.Units = summary.Leak.WorstUnits
-		why.Pct = results.Percent(float64(summary.Leak.WorstUnits), float64(summary.Params.Limit))
+		why.Pct = stat.Percent(float64(summary.Leak.WorstUnits), float64(summary.Params.Limit))
 	case summary.FalseRejects.Count > 0:
-		why.Cause = results.RejectsValid
+		why.Cause = codes.RejectsValid
 		why.Pct = summary.FalseRejects.PctOfValid
 	default:
-		why.Cause = results.Unsound
+		why.Cause = codes.Unsound
 		why.Detail = verdict.Reason
 	}
 	c.excluded(why)

@@ -15,8 +15,9 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings/group"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -253,7 +254,7 @@ func expand(item string) ([]string, error) {
 	var of [2]float64
 	unit := false
 	for i, text := range texts[1:3] {
-		value, ok := results.SweepNumber(text)
+		value, ok := stat.ParseValue(text)
 		_, err := strconv.ParseFloat(text, 64)
 		if !ok || i == 1 && unit != (err != nil) {
 			return nil, fmt.Errorf("%q is no range: its bounds are two numbers or two times", item)
@@ -264,7 +265,7 @@ func expand(item string) ([]string, error) {
 	if texts[3] == "" {
 		return nil, fmt.Errorf("%q has no step: write %sx2 to double, or %s+STEP", item, item, item)
 	}
-	step, ok := results.SweepNumber(texts[4])
+	step, ok := stat.ParseValue(texts[4])
 	if !ok || texts[3] == "x" && (step <= 1 || of[0] <= 0) || texts[3] == "+" && step <= 0 || of[1] < of[0] {
 		return nil, fmt.Errorf("%q is no range: it rises, by a step above 0 or from above 0 by a factor above 1", item)
 	}

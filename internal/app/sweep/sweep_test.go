@@ -14,12 +14,14 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/app/sweep"
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/internal/testkit"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -121,7 +123,7 @@ type timed struct {
 
 func (l *timed) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	d := quota.Decision{Admitted: true, Tier: quota.TierProcess}
-	if r.ID >= harness.ProbeID { // no request of the measured pass
+	if r.ID >= bounds.ProbeID { // no request of the measured pass
 		return d, nil
 	}
 	if l.redis != nil {
@@ -274,7 +276,7 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 		for i := range r.Runs {
 			p := r.Runs[i].Params
 			rounds[p.RatePerS]++
-			if p.Point[sweep.Rate] != fmt.Sprint(p.RatePerS) || p.Loop != results.OpenLoop ||
+			if p.Point[sweep.Rate] != fmt.Sprint(p.RatePerS) || p.Loop != codes.OpenLoop ||
 				r.Runs[i].Repetition != rounds[p.RatePerS] {
 				t.Errorf("%+v, round %d", p, r.Runs[i].Repetition)
 			}

@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/exit"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -25,7 +27,7 @@ func faulty(rounds ...results.Run) *Record {
 		r.Repetition = i + 1
 		r.Issued = 600
 		r.Admitted = 360
-		r.Audit.Valid = len(r.Audit.Reasons) == 0 || r.Audit.Reasons[0].Discards != results.DiscardsCorrectness
+		r.Audit.Valid = len(r.Audit.Reasons) == 0 || r.Audit.Reasons[0].Discards != codes.DiscardsCorrectness
 	}
 	f := &results.File{Kind: results.Measured, Runs: rounds}
 	f.Summaries = results.Summarise(rounds)
@@ -35,7 +37,7 @@ func faulty(rounds ...results.Run) *Record {
 // TestCells plants what a strategy did under a fault, and wants the verdict on what it declares.
 func TestCells(t *testing.T) {
 	leak := func(verdict string) []results.Clause {
-		return []results.Clause{{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}
+		return []results.Clause{{Property: string(quota.PropertyLeak), Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}}
 	}
 	promised := func(verdict string, run results.Run) results.Run {
 		run.Guarantee = leak(verdict)
@@ -56,7 +58,7 @@ func TestCells(t *testing.T) {
 		return run
 	}
 	invalid := results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke",
-		Discards: results.DiscardsCorrectness}}}
+		Discards: codes.DiscardsCorrectness}}}
 	for _, c := range []struct {
 		name, down string
 		rounds     []results.Run
@@ -132,11 +134,11 @@ func TestCells(t *testing.T) {
 // either run refutes it, and it holds if the longer one could have broken it. The records alone say the same.
 func TestLonger(t *testing.T) {
 	clause := func(verdict string) results.Run {
-		leak := results.Clause{Property: results.LeakProperty, Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}
+		leak := results.Clause{Property: string(quota.PropertyLeak), Formula: "L", Verdict: verdict, Certain: 7, Possible: 9}
 		return results.Run{Promises: results.Promises{Guarantee: []results.Clause{leak}}}
 	}
 	invalid := results.Run{Audit: results.Audit{Reasons: []results.Reason{{Code: "broken", Detail: "it broke",
-		Discards: results.DiscardsCorrectness}}}}
+		Discards: codes.DiscardsCorrectness}}}}
 	f := &File{Record: "fault", Longer: "9s",
 		Runs: map[string]Run{"r": {Command: "run all", Quick: "--policy \"9 x\" --duration 3s"}}}
 	type runs struct {
@@ -255,14 +257,14 @@ func TestStrategyNotReached(t *testing.T) {
 
 // TestFiguresOfCells: a cell has the figures of its record, and none where there are no samples.
 func TestFiguresOfCells(t *testing.T) {
-	kept := results.Clause{Property: results.LeakProperty, Formula: "L", Verdict: results.Kept}
+	kept := results.Clause{Property: string(quota.PropertyLeak), Formula: "L", Verdict: results.Kept}
 	r := results.Run{Requests: results.Requests{Errors: 60, RecoveredNS: 5e6},
 		Promises: results.Promises{Guarantee: []results.Clause{kept}}}
 	r.Leak.Units = 12
 	r.Leak.Possible = 12
 	r.Cost.KeysAtEnd = 8
 	r.Cost.KeysWithoutTTL = 3
-	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: results.DisturbsTimings}}
+	r.Audit.Reasons = []results.Reason{{Code: "busy", Discards: codes.DisturbsTimings}}
 	j, err := new(File).Judge(&Claim{Cell: &Cell{Run: "r", Label: "planted", Down: "closed"}},
 		map[string]*Record{"r": faulty(r)})
 	if err != nil || j.Promised != "leak L; fail-closed" {

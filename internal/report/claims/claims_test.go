@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/explore"
+	"github.com/quotabench/quotabench/internal/codes"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -28,7 +29,7 @@ func planted(n int) *Record {
 			r := results.Run{Identity: results.Identity{Strategy: label}, Repetition: round,
 				Requests: results.Requests{Issued: 100, Admitted: 60, Rejected: 40}}
 			r.Params.Label = label
-			r.Params.Loop = results.ClosedLoop
+			r.Params.Loop = codes.ClosedLoop
 			r.ThroughputPerS = float64(1000+3000*i) * (1 + float64(round)/100)
 			r.ElapsedNS = 1
 			r.Audit = results.Audit{Valid: true}
@@ -172,7 +173,7 @@ func TestTimings(t *testing.T) {
 		if n >= 6 {
 			f.Coverage = 0.97
 		}
-		r.File.Summaries[0].Service.P99 = results.Percentile{Figure: f, Status: results.Pooled}
+		r.File.Summaries[0].Service.P99 = results.Percentile{Figure: f, Status: codes.Pooled}
 	}
 	for r, want := range map[*Record]Verdict{few: Undecided, enough: Holds} {
 		if j := decide(t, `a["slow"].service_ns.p99 <= 1*us`, map[string]*Record{"a": r}); j.Verdict != want || j.Close != (want == Holds) {
@@ -197,7 +198,7 @@ func TestLatencies(t *testing.T) {
 	}
 	for i := range r.File.Summaries {
 		f := results.Figure{Value: 900, Lo: 800, Hi: 1000, Rounds: 6, Coverage: 0.97}
-		r.File.Summaries[i].Service.P50 = results.Percentile{Figure: f, Status: results.Pooled}
+		r.File.Summaries[i].Service.P50 = results.Percentile{Figure: f, Status: codes.Pooled}
 	}
 	for condition, want := range map[string]Verdict{
 		`a["fast"].p50 / a["slow"].p50 == 2`: Holds, `a["fast"].p50 <= 1*us`: Holds, `a["fast"].p50 < 800`: Refuted, `a["fast"].p50 < 900`: Undecided,
@@ -211,7 +212,7 @@ func TestLatencies(t *testing.T) {
 // What was discarded decides nothing, also by a path to the rounds; what is left decides, and is close if it is little.
 func TestDiscardedRounds(t *testing.T) {
 	for condition, discard := range map[string]func(*results.Audit){
-		`max(a["slow"].runs.throughput_per_s) > 1`: func(x *results.Audit) { x.Discard("stood-still", results.DiscardsRound, "suspended") },
+		`max(a["slow"].runs.throughput_per_s) > 1`: func(x *results.Audit) { x.Discard("stood-still", codes.DiscardsRound, "suspended") },
 		`max(a["slow"].runs.leak.units) == 0`:      func(x *results.Audit) { x.Valid = false },
 	} {
 		a := planted(3)

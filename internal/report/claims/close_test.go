@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -14,12 +15,12 @@ func TestClose(t *testing.T) {
 	simulated := planted(6)
 	one := planted(3)
 	for i := range disturbed.File.Runs {
-		disturbed.File.Runs[i].Audit.Discard("machine-busy", results.Disturbs, "planted")
+		disturbed.File.Runs[i].Audit.Discard("machine-busy", codes.Disturbs, "planted")
 	}
 	disturbed.File.Summaries = results.Summarise(disturbed.File.Runs)
 	simulated.File.Kind = results.Simulated
 	for i := range 4 {
-		one.File.Runs[i].Audit.Discard("stood-still", results.DiscardsRound, "suspended")
+		one.File.Runs[i].Audit.Discard("stood-still", codes.DiscardsRound, "suspended")
 	}
 	records := map[string]*Record{"a": planted(6), "b": disturbed}
 	for condition, want := range map[string]struct {

@@ -10,8 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/fixture"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -52,7 +54,7 @@ func measured(seed uint64) *results.File {
 		r.ThroughputPerS = r.ReferencePerS * 0.5 * math.Exp(0.02*rng.NormFloat64())
 		if r.Strategy == "incr-expire-atomic" || r.Strategy == "lua-reserve" {
 			r.Guarantee = append(r.Guarantee,
-				results.Clause{Property: results.FalseRejectProperty, Formula: "0", Verdict: results.Kept})
+				results.Clause{Property: string(quota.PropertyFalseReject), Formula: "0", Verdict: results.Kept})
 		}
 		if r.Strategy == "pg-check" {
 			r.Guarantee[0].Bound = 49
@@ -141,7 +143,7 @@ func TestPlantedRegressions(t *testing.T) {
 			}
 		}, []string{"three-tier leak"}},
 		{"a round that is invalid", measured(1), func(f *results.File) {
-			of(f, "incr-expire")[5].Audit.Discard("history-overflow", results.DiscardsCorrectness, "it was full")
+			of(f, "incr-expire")[5].Audit.Discard("history-overflow", codes.DiscardsCorrectness, "it was full")
 		}, []string{"incr-expire validity"}},
 		{"simulated: one unit leaked", simulated(), func(f *results.File) {
 			of(f, "check-then-set")[0].Leak.Units++
@@ -319,28 +321,28 @@ func TestNeverAPassWithoutEvidence(t *testing.T) {
 		"disturbed": {func() *results.File {
 			f := scale(one(), func(int) (float64, float64) { return 0.5, 1 })
 			for i := range f.Runs {
-				f.Runs[i].Audit.Discard("cpu-steal", results.Disturbs, "stolen")
+				f.Runs[i].Audit.Discard("cpu-steal", codes.Disturbs, "stolen")
 			}
 			return f
 		}(), compare.Inconclusive, "the machine was disturbed"},
 		"not as planned": {func() *results.File {
 			f := one()
 			for i := range f.Runs {
-				f.Runs[i].Audit.Discard("stood-still", results.DiscardsRound, "suspended")
+				f.Runs[i].Audit.Discard("stood-still", codes.DiscardsRound, "suspended")
 			}
 			return f
 		}(), compare.Discarded, "no round of one side happened as planned"},
 		"other cores": {func() *results.File {
 			f := one()
 			for i := range f.Runs {
-				f.Runs[i].Placement = &results.Placement{Mode: results.PlacedApart}
+				f.Runs[i].Placement = &results.Placement{Mode: codes.PlacedApart}
 			}
 			return f
 		}(), compare.Discarded, "placed otherwise"},
 	} {
 		base := one()
 		for i := range base.Runs {
-			base.Runs[i].Placement = &results.Placement{Mode: results.PlacedShared}
+			base.Runs[i].Placement = &results.Placement{Mode: codes.PlacedShared}
 			if name != "other cores" {
 				base.Runs[i].Placement = nil
 			}
@@ -387,7 +389,7 @@ func TestErrorIsShared(t *testing.T) {
 		}
 	}
 	for i := range f.Runs {
-		f.Runs[i].Guarantee = []results.Clause{{Property: results.LeakProperty, Formula: "L"}}
+		f.Runs[i].Guarantee = []results.Clause{{Property: string(quota.PropertyLeak), Formula: "L"}}
 		f.Runs[i].Leak = results.Leak{}
 	}
 	c := files(t, f, f, compare.Options{})

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -148,8 +149,8 @@ func (o *Options) weigh(figure string, base, worsening float64) (Verdict, string
 // leak and false rejects if a clause allows none, of drift at rest if both do
 // and the base has none. Each is that of the worst round.
 func promised(base, head []*results.Run) (x both) {
-	leak := exactly(base, results.LeakProperty) || exactly(head, results.LeakProperty)
-	rejects := exactly(base, results.FalseRejectProperty) || exactly(head, results.FalseRejectProperty)
+	leak := exactly(base, string(quota.PropertyLeak)) || exactly(head, string(quota.PropertyLeak))
+	rejects := exactly(base, string(quota.PropertyFalseReject)) || exactly(head, string(quota.PropertyFalseReject))
 	if leak {
 		x.base = append(x.base, worst(Leak, base))
 		x.head = append(x.head, worst(Leak, head))
@@ -275,7 +276,7 @@ func simulated(run *results.Run) (out []value) {
 func (c *Comparison) violations(p *pair, options *Options, base, head []*results.Run, of string) {
 	b := broken(base)
 	h := broken(head)
-	for _, property := range []string{results.LeakProperty, results.FalseRejectProperty} {
+	for _, property := range []string{string(quota.PropertyLeak), string(quota.PropertyFalseReject)} {
 		was := float64(len(b[property]))
 		is := float64(len(h[property]))
 		if was == 0 && is == 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -100,7 +101,7 @@ func TestParseGate(t *testing.T) {
 			t.Errorf("waited, %s: %s, want %s (%s)", text, r.Verdict, want[0], r.Detail)
 		}
 		for i := range f.Runs {
-			f.Runs[i].Audit.Discard("machine-busy", results.Disturbs, "planted")
+			f.Runs[i].Audit.Discard("machine-busy", codes.Disturbs, "planted")
 		}
 		if r := compare.Check(f, []compare.Gate{g})[0]; r.Verdict != want[1] {
 			t.Errorf("disturbed, %s: %s, want %s (%s)", text, r.Verdict, want[1], r.Detail)
@@ -142,7 +143,7 @@ func TestParseGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := file(1)
-	f.Runs[3].Audit.Discard("history-overflow", results.DiscardsCorrectness, "full")
+	f.Runs[3].Audit.Discard("history-overflow", codes.DiscardsCorrectness, "full")
 	if r := compare.Check(f, []compare.Gate{g})[0]; r.Verdict != compare.Invalid {
 		t.Errorf("an invalid run passes: %+v", r)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/condition"
 	"github.com/quotabench/quotabench/results"
@@ -222,7 +223,7 @@ type Held struct {
 // At checks the condition against one point of a file. An open loop that cannot keep up with its
 // rate holds nothing: its latency is that of a queue that grows for as long as it runs.
 func (g Gate) At(file *results.File, summary *results.Summary) Held {
-	if summary.AtRate().Params.Loop == results.OpenLoop && summary.Overloaded() {
+	if summary.AtRate().Params.Loop == codes.OpenLoop && summary.Overloaded() {
 		return Held{Detail: "it cannot keep up with the rate"}
 	}
 	row, compared := g.run(file, summary)

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // pair is one strategy in one setting on both sides.
@@ -95,7 +96,7 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	}
 	for _, key := range h.Keys {
 		first := h.Of[key][0]
-		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b.Of[key], head: h.Of[key],
+		p := &pair{label: first.Params.Label, baseline: first.Form == string(strategies.Baseline), base: b.Of[key], head: h.Of[key],
 			kept: kept}
 		if settings[p.label] > 1 {
 			p.setting = settingText(first)

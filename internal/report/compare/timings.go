@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -162,7 +164,7 @@ func (p *pair) disturbed(runs []*results.Run) bool {
 			disturbed++
 		}
 	}
-	return results.Marked(disturbed, kept)
+	return bounds.Marked(disturbed, kept)
 }
 
 // rounds are the values of the rounds that are kept and that have one.
@@ -261,9 +263,9 @@ func racy(p *pair) (out []*sample) {
 		advisory               bool
 		share                  func(*results.Run) (float64, bool)
 	}{
-		{Leak, results.LeakProperty, "% of the units over quota", false,
+		{Leak, string(quota.PropertyLeak), "% of the units over quota", false,
 			func(run *results.Run) (float64, bool) { return run.Leak.PctOfOverQuota, true }},
-		{FalseRejects, results.FalseRejectProperty, "% of valid requests", true,
+		{FalseRejects, string(quota.PropertyFalseReject), "% of valid requests", true,
 			func(run *results.Run) (float64, bool) { return run.FalseRejects.PctOfValid, true }},
 	} {
 		if exactly(p.base, x.property) || exactly(p.head, x.property) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/results"
 )
@@ -56,7 +57,7 @@ func TestWaitedForCore(t *testing.T) {
 	gates := &Record{File: claims.File, anyRounds: true}
 	p99 := func(of *Record, waited int) Number {
 		figure := results.Figure{Value: 3e6, Lo: 2e6, Hi: 4e6, Coverage: 0.95, Rounds: 10}
-		return of.percentile(results.Percentile{Figure: figure, Status: results.Pooled, Waited: waited}, "p99").(Number)
+		return of.percentile(results.Percentile{Figure: figure, Status: codes.Pooled, Waited: waited}, "p99").(Number)
 	}
 	for name, one := range map[string]struct {
 		figure Number

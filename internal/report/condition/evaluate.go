@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -39,7 +40,7 @@ func (e *Evaluation) At(sweep, value string) *Evaluation {
 	record.point = value
 	at := &Evaluation{Records: maps.Clone(e.Records), Tolerance: e.Tolerance, point: value}
 	at.Records[sweep] = &record
-	if number, ok := results.SweepNumber(value); ok {
+	if number, ok := stat.ParseValue(value); ok {
 		at.point = exactly(number)
 	}
 	return at

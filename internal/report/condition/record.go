@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -175,7 +176,7 @@ func found(search *results.Search, property results.Property) any {
 	switch {
 	case !slices.Contains(search.Properties, property):
 		return absent("the search did not look for %s", property)
-	case len(search.Unmet) == 0 && property == results.FalseRejectProperty && search.AllowedBy != "":
+	case len(search.Unmet) == 0 && property == results.Property(quota.PropertyFalseReject) && search.AllowedBy != "":
 		return between(float64(max(1, search.AllowedUnits)), math.Inf(1))
 	}
 	if why := unfinished(search); why != "" {

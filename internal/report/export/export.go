@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -41,7 +43,7 @@ func Metrics(run *results.Run) []Metric {
 // throughput divided by that of the reference loop of the same round.
 func clocked(run *results.Run) []Metric {
 	keys := []string{"time", "ratio", "service.p99", "response.p99", "others"}
-	if run.Params.Loop == results.OpenLoop {
+	if run.Params.Loop == codes.OpenLoop {
 		keys = keys[2:]
 	}
 	return metrics(run, keys...)
@@ -60,11 +62,11 @@ func metrics(run *results.Run, keys ...string) (out []Metric) {
 // Correctness are those of [Metrics] that need no clock.
 func Correctness(run *results.Run) []Metric {
 	out := metrics(run, "leak-per-request", "all-commands")
-	noRejects := run.FalseRejects.Count == 0 && run.AllowsNone(results.FalseRejectProperty)
+	noRejects := run.FalseRejects.Count == 0 && run.AllowsNone(string(quota.PropertyFalseReject))
 	if !noRejects {
 		out = append(out, metrics(run, "false-rejects-pct")...)
 	}
-	exact := noRejects && run.AllowsNone(results.LeakProperty)
+	exact := noRejects && run.AllowsNone(string(quota.PropertyLeak))
 	if run.Drift != nil && (!exact || run.Drift.Units != 0) {
 		out = append(out, metrics(run, "drift-pct")...)
 	}

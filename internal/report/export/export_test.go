@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/export"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -20,7 +21,7 @@ import (
 func planted(label string, round int) results.Run {
 	return results.Run{
 		Identity: results.Identity{Strategy: "planted"}, Workload: "hot-key", Policy: "agent-api", Repetition: round,
-		Params: results.Params{Label: label, Load: results.Load{Loop: results.ClosedLoop, Workers: 4},
+		Params: results.Params{Label: label, Load: results.Load{Loop: codes.ClosedLoop, Workers: 4},
 			Quota: results.Quota{Limit: 10}},
 		Requests: results.Requests{Issued: 1000},
 		Rates:    results.Rates{ElapsedNS: 5_000_000, ThroughputPerS: 200_000, ReferencePerS: 400_000},
@@ -60,7 +61,7 @@ func TestGoBench(t *testing.T) {
 
 // What is promised to be 0 is left out as long as it is; the leak never is.
 func TestZeroesThatArePromised(t *testing.T) {
-	exact := []results.Clause{{Property: results.LeakProperty}, {Property: results.FalseRejectProperty}}
+	exact := []results.Clause{{Property: string(quota.PropertyLeak)}, {Property: string(quota.PropertyFalseReject)}}
 	for name, c := range map[string]struct {
 		change func(*results.Run)
 		has    []string
@@ -103,7 +104,7 @@ func TestZeroesThatArePromised(t *testing.T) {
 // suspended is a round that did not happen as planned.
 func suspended(label string, round int) results.Run {
 	r := planted(label, round)
-	r.Audit.Discard("stood-still", results.DiscardsRound, "suspended")
+	r.Audit.Discard("stood-still", codes.DiscardsRound, "suspended")
 	return r
 }
 
@@ -111,7 +112,7 @@ func suspended(label string, round int) results.Run {
 func TestGoBenchLeavesOut(t *testing.T) {
 	invalid := planted("a", 3)
 	other := planted("a", 1)
-	invalid.Audit.Discard("history-overflow", results.DiscardsCorrectness, "too long")
+	invalid.Audit.Discard("history-overflow", codes.DiscardsCorrectness, "too long")
 	other.Params.Limit = 20
 	f := &results.File{Kind: results.Measured, Runs: []results.Run{planted("a", 1), suspended("a", 2), invalid}}
 	for round := 4; round <= 7; round++ {
@@ -132,14 +133,14 @@ func TestGoBenchLeavesOut(t *testing.T) {
 	// A disturbed round has its timings, and what other programs used.
 	busy := planted("a", 1)
 	busy.OthersShare = 0.71
-	busy.Audit.Discard("machine-busy", results.Disturbs, "planted")
+	busy.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 	f.Runs = []results.Run{busy, planted("a", 2)}
 	if got := lines(f); len(got) != 2 || !strings.Contains(got[0], "ns/op") ||
 		!strings.Contains(got[0], "\t71 others-%") || strings.Contains(got[1], "others-%") {
 		t.Errorf("%q", got)
 	}
 	open := planted("a", 1)
-	open.Params.Loop = results.OpenLoop
+	open.Params.Loop = codes.OpenLoop
 	open.Params.RatePerS = 50
 	open.Response = &results.Latency{Distribution: results.Distribution{P99: 999}}
 	beside := planted("a", 1)
@@ -290,7 +291,7 @@ func TestRunsCSVKeptRounds(t *testing.T) {
 	}{"one left out": {1, "6", "false", true}, "two left out": {2, "5", "false", false}} {
 		f := fixture.New(7, fixture.Strategies[0])
 		for i := range f.Runs[:c.disturbed] {
-			f.Runs[6-i].Audit.Discard("stood-still", results.DiscardsRound, "suspended")
+			f.Runs[6-i].Audit.Discard("stood-still", codes.DiscardsRound, "suspended")
 		}
 		b, err := export.RunsCSV(&f)
 		rows := read(t, b, err)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -109,7 +110,7 @@ func parameters(run *results.Run) map[string]string {
 		if list, ok := value.([]string); ok {
 			value = strings.Join(list, ",")
 		}
-		if all.FieldByIndex(field.Index).IsZero() || value == results.ClosedLoop {
+		if all.FieldByIndex(field.Index).IsZero() || value == codes.ClosedLoop {
 			value = ""
 		}
 		out[name] = fmt.Sprint(value)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -192,7 +193,7 @@ func (f *Figure) Percentile(summary *results.Summary) results.Percentile {
 	}
 	value, ok := f.in(summary)
 	if !ok {
-		return results.Percentile{Status: results.NoSamples}
+		return results.Percentile{Status: codes.NoSamples}
 	}
 	percentile, _ := value.Interface().(results.Percentile)
 	return percentile

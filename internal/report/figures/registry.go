@@ -7,7 +7,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -75,7 +77,7 @@ func All() (out []Figure) {
 var computed = map[string]func(*results.Summary) (value float64, ok bool){
 	"admitted-pct": func(summary *results.Summary) (float64, bool) { return summary.AdmittedPct(), true },
 	"errors-pct": func(summary *results.Summary) (float64, bool) {
-		return results.Percent(summary.Errors, summary.Issued), true
+		return stat.Percent(summary.Errors, summary.Issued), true
 	},
 	"job-p99": jobP99,
 	"others": func(summary *results.Summary) (float64, bool) {
@@ -132,7 +134,7 @@ var shown = map[string]func(*results.Summary, *Notes) string{
 }
 
 func timePerDecision(run *results.Run) (float64, bool) {
-	if run.Issued == 0 || run.Params.Loop == results.OpenLoop {
+	if run.Issued == 0 || run.Params.Loop == codes.OpenLoop {
 		return 0, false
 	}
 	return float64(run.ElapsedNS) / float64(run.Issued), true
@@ -180,7 +182,7 @@ func violations(summary *results.Summary) (n float64, _ bool) {
 // Strictest is the declared clause on leaks that allows for the least, or nil.
 func Strictest(summary *results.Summary) (least *results.Clause) {
 	for i := range summary.Guarantee {
-		if clause := &summary.Guarantee[i]; clause.Property == results.LeakProperty &&
+		if clause := &summary.Guarantee[i]; clause.Property == string(quota.PropertyLeak) &&
 			(least == nil || clause.Bound < least.Bound) {
 			least = clause
 		}

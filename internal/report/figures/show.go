@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/quota"
@@ -154,7 +155,7 @@ func statements(summary *results.Summary, n *Notes) string {
 
 // ratioText is empty in open loop, where the ratio says no more than the rate.
 func ratioText(summary *results.Summary, _ *Notes) string {
-	if summary.Ratio.Rounds == 0 || summary.Params.Loop == results.OpenLoop {
+	if summary.Ratio.Rounds == 0 || summary.Params.Loop == codes.OpenLoop {
 		return ""
 	}
 	return show(summary.Ratio, false, Scale{Length: 1}).Value
@@ -231,7 +232,7 @@ func trials(summary *results.Summary, _ *Notes) string {
 		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(leakSummary.Trials),
 			format.Pct(100*stat.RateBound(leakSummary.Trials)))
 	default:
-		share := format.Pct(results.Percent(leakSummary.LeakedTrials, leakSummary.Trials))
+		share := format.Pct(stat.Percent(leakSummary.LeakedTrials, leakSummary.Trials))
 		return fmt.Sprintf("%s of %s (%s)", format.Count(leakSummary.LeakedTrials), format.Count(leakSummary.Trials), share)
 	}
 }
@@ -243,7 +244,7 @@ func falseRejects(summary *results.Summary, _ *Notes) string {
 	if rejects.Possible <= rejects.Count {
 		return format.Pct(rejects.PctOfValid)
 	}
-	most := results.Percent(rejects.Possible, rejects.Possible+summary.Admitted-summary.Leak.Requests)
+	most := stat.Percent(rejects.Possible, rejects.Possible+summary.Admitted-summary.Leak.Requests)
 	return format.PctNumber(rejects.PctOfValid) + ".." + format.Pct(max(most, rejects.PctOfValid))
 }
 
@@ -306,7 +307,7 @@ func Errors(summary *results.Summary) (out []string) {
 	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther,
 		"killed"} {
 		if n := *summary.ErrorKinds.Of(kind); n > 0 {
-			out = append(out, format.Pct(results.Percent(n, summary.Issued))+" "+string(kind))
+			out = append(out, format.Pct(stat.Percent(n, summary.Issued))+" "+string(kind))
 		}
 	}
 	return out

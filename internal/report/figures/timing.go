@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/results"
 )
@@ -92,7 +94,7 @@ func (f *Figure) Ends(summary *results.Summary) (lo, hi float64) {
 
 // boundOnly reports whether the samples give a lower bound of the percentile and no more.
 func boundOnly(percentile results.Percentile) bool {
-	return percentile.Status == results.TooFew || percentile.Value >= float64(results.MaxDuration)
+	return percentile.Status == codes.TooFew || percentile.Value >= float64(bounds.MaxRecorded)
 }
 
 // Percentile shows a percentile over all rounds.
@@ -177,7 +179,7 @@ func coreWait(all []results.Summary) string {
 func disturbing(summary *results.Summary) string {
 	for _, reason := range summary.Audit.Reasons {
 		switch reason.Discards {
-		case results.Disturbs, results.DisturbsTimings, results.DisturbsResponse:
+		case codes.Disturbs, codes.DisturbsTimings, codes.DisturbsResponse:
 			return format.Plain(reason.Brief())
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -39,7 +41,7 @@ func (v *recordView) explored(exploration *results.Exploration, p *panels) {
 	}
 	v.skipped(exploration.Skipped)
 	for _, explore := range exploration.Failed {
-		why := results.Reason{Discards: results.DiscardsCorrectness, Code: "search-failed", Detail: explore.Error,
+		why := results.Reason{Discards: codes.DiscardsCorrectness, Code: "search-failed", Detail: explore.Error,
 			Stack: explore.Stack}
 		v.Findings = append(v.Findings, text.Finding{Reason: why, Of: explore.Strategy})
 	}
@@ -101,7 +103,7 @@ func completeness(search *results.Search) string {
 func leaking(census *results.Census) string {
 	return fmt.Sprintf("%s of %s %s schedules leak (%s, not a probability)", format.Count(census.Leaking),
 		pick(census.Complete, "all", "the first"), format.Count(census.Schedules),
-		format.Pct(results.Percent(census.Leaking, census.Schedules)))
+		format.Pct(stat.Percent(census.Leaking, census.Schedules)))
 }
 
 func pick(ok bool, yes, no string) string {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/html"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -55,20 +56,20 @@ func full(t *testing.T) *render.Bundle {
 	f.Provenance.Command = "quotabench run"
 	r := &f.Runs[0]
 	r.Options = map[string]string{"write": "through"}
-	r.Audit.Reasons = []results.Reason{{Code: "panic", Discards: results.DiscardsNothing, Detail: "it panicked",
+	r.Audit.Reasons = []results.Reason{{Code: "panic", Discards: codes.DiscardsNothing, Detail: "it panicked",
 		Stack: "goroutine 1"}}
 	r.Stored = []results.Stored{results.NewStored("redis", 1, 2, 3, nil)}
 	r.Settlement = &results.Settlement{Commits: 3}
 	r.Rolling = &results.Rolling{Multiple: 2}
 	paced := *r
-	r.Params.Loop = results.ClosedLoop
+	r.Params.Loop = codes.ClosedLoop
 	r.Paced = &paced
-	steps := []results.Step{{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventStart, Limit: 1},
-		{Number: 2, At: time.Second, Actor: "A", Role: results.RoleClient, Event: results.EventCrash, Kind: "redis",
+	steps := []results.Step{{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventStart, Limit: 1},
+		{Number: 2, At: time.Second, Actor: "A", Role: codes.RoleClient, Event: codes.EventCrash, Kind: "redis",
 			Store: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1}}
 	finding := results.Finding{Strategy: "incr-expire", Policy: "p", Property: "leak", Detail: "2 of 1",
 		Faults: []quota.Fault{"crash"}, Token: "qb2.token",
-		Steps: steps, Columns: []results.Column{{Name: "A", Role: results.RoleClient}}}
+		Steps: steps, Columns: []results.Column{{Name: "A", Role: codes.RoleClient}}}
 	replayed := finding
 	x := results.NewExploration()
 	x.Searches = []*results.Search{{Strategy: "incr-expire", Policy: "p", Unit: "links", Clients: 2,
@@ -247,9 +248,9 @@ func TestSeveral(t *testing.T) {
 func TestStrictestBound(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	clauses := []results.Clause{
-		{Property: results.LeakProperty, Formula: "L", Bound: 7, Verdict: results.Kept},
-		{Property: results.LeakProperty, Formula: "2 x L", Bound: 100, Verdict: results.Kept},
-		{Property: results.LeakProperty, Formula: "all", Bound: quota.Unbounded, Verdict: results.Kept},
+		{Property: string(quota.PropertyLeak), Formula: "L", Bound: 7, Verdict: results.Kept},
+		{Property: string(quota.PropertyLeak), Formula: "2 x L", Bound: 100, Verdict: results.Kept},
+		{Property: string(quota.PropertyLeak), Formula: "all", Bound: quota.Unbounded, Verdict: results.Kept},
 	}
 	for range clauses {
 		clauses = append(clauses[1:], clauses[0])
@@ -276,7 +277,7 @@ func TestSpeedInJobs(t *testing.T) {
 // the design record promises in addition to what is declared.
 func TestConditionsOfTheAnswer(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008", Says: "one crosses",
+	f.Runs[0].Record = []results.Clause{{Property: string(quota.PropertyLeak), Formula: "L", Source: "ADR-008", Says: "one crosses",
 		Bound: 1, Certain: 4, Verdict: results.Broken}}
 	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
 	for _, want := range []string{"; with crash, a search found a key", "; ADR-008 promises at most the limit, and 3 ",
@@ -327,7 +328,7 @@ func TestPageSaysWhatTheTerminalSays(t *testing.T) {
 			f.Stores["redis"] = results.Store{Kind: "embedded"}
 		}), "Timings on stand-ins were not compared."},
 		"disturbed": {change(func(_ *results.File, r *results.Run) {
-			r.Audit.Discard("machine-busy", results.Disturbs, "x")
+			r.Audit.Discard("machine-busy", codes.Disturbs, "x")
 		}), "p99 ~"},
 	} {
 		page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &c.f}})))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -80,9 +81,9 @@ func (v *recordView) runs(record *Record, p *panels) error {
 
 // discards says what a finding takes back.
 var discards = map[string]string{
-	results.DiscardsCorrectness: "invalid", results.DiscardsRound: "rounds left out of timings",
-	results.DisturbsTimings: "timings are marked", results.DisturbsResponse: "response times are marked",
-	results.Disturbs: "the machine was disturbed", results.DiscardsNothing: "note",
+	codes.DiscardsCorrectness: "invalid", codes.DiscardsRound: "rounds left out of timings",
+	codes.DisturbsTimings: "timings are marked", codes.DisturbsResponse: "response times are marked",
+	codes.Disturbs: "the machine was disturbed", codes.DiscardsNothing: "note",
 }
 
 // facts joins entries that continue the one before, and then those that say the same.
@@ -118,7 +119,7 @@ func (v *recordView) skipped(all []results.Skipped) {
 func settingTitle(summary *results.Summary) string {
 	params := &summary.Params
 	loop := format.Number(params.Workers, "worker")
-	if at := &summary.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
+	if at := &summary.AtRate().Params; at.Loop == codes.OpenLoop && at.RatePerS > 0 {
 		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
 	}
 	return format.Join(" · ", text.Policy(summary), summary.Workload, loop, format.Number(params.Instances, "instance"))

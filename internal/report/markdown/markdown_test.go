@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/results"
@@ -23,7 +24,7 @@ func TestEveryBlock(t *testing.T) {
 	table.Add("c", "2", "PASS", "3")
 	list := []document.Entry{{Label: "base", Text: "x"}, {Label: "head", Text: "y"}}
 	finding := &results.Finding{Steps: []results.Step{{Number: 1, Actor: "A", Command: "GET k", Reply: "0", Limit: 1}},
-		Columns: []results.Column{{Name: "A", Role: results.RoleClient}}}
+		Columns: []results.Column{{Name: "A", Role: codes.RoleClient}}}
 	doc := document.Document{
 		{&document.Heading{Text: "ADR_1"}, table},
 		{&document.Paragraph{Head: "T1 ", Text: "below the table of a terminal", Only: document.Brief}},

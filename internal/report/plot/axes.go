@@ -217,7 +217,7 @@ func settingsAxis(axis *plot.Axis, title string, values []string) (place map[str
 	even := false
 	smallest := math.Inf(1)
 	for i, text := range values {
-		n, ok := results.SweepNumber(text)
+		n, ok := stat.ParseValue(text)
 		numbers[i] = n
 		if n > 0 {
 			smallest = min(smallest, n)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
@@ -57,11 +58,11 @@ func TestGoldenImages(t *testing.T) {
 	f := fixture.New(6, fixture.Strategies...)
 	finding := &results.Finding{
 		Strategy: "check-then-set", Policy: "user-links", Property: "leak", Detail: "2 of 1 admitted", Token: "token",
-		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
+		Columns: []results.Column{{Name: "A", Role: codes.RoleClient}, {Name: "B", Role: codes.RoleClient}},
 		Steps: []results.Step{
-			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Store: "redis", Kind: "redis",
+			{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventCommand, Store: "redis", Kind: "redis",
 				Command: "GET k", Reply: "0", Limit: 1},
-			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Store: "redis",
+			{Number: 2, Actor: "B", Role: codes.RoleClient, Column: 1, Event: codes.EventCommand, Store: "redis",
 				Kind: "redis", Command: "SET k 1", Reply: "OK", Outcome: "admitted", InUse: 1, Limit: 1},
 		},
 	}

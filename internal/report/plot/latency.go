@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/results"
@@ -77,7 +78,7 @@ func Latency(file results.File) (*Plot, error) {
 // as the longest line of all.
 func latencyPanel(title string, curves []curve, simulated bool, all []curve) *panel {
 	what := "service time"
-	if curves[0].AtRate().Params.Loop == results.OpenLoop {
+	if curves[0].AtRate().Params.Loop == codes.OpenLoop {
 		what = "response time"
 	}
 	if simulated {

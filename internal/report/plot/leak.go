@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -86,7 +87,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 	}
 	switch {
 	case percentile.Rounds == 0:
-		d.missing = string(results.NoSamples)
+		d.missing = string(codes.NoSamples)
 	case !percentile.Shown():
 		d.missing = figures.Percentile(percentile).Value
 	}
@@ -147,7 +148,7 @@ func (g *leakFigure) scales() {
 		hi = float64(time.Second)
 	}
 	x := "p99 service time"
-	if g.rows[0].AtRate().Params.Loop == results.OpenLoop {
+	if g.rows[0].AtRate().Params.Loop == codes.OpenLoop {
 		x = "p99 response time"
 	}
 	if g.simulated {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
 )
@@ -30,12 +31,12 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		case "decr-literal":
 			r.Service = results.Latency{Distribution: results.Distribution{StallsP99: -1, StallsP999: -1}}
 		case "check-then-set":
-			r.Audit.Discard("x", results.DiscardsCorrectness, "y")
+			r.Audit.Discard("x", codes.DiscardsCorrectness, "y")
 		case "lua-reserve":
-			r.Audit.Discard("x", results.DisturbsTimings, "y")
+			r.Audit.Discard("x", codes.DisturbsTimings, "y")
 		case "redis-hash":
 			if r.Repetition == 2 {
-				r.Audit.Discard("x", results.DiscardsCorrectness, "y")
+				r.Audit.Discard("x", codes.DiscardsCorrectness, "y")
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -133,7 +134,7 @@ func plotted(file results.File) []series {
 				label += " (" + name + ")"
 			}
 			other := slices.ContainsFunc(strategy.Summary.Stored, func(k results.Stored) bool {
-				return file.Class(k.Store) == results.ClassOther
+				return file.Class(k.Store) == codes.ClassOther
 			})
 			out = append(out, series{Summary: strategy.Summary, label: label, group: strategy.Group, other: other})
 		}
@@ -167,7 +168,7 @@ func caption(file results.File, all []series) string {
 	s := all[0]
 	params := s.AtRate().Params
 	loop := fmt.Sprintf("closed loop, %s", format.Number(s.Params.Workers, "worker"))
-	if params.Loop == results.OpenLoop {
+	if params.Loop == codes.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(params.Arrivals), "at", format.Digits(params.RatePerS)+"/s")
 	}
 	if slices.ContainsFunc(all, func(x series) bool { return x.Policy != s.Policy }) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
@@ -50,7 +51,7 @@ func nasty() map[string]results.File {
 	out["zeros"] = zero
 	disturbed := fixture.New(1, fixture.Strategies...)
 	for i := range disturbed.Runs {
-		disturbed.Runs[i].Audit.Discard("machine-busy", results.Disturbs, "the machine was busy")
+		disturbed.Runs[i].Audit.Discard("machine-busy", codes.Disturbs, "the machine was busy")
 	}
 	out["all disturbed"] = disturbed
 	for name, f := range fixture.Cases() {

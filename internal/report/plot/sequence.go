@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
@@ -168,7 +169,7 @@ func (c *chart) addStores(names []string) {
 func actorHead(column *results.Column) []string {
 	label := cmp.Or(column.Label, column.Name)
 	switch {
-	case column.Role == results.RoleClient:
+	case column.Role == codes.RoleClient:
 		return []string{"client " + label}
 	case column.Instance != nil:
 		return []string{"job " + label, fmt.Sprintf("of instance %d", *column.Instance)}
@@ -190,16 +191,16 @@ func (c *chart) addRows(finding *results.Finding) {
 		switch {
 		case r.lane < 0:
 			head := step.Actor
-			if step.Event == results.EventCrash {
+			if step.Event == codes.EventCrash {
 				head += " crash"
 			}
 			r.kind = markBand
 			r.label = []string{head + ": " + step.Command}
-		case step.Event == results.EventCrash:
+		case step.Event == codes.EventCrash:
 			r.kind = markNote
 			r.label = []string{"crashes"}
 			r.ends = true
-		case step.Event == results.EventLostReply:
+		case step.Event == codes.EventLostReply:
 			r.kind = markReply
 			r.label = []string{"the reply is lost"}
 			r.broken = true
@@ -225,10 +226,10 @@ func (r *row) calls(step *results.Step, reply string, split bool) {
 	r.kind = markCall
 	r.label = layout.Wrap(step.Command, labelChars)
 	switch step.Event {
-	case results.EventOutage:
+	case codes.EventOutage:
 		r.broken = true
 		r.label = append([]string{"cannot be reached:"}, r.label...)
-	case results.EventRetry:
+	case codes.EventRetry:
 		r.label = append([]string{"sent once more:"}, r.label...)
 	}
 	if !split && !r.broken {
@@ -251,7 +252,7 @@ func replyFollows(steps []results.Step, i int) bool {
 	step := steps[i]
 	for _, n := range steps[i+1:] {
 		if n.Column == step.Column {
-			return n.Command == "" || n.Event == results.EventRetry
+			return n.Command == "" || n.Event == codes.EventRetry
 		}
 	}
 	return step.Store != "" && slices.ContainsFunc(steps, func(n results.Step) bool {

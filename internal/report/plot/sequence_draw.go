@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -280,11 +281,11 @@ func (d *drawing) note(c *chart, r *row, colour color.Color) {
 func (d *drawing) verdict(at point, step *results.Step) {
 	colour := chartAmber
 	switch step.Told {
-	case results.ToldAdmitted:
+	case codes.ToldAdmitted:
 		colour = chartGreen
-	case results.ToldError:
+	case codes.ToldError:
 		colour = chartRed
-	case results.ToldRefunded, results.ToldCommitted:
+	case codes.ToldRefunded, codes.ToldCommitted:
 		colour = chartBlue
 	}
 	style := textStyle(11, colour, true)

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // MaxBound is the largest bound on the leak of one window, as a share of the limit, with
@@ -64,8 +67,8 @@ type judgement struct {
 func classify(summary *results.Summary) Strategy {
 	j := judgement{
 		Summary:   summary,
-		leak:      boundOn(summary, results.LeakProperty),
-		mayReject: boundOn(summary, results.FalseRejectProperty),
+		leak:      boundOn(summary, string(quota.PropertyLeak)),
+		mayReject: boundOn(summary, string(quota.PropertyFalseReject)),
 		planned:   troubled(summary),
 	}
 	out := Strategy{
@@ -117,9 +120,9 @@ func unreached(summary *results.Summary) bool {
 // unusable is the group of a strategy whose figures do not show whether it enforces the policy.
 func (j *judgement) unusable() (Group, string) {
 	switch {
-	case j.Form == results.FormBaseline:
+	case j.Form == string(strategies.Baseline):
 		return Baseline, "marks the floor or the ceiling"
-	case !j.Counts() && j.Audit.Has(results.NeverCrossed):
+	case !j.Counts() && j.Audit.Has(codes.NeverCrossed):
 		return Undecided, j.Audit.Discarded()
 	case !j.Counts():
 		return Unusable, "its figures do not count: " + j.Audit.Discarded()
@@ -203,7 +206,7 @@ type bound struct {
 
 func boundOn(summary *results.Summary, property string) bound {
 	b := bound{units: quota.Unbounded}
-	if property == results.LeakProperty {
+	if property == string(quota.PropertyLeak) {
 		b.without = summary.NotPromised
 	}
 	for _, clause := range summary.Guarantee {
@@ -266,7 +269,7 @@ func contradicted(clause *results.Clause, unit string) string {
 		allowed = "the limit"
 	}
 	beyond := format.Units(clause.Certain-clause.Bound, unit)
-	if clause.Property == results.LeakProperty {
+	if clause.Property == string(quota.PropertyLeak) {
 		return clause.Source + " promises at most " + allowed + ", and " + beyond + " more were admitted"
 	}
 	what := property(clause.Property) + " of at most " + allowed
@@ -346,7 +349,7 @@ func notGivenPct(summary *results.Summary) float64 {
 		return rejects.PctOfValid
 	}
 	requests := float64(*rejects.NeverGiven) * float64(rejects.Count) / float64(rejects.Units)
-	return results.Percent(requests, requests+float64(summary.Admitted-summary.Leak.Requests))
+	return stat.Percent(requests, requests+float64(summary.Admitted-summary.Leak.Requests))
 }
 
 // clean says how much evidence there is that nothing leaks.
@@ -378,14 +381,14 @@ func errorsPct(summary *results.Summary, busy bool) float64 {
 	case !busy:
 		n -= summary.BusyTimeOuts
 	}
-	return results.Percent(n, summary.Issued)
+	return stat.Percent(n, summary.Issued)
 }
 
 // timedOut reports whether time-outs of a busy machine make too many requests end in errors.
 func timedOut(summary *results.Summary) bool { return errorsPct(summary, true) > mostErrors }
 
 func busyText(summary *results.Summary) string {
-	return format.Pct(results.Percent(summary.BusyTimeOuts, summary.Issued)) +
+	return format.Pct(stat.Percent(summary.BusyTimeOuts, summary.Issued)) +
 		" of requests timed out while the machine was busy"
 }
 
@@ -401,7 +404,7 @@ func failing(summary *results.Summary) string {
 // FailsAlways reports whether nearly all requests end in errors: then the first one
 // says why the strategy cannot be used.
 func FailsAlways(summary *results.Summary) bool {
-	return summary.FirstError != "" && results.Percent(summary.Errors, summary.Issued) >= mostRejected
+	return summary.FirstError != "" && stat.Percent(summary.Errors, summary.Issued) >= mostRejected
 }
 
 func violated(summary *results.Summary) *results.Clause {
@@ -414,7 +417,7 @@ func violated(summary *results.Summary) *results.Clause {
 }
 
 func property(name string) string {
-	if name == results.FalseRejectProperty {
+	if name == string(quota.PropertyFalseReject) {
 		return "false rejects"
 	}
 	return name

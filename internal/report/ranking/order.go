@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -109,7 +110,7 @@ func compareShared(a, b *Strategy) int {
 
 // open reports whether strategies are compared by latency at a common rate.
 // Otherwise it is throughput.
-func open(summary *results.Summary) bool { return summary.AtRate().Params.Loop == results.OpenLoop }
+func open(summary *results.Summary) bool { return summary.AtRate().Params.Loop == codes.OpenLoop }
 
 // speed is a cost by which the fastest of a group is found: those that cannot keep up with
 // the rate come last, and those without a figure before them.
@@ -185,16 +186,16 @@ func (s *Setting) Cheapest() *Strategy {
 
 // Unmet is the condition that a strategy does not meet, if the run ruled it out for one, or nil.
 func (s *Setting) Unmet(strategy *Strategy) *results.Considered {
-	return s.considered(strategy, results.StageRequirement)
+	return s.considered(strategy, codes.StageRequirement)
 }
 
 // WhileAway is what a strategy does while Redis is away, if the run tried that and a reader must know of it, or nil.
 func (s *Setting) WhileAway(strategy *Strategy) *results.Considered {
-	return s.considered(strategy, results.StageOutage)
+	return s.considered(strategy, codes.StageOutage)
 }
 
 // considered is what a stage says of a strategy, or nil.
-func (s *Setting) considered(strategy *Strategy, stage results.Stage) *results.Considered {
+func (s *Setting) considered(strategy *Strategy, stage codes.Stage) *results.Considered {
 	if s.file == nil { // it was not made from a record
 		return nil
 	}

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/ranking"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // planted is a run of 10 trials with a limit of 50 that does all it should, with what
@@ -19,7 +21,7 @@ func planted(label string, change func(*results.Run)) results.Run {
 		Identity: results.Identity{Strategy: label, Form: "reference"}, Policy: "agent-api", Workload: "hot-key",
 		Repetition: 1,
 		Params: results.Params{Label: label, Quota: results.Quota{Limit: 50, Unit: "requests"}, Load: results.Load{
-			Loop: results.ClosedLoop, Workers: 50,
+			Loop: codes.ClosedLoop, Workers: 50,
 			Instances: 2,
 		}},
 		Requests: results.Requests{Issued: 1000, Admitted: 500, Rejected: 500}, Rates: results.Rates{ThroughputPerS: 1000},
@@ -27,7 +29,7 @@ func planted(label string, change func(*results.Run)) results.Run {
 			P50: 100, P99: 1000, Max: 2000,
 			StallsP99: -1, StallsP999: -1}}},
 		Correctness: results.Correctness{Leak: results.Leak{Trials: 10, OverQuotaUnits: 500}},
-		Promises:    results.Promises{Guarantee: []results.Clause{clause(results.LeakProperty, 0, 0, results.Kept)}},
+		Promises:    results.Promises{Guarantee: []results.Clause{clause(string(quota.PropertyLeak), 0, 0, results.Kept)}},
 		Audit:       results.Audit{Valid: true},
 		Cost:        results.Cost{ProbeCost: results.ProbeCost{Commands: 1}},
 		Stored:      []results.Stored{{Store: "redis"}},
@@ -82,10 +84,10 @@ func timeOuts(r *results.Run) {
 	r.ErrorKinds = &results.ErrorKinds{TimeOuts: 500}
 }
 
-func busy(r *results.Run) { r.Audit.Discard("machine-busy", results.Disturbs, "planted") }
+func busy(r *results.Run) { r.Audit.Discard("machine-busy", codes.Disturbs, "planted") }
 
 // slower is what a busy machine does to a bare client.
-func slower(r *results.Run) { r.Audit.Discard("reference-drift", results.Disturbs, "planted") }
+func slower(r *results.Run) { r.Audit.Discard("reference-drift", codes.Disturbs, "planted") }
 
 // openTimeOuts are those of the open loop next to the run.
 func openTimeOuts(r *results.Run) {
@@ -95,7 +97,7 @@ func openTimeOuts(r *results.Run) {
 
 // TestGroups plants what puts a strategy into each group.
 func TestGroups(t *testing.T) {
-	any := clause(results.FalseRejectProperty, quota.Unbounded, 0, results.Kept)
+	any := clause(string(quota.PropertyFalseReject), quota.Unbounded, 0, results.Kept)
 	for name, c := range map[string]struct {
 		plant  []func(*results.Run)
 		want   ranking.Group
@@ -106,50 +108,50 @@ func TestGroups(t *testing.T) {
 			r.Leak.Trials = 30
 		}}, ranking.Enforces, "never over the limit in 30 windows"},
 		"one store declared": {[]func(*results.Run){declare(), func(r *results.Run) {
-			r.NotPromised = []string{results.SeveralRegions}
+			r.NotPromised = []string{codes.SeveralRegions}
 		}},
 			ranking.Enforces, "never over the limit in 10 windows (few), but promises nothing under several regions"},
 		"nothing declared": {[]func(*results.Run){declare()}, ranking.Enforces,
 			"never over the limit in 10 windows (few), but declares no bound"},
 		"one unit, exact clause": {[]func(*results.Run){leak(1),
-			declare(clause(results.LeakProperty, 0, 1, results.Broken))}, ranking.Fails,
+			declare(clause(string(quota.PropertyLeak), 0, 1, results.Broken))}, ranking.Fails,
 			"over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
 		"one unit, by other clocks": {[]func(*results.Run){leak(1)}, ranking.Fails,
 			"over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
 		"a leak, none declared": {[]func(*results.Run){leak(50), declare()}, ranking.Fails,
 			"over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
 		"a leak within its bound": {[]func(*results.Run){leak(5),
-			declare(clause(results.LeakProperty, 5, 5, results.Kept))}, ranking.Bounded,
+			declare(clause(string(quota.PropertyLeak), 5, 5, results.Kept))}, ranking.Bounded,
 			"over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 5 requests per window"},
 		"a bound above a tenth": {[]func(*results.Run){leak(5),
-			declare(clause(results.LeakProperty, 6, 5, results.Kept))}, ranking.Fails,
+			declare(clause(string(quota.PropertyLeak), 6, 5, results.Kept))}, ranking.Fails,
 			"over-admits 1.00 % of the limit, 5 requests in the worst window, bounded by 6 requests per window, which is " +
 				"more than 10 % of the limit"},
-		"such a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 6, 0, results.Kept))},
+		"such a bound, and no leak": {[]func(*results.Run){declare(clause(string(quota.PropertyLeak), 6, 0, results.Kept))},
 			ranking.Loose, "no leak found, bounded by 6 requests per window, which is more than 10 % of the limit"},
 		"not promised here": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) {
 			r.NotPromised = []string{"outage"}
 		}},
 			ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, promises nothing under outage"},
 		"a leak beyond its bound": {[]func(*results.Run){leak(50),
-			declare(clause(results.LeakProperty, 49, 50, results.Broken))}, ranking.Fails,
+			declare(clause(string(quota.PropertyLeak), 49, 50, results.Broken))}, ranking.Fails,
 			"over-admits 10.0 % of the limit, 50 requests in the worst window, beyond the declared 49"},
 		"a bound of all": {[]func(*results.Run){leak(50),
-			declare(clause(results.LeakProperty, quota.Unbounded, 50, results.Kept))}, ranking.Fails,
+			declare(clause(string(quota.PropertyLeak), quota.Unbounded, 50, results.Kept))}, ranking.Fails,
 			"over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound in this setting"},
-		"a bound, and no leak": {[]func(*results.Run){declare(clause(results.LeakProperty, 5, 0, results.Kept))},
+		"a bound, and no leak": {[]func(*results.Run){declare(clause(string(quota.PropertyLeak), 5, 0, results.Kept))},
 			ranking.Bounded, "no leak found, bounded by 5 requests per window"},
-		"the strictest clause": {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept),
-			clause(results.LeakProperty, 0, 0, results.Kept))}, ranking.Enforces, "never over the limit in 10 windows (few)"},
+		"the strictest clause": {[]func(*results.Run){declare(clause(string(quota.PropertyLeak), 49, 0, results.Kept),
+			clause(string(quota.PropertyLeak), 0, 0, results.Kept))}, ranking.Enforces, "never over the limit in 10 windows (few)"},
 		"one wrong rejection": {[]func(*results.Run){reject(1)}, ranking.Fails,
 			"rejects 0.20 % of valid requests, and declares no bound"},
 		"declared rejections": {[]func(*results.Run){reject(125),
-			declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, ranking.Bounded,
+			declare(clause(string(quota.PropertyLeak), 0, 0, results.Kept), any)}, ranking.Bounded,
 			"rejects 25.0 % of valid requests, as it declares"},
-		"may reject": {[]func(*results.Run){declare(clause(results.LeakProperty, 0, 0, results.Kept), any)},
+		"may reject": {[]func(*results.Run){declare(clause(string(quota.PropertyLeak), 0, 0, results.Kept), any)},
 			ranking.Bounded, "may reject wrongly, as it declares"},
 		"a broken clause": {[]func(*results.Run){reject(1),
-			declare(clause(results.FalseRejectProperty, 0, 1, results.Broken))}, ranking.Fails,
+			declare(clause(string(quota.PropertyFalseReject), 0, 1, results.Broken))}, ranking.Fails,
 			"breaks its guarantee: false rejects of at most F, 1 request beyond it"},
 		"rejects 89.8 %": {[]func(*results.Run){reject(449)}, ranking.Fails,
 			"rejects 89.8 % of valid requests, and declares no bound"},
@@ -211,15 +213,15 @@ func TestGroups(t *testing.T) {
 		}},
 			ranking.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
-			r.Audit.Discard("store-evicted", results.DiscardsCorrectness, "redis evicted 3 keys")
+			r.Audit.Discard("store-evicted", codes.DiscardsCorrectness, "redis evicted 3 keys")
 		}}, ranking.Unusable, "its figures do not count: redis evicted 3 keys"},
 		"too slow": {[]func(*results.Run){func(r *results.Run) {
-			r.Audit.Discard(results.NeverCrossed, results.DiscardsCorrectness, "no subject was asked for more")
+			r.Audit.Discard(codes.NeverCrossed, codes.DiscardsCorrectness, "no subject was asked for more")
 		}}, ranking.Undecided, "no subject was asked for more"},
 		"nothing over": {[]func(*results.Run){func(r *results.Run) {
 			r.Leak.Trials = 0
 		}}, ranking.Undecided, "nothing was asked beyond the limit, so no leak could show"},
-		"per process": {[]func(*results.Run){leak(5), declare(clause(results.LeakProperty, 5, 5, results.Kept)),
+		"per process": {[]func(*results.Run){leak(5), declare(clause(string(quota.PropertyLeak), 5, 5, results.Kept)),
 			func(r *results.Run) {
 				r.PerProcess = true
 			}},
@@ -232,7 +234,7 @@ func TestGroups(t *testing.T) {
 			r.Leak.Possible = 7
 		}}, ranking.Enforces, "never over the limit in 10 windows (few) for certain, and by at most 7 requests"},
 		"baseline": {[]func(*results.Run){leak(500), func(r *results.Run) {
-			r.Form = results.FormBaseline
+			r.Form = string(strategies.Baseline)
 		}}, ranking.Baseline, "marks the floor or the ceiling"},
 		"the open loop": {[]func(*results.Run){func(r *results.Run) {
 			p := planted("x", leak(1))
@@ -277,7 +279,7 @@ func timed(label string, p99 int64, commands float64, more ...func(*results.Run)
 // and then by commands; others by speed.
 func TestCheapest(t *testing.T) {
 	alone := func(r *results.Run) { r.PerProcess = true }
-	disturbed := func(r *results.Run) { r.Audit.Discard("machine-busy", results.Disturbs, "planted") }
+	disturbed := func(r *results.Run) { r.Audit.Discard("machine-busy", codes.Disturbs, "planted") }
 	mixed := func(r *results.Run) { // no faster in half of the rounds
 		if r.Repetition%2 == 0 {
 			r.ThroughputPerS *= 0.5
@@ -337,7 +339,7 @@ func TestFasterByTheMedian(t *testing.T) {
 			}
 			out = append(out, planted(label, func(r *results.Run) {
 				r.Repetition = round + 1
-				r.Params.Loop = results.OpenLoop
+				r.Params.Loop = codes.OpenLoop
 				r.Params.RatePerS = 1000
 				r.Response = &l
 				r.Guarantee[0].Tolerates = tolerates
@@ -359,8 +361,8 @@ func TestOrder(t *testing.T) {
 	f := results.File{}
 	for _, r := range [][]results.Run{timed("leaks", 1, 1, leak(3)), timed("rejects", 2, 1, reject(500)),
 		timed("slow", 2000, 1), timed("fast", 1000, 1),
-		timed("may", 1, 1, declare(clause(results.LeakProperty, 5, 0, results.Kept))),
-		timed("all", 1, 1, func(r *results.Run) { r.Form = results.FormBaseline })} {
+		timed("may", 1, 1, declare(clause(string(quota.PropertyLeak), 5, 0, results.Kept))),
+		timed("all", 1, 1, func(r *results.Run) { r.Form = string(strategies.Baseline) })} {
 		f.Runs = append(f.Runs, r...)
 	}
 	f.Runs = append(f.Runs, planted("elsewhere", func(r *results.Run) { r.Params.Limit = 7 }))
@@ -408,10 +410,10 @@ func TestOrderOfDamage(t *testing.T) {
 // what was read.
 func TestConditions(t *testing.T) {
 	a := ranking.Of(results.File{Kind: results.Measured, Runs: []results.Run{planted("a", func(r *results.Run) {
-		c := clause(results.LeakProperty, 0, 0, results.Kept)
+		c := clause(string(quota.PropertyLeak), 0, 0, results.Kept)
 		c.Condition = "while no sync round has run"
 		c.Tolerates = []string{"lost-reply", "retry", "clock", "outage", "limit", "failover"}
-		r.Guarantee = []results.Clause{clause(results.LeakProperty, 5, 0, results.Kept), c}
+		r.Guarantee = []results.Clause{clause(string(quota.PropertyLeak), 5, 0, results.Kept), c}
 		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
 	})}})
 	want := []string{
@@ -426,13 +428,13 @@ func TestConditions(t *testing.T) {
 func TestBrokenPromiseOfTheRecord(t *testing.T) {
 	record := func(label, verdict string, change func(*results.Run)) results.Run {
 		return planted(label, func(r *results.Run) {
-			r.Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-005", Says: "none", Certain: 12,
+			r.Record = []results.Clause{{Property: string(quota.PropertyLeak), Formula: "L", Source: "ADR-005", Says: "none", Certain: 12,
 				Verdict: verdict}}
 			change(r)
 		})
 	}
 	a := ranking.Of(results.File{Kind: results.Measured, Runs: []results.Run{
-		record("bounded", results.Broken, declare(clause(results.LeakProperty, 5, 0, results.Kept))),
+		record("bounded", results.Broken, declare(clause(string(quota.PropertyLeak), 5, 0, results.Kept))),
 		record("leaks", results.Broken, leak(12)),
 		record("keeps", results.Kept, func(*results.Run) {}),
 	}})
@@ -538,7 +540,7 @@ func TestSaturatedRounds(t *testing.T) {
 				r := planted(label, nil)
 				response := r.Service
 				r.Repetition = i + 1
-				r.Params.Loop = results.OpenLoop
+				r.Params.Loop = codes.OpenLoop
 				r.Params.RatePerS = 1000
 				r.Response = &response
 				r.Lateness = &results.Lateness{Saturated: label == "b" && i < saturated}

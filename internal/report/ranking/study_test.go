@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/kit/testenv"
 	"github.com/quotabench/quotabench/internal/report/ranking"
@@ -139,13 +140,13 @@ func (w *world) rounds(t *testing.T, rng *rand.Rand,
 			l.StallsP99, l.StallsP999 = stalls(all, l.P99), stalls(all, l.P999)
 			r := planted(label, nil)
 			r.Repetition = i + 1
-			r.Params.Loop = results.OpenLoop
+			r.Params.Loop = codes.OpenLoop
 			r.Params.RatePerS = 1000
 			r.Service = results.Latency{}
 			r.Response = &l
 			r.ThroughputPerS = w.perSecond(rng, scale)
 			if disturbed {
-				r.Audit.Discard("machine-busy", results.Disturbs, "planted")
+				r.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 			}
 			runs = append(runs, r)
 		}

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/options"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/quota/trouble"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Untested is something that the record says nothing of.
@@ -131,8 +132,8 @@ func (s *Setting) command(strategy *Strategy, instances int) string {
 		add(true, "trouble", event)
 	}
 	add(params.DecisionTimeoutNS != 0, "decision-timeout", time.Duration(params.DecisionTimeoutNS))
-	add(params.Loop == results.OpenLoop && params.RatePerS > 0, "rate", params.RatePerS)
-	add(params.Loop == results.OpenLoop && params.Arrivals != defaultArrivals, "loop", "open:arrivals="+params.Arrivals)
+	add(params.Loop == codes.OpenLoop && params.RatePerS > 0, "rate", params.RatePerS)
+	add(params.Loop == codes.OpenLoop && params.Arrivals != defaultArrivals, "loop", "open:arrivals="+params.Arrivals)
 	client := clientOptions(&params)
 	add(len(client) > 0, "client", strings.TrimPrefix(options.Text("", nil, client), ":"))
 	return format.List(words, " ", format.Quoted)
@@ -162,7 +163,7 @@ func usualLimit(workload string, policy quota.Policy) int64 {
 	}
 	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
 		policy.Limit = limit
-		limit = strategies.ForCrossings(policy).Limit
+		limit = bounds.ForCrossings(policy).Limit
 	}
 	return limit
 }

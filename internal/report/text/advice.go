@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -208,7 +209,7 @@ func waitText(simulated bool, summary *results.Summary) string {
 	p99 := summary.Latency().P99
 	load := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
 	switch {
-	case r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0:
+	case r.Params.Loop == codes.OpenLoop && r.Params.RatePerS > 0:
 		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
 	case summary.Limited != nil:
 		load = "at the times of the trace"

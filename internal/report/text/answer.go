@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -119,7 +120,7 @@ func loadText(file *results.File, setting *ranking.Setting) string {
 	summary := setting.Strategies[0].Summary
 	params := &summary.Params
 	load := fixed(params, "workers", format.Plural(int64(params.Workers), "worker", "workers"))
-	if r := &summary.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
+	if r := &summary.AtRate().Params; r.Loop == codes.OpenLoop && r.RatePerS > 0 {
 		load = fixed(params, "rate", format.Digits(r.RatePerS)+" requests/s") + surrounded(" (", r.RateFrom, ")")
 	}
 	return format.Join(" · ", summary.Workload, load,

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // labelColumn is the first column of every table. Long option lists wrap in it.
@@ -22,7 +23,7 @@ func grid(group []results.Summary, columns []document.FigureColumn, notes *figur
 	table.Place(columns)
 	for i := range group {
 		summary := &group[i]
-		if i > 0 && summary.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
+		if i > 0 && summary.Form == string(strategies.Baseline) && group[i-1].Form != string(strategies.Baseline) {
 			table.AddRule()
 		}
 		row := table.Add(format.Plain(summary.Label))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -15,21 +16,21 @@ import (
 func AdviceText(advice *results.Advice) string {
 	var what string
 	switch advice.Code {
-	case results.AdviseSlots:
+	case codes.AdviseSlots:
 		what = "a Redis Cluster refuses keys in several slots"
 		if len(advice.Keys) == 2 && len(advice.Slots) == 2 {
 			what += fmt.Sprintf(", %s in %d and %s in %d", advice.Keys[0], advice.Slots[0], advice.Keys[1], advice.Slots[1])
 		}
 		what += ": give them one hash tag"
-	case results.AdviseCallerClock:
+	case codes.AdviseCallerClock:
 		what = "the time comes from the caller, whose clock may be wrong or step back: ask Redis for TIME"
-	case results.AdviseNoTTL:
+	case codes.AdviseNoTTL:
 		what = fmt.Sprintf("the key %s never expires: give it a time to live", strings.Join(advice.Keys, " "))
-	case results.AdviseTTLGap:
+	case codes.AdviseTTLGap:
 		what = fmt.Sprintf("the key %s has no time to live until a later command: it never expires if the caller dies "+
 			"before that",
 			strings.Join(advice.Keys, " "))
-	case results.AdviseUnbounded:
+	case codes.AdviseUnbounded:
 		what = fmt.Sprintf("the key %s grows in every window: remove old entries", strings.Join(advice.Keys, " "))
 		if len(advice.Entries) > 0 {
 			what += fmt.Sprintf(" (it has %s entries)", format.List(advice.Entries, ", ", func(n int) string {

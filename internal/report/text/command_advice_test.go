@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -11,7 +12,7 @@ import (
 // Advice says how often what is wrong, what to do, and shows a command.
 func TestCommandAdvice(t *testing.T) {
 	const policy = "10 requests per fixed 1h"
-	of := func(code results.AdviceCode, count int64, more results.Advice) results.Advice {
+	of := func(code codes.AdviceCode, count int64, more results.Advice) results.Advice {
 		more.Strategy = "mine"
 		more.Code = code
 		more.Policy = policy
@@ -20,11 +21,11 @@ func TestCommandAdvice(t *testing.T) {
 		return more
 	}
 	all := []results.Advice{
-		of(results.AdviseSlots, 180, results.Advice{Keys: []string{"a", "b"}, Slots: []int{10, 12182}}),
-		of(results.AdviseCallerClock, 1, results.Advice{}),
-		of(results.AdviseNoTTL, 2, results.Advice{Keys: []string{"a"}}),
-		of(results.AdviseTTLGap, 2, results.Advice{Keys: []string{"a"}}),
-		of(results.AdviseUnbounded, 3, results.Advice{Keys: []string{"a"}, Entries: []int{1, 2, 3, 4000}}),
+		of(codes.AdviseSlots, 180, results.Advice{Keys: []string{"a", "b"}, Slots: []int{10, 12182}}),
+		of(codes.AdviseCallerClock, 1, results.Advice{}),
+		of(codes.AdviseNoTTL, 2, results.Advice{Keys: []string{"a"}}),
+		of(codes.AdviseTTLGap, 2, results.Advice{Keys: []string{"a"}}),
+		of(codes.AdviseUnbounded, 3, results.Advice{Keys: []string{"a"}, Entries: []int{1, 2, 3, 4000}}),
 	}
 	const want = `advice on mine: slots, 180 times: a Redis Cluster refuses keys in several slots, a in 10 and b in 12182: give them one hash tag [10 requests per fixed 1h]
     SET a 1

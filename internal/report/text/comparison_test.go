@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/text"
@@ -68,8 +69,8 @@ func TestComparison(t *testing.T) {
 // A comparison shows a new bug itself, once, and how to repeat it.
 func TestComparisonShowsTheSchedule(t *testing.T) {
 	steps := []results.Step{
-		{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Command: "GET k", Reply: "0", Limit: 1},
-		{Number: 2, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Command: "SET k 2", Reply: "OK",
+		{Number: 1, Actor: "A", Role: codes.RoleClient, Event: codes.EventCommand, Command: "GET k", Reply: "0", Limit: 1},
+		{Number: 2, Actor: "A", Role: codes.RoleClient, Event: codes.EventCommand, Command: "SET k 2", Reply: "OK",
 			Outcome: "admitted", InUse: 2, Limit: 1, Stored: []results.StoredKey{{Key: "k", Value: "2"}}},
 	}
 	search := func(properties ...results.Property) *results.Exploration {
@@ -79,7 +80,7 @@ func TestComparisonShowsTheSchedule(t *testing.T) {
 		for _, property := range properties {
 			found.Findings = append(found.Findings, results.Finding{Strategy: "mine", Property: property,
 				Detail: "2 calls in use, the limit is 1", Steps: steps, Token: "qb2.token",
-				Columns: []results.Column{{Name: "A", Role: results.RoleClient}}})
+				Columns: []results.Column{{Name: "A", Role: codes.RoleClient}}})
 		}
 		x.Searches = []*results.Search{found}
 		return &x

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/quota"
@@ -31,7 +32,7 @@ func (l LeftOut) Whole() string { return format.Join(": ", l.Reason, l.Advice) }
 func LeftOuts(file *results.File) []LeftOut {
 	var all []*results.Considered
 	for i := range file.Considered {
-		if considered := &file.Considered[i]; considered.Outcome != results.Taken {
+		if considered := &file.Considered[i]; considered.Outcome != codes.Taken {
 			all = append(all, considered)
 		}
 	}
@@ -73,46 +74,46 @@ func Joined(all []LeftOut) []LeftOut {
 }
 
 // telling are the stages, those first that say most about a strategy.
-var telling = []results.Stage{
-	results.StageRequirement, results.StageOutage, results.StageSimulation, results.StageSearch, results.StageNumber,
-	results.StageDeclaration, results.StageStore,
+var telling = []codes.Stage{
+	codes.StageRequirement, codes.StageOutage, codes.StageSimulation, codes.StageSearch, codes.StageNumber,
+	codes.StageDeclaration, codes.StageStore,
 }
 
 // reasonOf is why a strategy was left out.
 func reasonOf(considered *results.Considered) string {
 	switch considered.Cause {
-	case results.OtherWindows:
+	case codes.OtherWindows:
 		return "serves other kinds of windows"
-	case results.OtherPolicies:
+	case codes.OtherPolicies:
 		return considered.Detail
-	case results.NeverGivesBack:
+	case codes.NeverGivesBack:
 		return "cannot take units back"
-	case results.NeverResets:
+	case codes.NeverResets:
 		return "has no windows: what is used up is never given again"
-	case results.NotPromised:
+	case codes.NotPromised:
 		return "declares no bound on its leak under " + considered.Detail
-	case results.OverLimit:
+	case codes.OverLimit:
 		return leakReason(considered)
-	case results.RejectsValid:
+	case codes.RejectsValid:
 		return rejectReason(considered)
-	case results.BreaksGuarantee:
+	case codes.BreaksGuarantee:
 		return "breaks its own guarantee: " + scheduleText(considered.Schedule)
-	case results.EndsInErrors:
+	case codes.EndsInErrors:
 		return format.Pct(considered.Pct) + " of requests end in errors" + during[considered.Stage]
-	case results.OutOfTime:
+	case codes.OutOfTime:
 		return "was not tried in time: a longer --budget gives more"
-	case results.Outranked:
+	case codes.Outranked:
 		return fmt.Sprintf("the %d that were measured come before it", considered.Units)
-	case results.NotMet:
+	case codes.NotMet:
 		return "does not meet " + format.Join(": ", considered.Condition, considered.Detail)
 	}
 	return considered.Detail
 }
 
 // during is what a stage has happen.
-var during = map[results.Stage]string{
-	results.StageSimulation: " over the end of a window (simulated)",
-	results.StageOutage:     " while Redis is away",
+var during = map[codes.Stage]string{
+	codes.StageSimulation: " over the end of a window (simulated)",
+	codes.StageOutage:     " while Redis is away",
 }
 
 // leakReason says by how much the limit was passed.

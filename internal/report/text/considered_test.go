@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/ranking"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota"
@@ -12,21 +13,21 @@ import (
 )
 
 var leftOut = []results.Considered{
-	{Strategy: "measured", Outcome: results.Taken},
-	{Strategy: "elsewhere", Outcome: results.Excluded, Stage: results.StageDeclaration, Cause: results.OtherWindows},
-	{Strategy: "ninth", Outcome: results.Untried, Stage: results.StageNumber, Cause: results.Outranked, Units: 8,
+	{Strategy: "measured", Outcome: codes.Taken},
+	{Strategy: "elsewhere", Outcome: codes.Excluded, Stage: codes.StageDeclaration, Cause: codes.OtherWindows},
+	{Strategy: "ninth", Outcome: codes.Untried, Stage: codes.StageNumber, Cause: codes.Outranked, Units: 8,
 		Command: "quotabench run ninth"},
 	{
-		Strategy: "racy", Outcome: results.Excluded, Stage: results.StageSearch, Cause: results.OverLimit, Units: 2,
+		Strategy: "racy", Outcome: codes.Excluded, Stage: codes.StageSearch, Cause: codes.OverLimit, Units: 2,
 		Command:  "quotabench explore racy",
 		Schedule: &results.Schedule{Steps: 1, Clients: 2, Limit: 3, Faults: []quota.Fault{quota.FaultOutage}},
 	},
 	{
-		Strategy: "at-the-end", Outcome: results.Excluded, Stage: results.StageSimulation, Cause: results.OverLimit,
+		Strategy: "at-the-end", Outcome: codes.Excluded, Stage: codes.StageSimulation, Cause: codes.OverLimit,
 		Pct:     36.8,
 		Command: "quotabench sim at-the-end",
 	},
-	{Strategy: "slow", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
+	{Strategy: "slow", Outcome: codes.Excluded, Stage: codes.StageRequirement, Cause: codes.NotMet,
 		Condition: "p99<5ms", Detail: "p99 is 7 ms"},
 }
 
@@ -65,7 +66,7 @@ func TestCommonReasons(t *testing.T) {
 	f := &results.File{Considered: slices.Clone(leftOut)}
 	for _, name := range []string{"far", "farther"} {
 		f.Considered = append(f.Considered, results.Considered{
-			Strategy: name, Outcome: results.Excluded, Stage: results.StageDeclaration, Cause: results.OtherWindows,
+			Strategy: name, Outcome: codes.Excluded, Stage: codes.StageDeclaration, Cause: codes.OtherWindows,
 		})
 	}
 	const shared = "serves other kinds of windows (3): elsewhere, far, farther"
@@ -92,15 +93,15 @@ func withoutRules(text string) string {
 
 // TestEveryCauseHasWords: each cause has words of its own, except for those whose words are in the detail.
 func TestEveryCauseHasWords(t *testing.T) {
-	for _, cause := range []results.Cause{
-		results.OtherWindows, results.OtherPolicies, results.NeverGivesBack, results.NeverResets, results.NotPromised,
-		results.CannotRun,
-		results.OverLimit, results.RejectsValid, results.BreaksGuarantee, results.EndsInErrors, results.Unsound,
-		results.OutOfTime,
-		results.Outranked, results.NotMet,
+	for _, cause := range []codes.Cause{
+		codes.OtherWindows, codes.OtherPolicies, codes.NeverGivesBack, codes.NeverResets, codes.NotPromised,
+		codes.CannotRun,
+		codes.OverLimit, codes.RejectsValid, codes.BreaksGuarantee, codes.EndsInErrors, codes.Unsound,
+		codes.OutOfTime,
+		codes.Outranked, codes.NotMet,
 	} {
 		c := results.Considered{Cause: cause, Detail: "what it is", Schedule: &results.Schedule{}}
-		said := slices.Contains([]results.Cause{results.OtherPolicies, results.CannotRun, results.Unsound}, cause)
+		said := slices.Contains([]codes.Cause{codes.OtherPolicies, codes.CannotRun, codes.Unsound}, cause)
 		if text := reasonOf(&c); (text == c.Detail) != said {
 			t.Errorf("%s: %q", cause, text)
 		}
@@ -110,7 +111,7 @@ func TestEveryCauseHasWords(t *testing.T) {
 // TestUnmetConditions: what does not meet a condition is not recommended, and the answer says so.
 func TestUnmetConditions(t *testing.T) {
 	f := results.File{Kind: results.Measured, Considered: []results.Considered{
-		{Strategy: "a", Outcome: results.Excluded, Stage: results.StageRequirement, Cause: results.NotMet,
+		{Strategy: "a", Outcome: codes.Excluded, Stage: codes.StageRequirement, Cause: codes.NotMet,
 			Condition: "p99<5ms", Detail: "p99 is 7 ms"},
 	}}
 	var all []ranking.Strategy

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/ranking"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -170,7 +171,7 @@ func errorsCell(summary *results.Summary) string {
 		return ""
 	}
 	if summary.ErrorKinds == nil { // of a record that does not tell them apart
-		return format.Pct(results.Percent(summary.Errors, summary.Issued))
+		return format.Pct(stat.Percent(summary.Errors, summary.Issued))
 	}
 	cell := strings.Join(figures.Errors(summary), ",\n")
 	if ranking.FailsAlways(summary) {

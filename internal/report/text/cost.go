@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/results"
@@ -79,7 +80,7 @@ func sampledCost(file results.File, group []results.Summary) document.Section {
 func others(file results.File) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(file.Stores)) {
-		if kind, _, _ := strings.Cut(name, "."); file.Class(name) == results.ClassOther && !slices.Contains(names, kind) {
+		if kind, _, _ := strings.Cut(name, "."); file.Class(name) == codes.ClassOther && !slices.Contains(names, kind) {
 			names = append(names, kind)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/kit/stat"
@@ -174,7 +175,7 @@ func duration(figure *figures.Figure, summary *results.Summary) *float64 {
 		return &value
 	}
 	percentile := figure.Percentile(summary)
-	longest := float64(results.MaxDuration)
+	longest := float64(bounds.MaxRecorded)
 	switch {
 	case summary.Overloaded():
 		return &longest

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
@@ -20,7 +21,7 @@ func TestEveryRowHasItsTimings(t *testing.T) {
 			r.Audit = results.Audit{Valid: true, Reasons: []results.Reason{}}
 			if disturbed {
 				r.OthersShare = 0.71
-				r.Audit.Discard("machine-busy", results.Disturbs, "planted")
+				r.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 			}
 		}
 		f.Summaries = results.Summarise(f.Runs)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
 	"github.com/quotabench/quotabench/quota"
@@ -346,7 +347,7 @@ func censusFacts(census *results.Census) []string {
 		what = "the first schedules"
 	}
 	counted := fmt.Sprintf("%s of %d clients: %s, of which %s leak (%.2f %%, not a probability)", what, census.Clients,
-		format.Count(census.Schedules), format.Count(census.Leaking), results.Percent(census.Leaking, census.Schedules))
+		format.Count(census.Schedules), format.Count(census.Leaking), stat.Percent(census.Leaking, census.Schedules))
 	if !census.Tried() {
 		counted = fmt.Sprintf("no schedule of %d clients was tried", census.Clients)
 	}

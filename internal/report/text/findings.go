@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -67,9 +68,9 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	order := []string{results.DiscardsCorrectness, results.DiscardsRound, results.DisturbsTimings, results.Disturbs,
-		results.DisturbsResponse,
-		results.DiscardsNothing}
+	order := []string{codes.DiscardsCorrectness, codes.DiscardsRound, codes.DisturbsTimings, codes.Disturbs,
+		codes.DisturbsResponse,
+		codes.DiscardsNothing}
 	grave := func(x finding) int { return slices.Index(order, x.Discards) }
 	slices.SortStableFunc(all, func(a, b finding) int { return grave(a) - grave(b) })
 	for _, finding := range all {
@@ -92,20 +93,20 @@ func gravest(summaries []results.Summary) document.Section {
 	others := map[string]int64{}
 	var out document.Section
 	for _, finding := range Findings(summaries) {
-		if finding.Code == results.ClocksDiffer {
+		if finding.Code == codes.ClocksDiffer {
 			out = document.Text("The " + finding.Brief() + ".")
 			continue
 		}
-		if finding.Discards == results.DiscardsCorrectness {
+		if finding.Discards == codes.DiscardsCorrectness {
 			grave = append(grave, finding)
 		} else {
 			others[finding.Discards]++
 		}
 	}
 	out = append(out, validity(grave)...)
-	notes := others[results.DiscardsNothing]
-	timings := others[results.DiscardsRound] + others[results.DisturbsTimings] +
-		others[results.Disturbs] + others[results.DisturbsResponse]
+	notes := others[codes.DiscardsNothing]
+	timings := others[codes.DiscardsRound] + others[codes.DisturbsTimings] +
+		others[codes.Disturbs] + others[codes.DisturbsResponse]
 	if notes+timings == 0 {
 		return out
 	}
@@ -131,8 +132,8 @@ func validity(all []Finding) document.Section {
 		return nil
 	}
 	heads := map[string]string{
-		results.DiscardsCorrectness: "INVALID  ", results.DiscardsRound: "LEFT OUT ", results.DisturbsTimings: "TIMINGS  ",
-		results.Disturbs: "MACHINE  ", results.DisturbsResponse: "RESPONSE ", results.DiscardsNothing: "note     ",
+		codes.DiscardsCorrectness: "INVALID  ", codes.DiscardsRound: "LEFT OUT ", codes.DisturbsTimings: "TIMINGS  ",
+		codes.Disturbs: "MACHINE  ", codes.DisturbsResponse: "RESPONSE ", codes.DiscardsNothing: "note     ",
 	}
 	out := document.Section{line("MEASUREMENT VALIDITY  what the audit found")}
 	for _, finding := range all {
@@ -152,12 +153,12 @@ func remarks(summary *results.Summary) []results.Reason {
 		})
 	}
 	if summary.FirstError != "" && !said("errors", "prescribed-errors") {
-		out = append(out, results.Reason{Code: "errors", Discards: results.DiscardsNothing,
+		out = append(out, results.Reason{Code: "errors", Discards: codes.DiscardsNothing,
 			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(summary.Errors, "request failed", "requests failed"),
 				summary.FirstError)})
 	}
 	if summary.Degraded > 0 {
-		out = append(out, results.Reason{Code: "degraded", Discards: results.DiscardsNothing,
+		out = append(out, results.Reason{Code: "degraded", Discards: codes.DiscardsNothing,
 			Detail: format.Pct(summary.DegradedPct()) + " of decisions were made without the store"})
 	}
 	return out

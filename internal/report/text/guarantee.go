@@ -6,6 +6,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -63,7 +64,7 @@ func clauseTable(group []results.Summary, title string,
 // formulas too little room to stay on one line.
 func bound(clause results.Clause) string {
 	name := format.Plain(clause.Property)
-	if clause.Property == results.FalseRejectProperty {
+	if clause.Property == string(quota.PropertyFalseReject) {
 		name = "false rejects"
 	}
 	name += ": " + format.Plain(clause.Formula)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/figures"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
@@ -150,7 +151,7 @@ func TestConcerned(t *testing.T) {
 // TestPromisesOfRecords stand below what is declared, with their source, in the same columns.
 func TestPromisesOfRecords(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "ADR-008", Says: "none", Certain: 4,
+	f.Runs[0].Record = []results.Clause{{Property: string(quota.PropertyLeak), Formula: "L", Source: "ADR-008", Says: "none", Certain: 4,
 		Possible: 4, Verdict: results.Broken}}
 	got := cell(t, f, "PROMISES OF THE DESIGN RECORDS", "incr-expire")
 	if want := "leak: L (ADR-008: none) 4 ≤ 0 links BROKEN"; strings.Join(got, " ") != want {
@@ -179,9 +180,9 @@ func TestLateResponse(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
 	response := r.Service
-	r.Params.Loop = results.OpenLoop
+	r.Params.Loop = codes.OpenLoop
 	r.Response = &response
-	r.Audit.Discard("pacer-late", results.DisturbsResponse, "x")
+	r.Audit.Discard("pacer-late", codes.DisturbsResponse, "x")
 	s := results.Summarise(f.Runs)[0]
 	var m figures.Notes
 	if response, service := m.Percentile(s.Response.P50), m.Percentile(s.Service.P50); response != "~"+service ||
@@ -193,8 +194,8 @@ func TestLateResponse(t *testing.T) {
 // TestWhatDisturbedIsTold: a terminal says what disturbed timings, and how many findings there are.
 func TestWhatDisturbedIsTold(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Audit.Discard("cpu-steal", results.Disturbs, "3.0 % was stolen")
-	f.Runs[0].Audit.Discard("meter-lost", results.DiscardsNothing, "a connection was lost")
+	f.Runs[0].Audit.Discard("cpu-steal", codes.Disturbs, "3.0 % was stolen")
+	f.Runs[0].Audit.Discard("meter-lost", codes.DiscardsNothing, "a connection was lost")
 	f.Summaries = nil
 	var b strings.Builder
 	if err := Brief(&b, layout.Page{}, f); err != nil {
@@ -254,7 +255,7 @@ func TestFiguresOfTheirOwn(t *testing.T) {
 // TestBoundOfNothing: a clause that nothing breaks shows no number.
 func TestBoundOfNothing(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
-	f.Runs[0].Guarantee = []results.Clause{{Property: results.FalseRejectProperty, Formula: "any", Bound: quota.Unbounded,
+	f.Runs[0].Guarantee = []results.Clause{{Property: string(quota.PropertyFalseReject), Formula: "any", Bound: quota.Unbounded,
 		Verdict: results.Kept}}
 	if got, want := cell(t, f, "DECLARED GUARANTEES", "incr-expire"),
 		[]string{"false", "rejects:", "any", "0", "none", "kept"}; !slices.Equal(got, want) {

@@ -4,14 +4,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
 func TestPlacementTexts(t *testing.T) {
-	apart := &results.Placement{Mode: results.PlacedApart, Harness: "0", Stores: "1", Procs: 1, Reason: "why"}
+	apart := &results.Placement{Mode: codes.PlacedApart, Harness: "0", Stores: "1", Procs: 1, Reason: "why"}
 	again := *apart
-	shared := &results.Placement{Mode: results.PlacedShared, Procs: 3, Reason: "why not"}
-	beside := &results.Placement{Mode: results.PlacedBeside, Harness: "0-2", Procs: 3, Reason: "a reason"}
+	shared := &results.Placement{Mode: codes.PlacedShared, Procs: 3, Reason: "why not"}
+	beside := &results.Placement{Mode: codes.PlacedBeside, Harness: "0-2", Procs: 3, Reason: "a reason"}
 	group := func(placements ...*results.Placement) (out []results.Summary) {
 		for i, p := range placements {
 			out = append(out, results.Summary{Label: string(rune('a' + i)), Placement: p})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/results"
@@ -21,7 +22,7 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 	after := func(n int) func(r *results.Run) {
 		return func(r *results.Run) {
 			if r.Repetition > n && r.Strategy == "incr-expire" { // half of a round
-				r.Audit.Discard("stood-still", results.DiscardsRound, "x")
+				r.Audit.Discard("stood-still", codes.DiscardsRound, "x")
 			}
 		}
 	}
@@ -70,11 +71,11 @@ func TestKeptRoundsOfTwoLoops(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		paced := *r
-		paced.Params.Loop = results.OpenLoop
+		paced.Params.Loop = codes.OpenLoop
 		paced.Params.RatePerS = 100
 		r.Paced = &paced
 	}
-	f.Runs[6].Audit.Discard("stood-still", results.DiscardsRound, "x")
+	f.Runs[6].Audit.Discard("stood-still", codes.DiscardsRound, "x")
 	if got := words(t, f); !strings.Contains(got, "rounds kept: 7 of 7 in open loop, 6 of 7 in closed loop") {
 		t.Errorf("got\n%s", render(t, f))
 	}

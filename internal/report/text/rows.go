@@ -3,6 +3,7 @@ package text
 import (
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/results"
@@ -78,7 +79,7 @@ var Stored = Rows{
 	Of: func(summary *results.Summary) (out [][]string) {
 		for _, k := range summary.Stored {
 			cells := []string{format.Plain(k.Store), format.Count(k.Subjects), "", "", "", format.Count(k.Entries), "", ""}
-			for q, at := range k.OverTime[:min(len(k.OverTime), results.Quarters-1)] {
+			for q, at := range k.OverTime[:min(len(k.OverTime), bounds.Quarters-1)] {
 				cells[2+q] = format.Count(at.Entries)
 			}
 			if k.Bytes > 0 {

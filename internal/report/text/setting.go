@@ -8,10 +8,11 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -31,7 +32,7 @@ func Setting(file results.File, group []results.Summary) []document.Entry {
 		entry("trouble", text)
 	}
 	loop := "closed loop"
-	if params.Loop == results.OpenLoop {
+	if params.Loop == codes.OpenLoop {
 		loop = openLoop(&params)
 	}
 	speed := ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -35,7 +36,7 @@ func speedTitle(summary *results.Summary, simulated bool) string {
 	case summary.Paced != nil:
 		return fmt.Sprintf("SPEED  response time from the intended start in %s; "+
 			"saturated: service time and throughput of %d callers that never pause", loop, summary.Params.Workers)
-	case summary.Params.Loop == results.OpenLoop:
+	case summary.Params.Loop == codes.OpenLoop:
 		return "SPEED  response time from the intended start, service time from the actual one; " + loop
 	}
 	return fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", summary.Params.Workers)
@@ -43,7 +44,7 @@ func speedTitle(summary *results.Summary, simulated bool) string {
 
 // speedColumns are those of strategies that were measured as the first one was.
 func speedColumns(first *results.Summary, bare, simulated bool) []document.FigureColumn {
-	open := first.AtRate().Params.Loop == results.OpenLoop
+	open := first.AtRate().Params.Loop == codes.OpenLoop
 	over := ""
 	service := "service"
 	if open {

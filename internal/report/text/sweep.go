@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/format"
+	"github.com/quotabench/quotabench/internal/kit/stat"
 	"github.com/quotabench/quotabench/internal/report/compare"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/figures"
@@ -251,7 +253,7 @@ func (v *sweepView) valueText(value string) string {
 	if v.first().Name != "rate" {
 		return value
 	}
-	if x, ok := results.SweepNumber(value); ok && x == float64(int64(x)) {
+	if x, ok := stat.ParseValue(value); ok && x == float64(int64(x)) {
 		value = format.Count(int64(x))
 	}
 	return value + "/s"
@@ -264,7 +266,7 @@ func (v *sweepView) table(series *results.SweepSeries, notes *figures.Notes) *do
 		group[i] = *series.Points[i].Summary
 		group[i].Label = series.Points[i].Value
 	}
-	g := grid(group, sweepColumns(group[0].AtRate().Params.Loop == results.OpenLoop), notes)
+	g := grid(group, sweepColumns(group[0].AtRate().Params.Loop == codes.OpenLoop), notes)
 	g.Columns[0] = document.Column{Title: v.first().Name, Left: true}
 	return g
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/report/document"
 	"github.com/quotabench/quotabench/internal/report/fixture"
 	"github.com/quotabench/quotabench/internal/report/text/layout"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -86,7 +87,7 @@ func TestSweepSaysTheSetting(t *testing.T) {
 	for i := range f.Runs {
 		r := &f.Runs[i]
 		r.Params.Trouble = trouble.MustParse("callers:killed=0.01,after=2")
-		r.Placement = &results.Placement{Mode: results.PlacedShared, Procs: 2, Reason: "planted"}
+		r.Placement = &results.Placement{Mode: codes.PlacedShared, Procs: 2, Reason: "planted"}
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
 	for _, want := range []string{"trouble callers:killed=0.01,after=2",
@@ -139,7 +140,7 @@ func TestSweepOfDisturbedTimings(t *testing.T) {
 		r.Service.P99 = int64(20_000 * (r.Params.Workers))
 		r.Service.Histogram = ""
 		r.OthersShare = 0.42
-		r.Audit.Discard("machine-busy", results.Disturbs, "planted")
+		r.Audit.Discard("machine-busy", codes.Disturbs, "planted")
 	}
 	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
 	for _, want := range []string{
@@ -225,7 +226,7 @@ func TestSweepSaysWhatToUse(t *testing.T) {
 	rates.Runs = append(rates.Runs, slow...)
 	for i := range rates.Runs {
 		r := &rates.Runs[i]
-		r.Params.Loop = results.OpenLoop
+		r.Params.Loop = codes.OpenLoop
 		r.Params.RatePerS = float64(r.Params.Workers)
 		r.Params.Point = map[string]string{"rate": r.Params.Point["workers"]}
 		response := r.Service

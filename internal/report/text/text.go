@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/internal/kit/collect"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/internal/report/document"
@@ -161,7 +162,7 @@ func roundsText(group []results.Summary) string {
 	}
 	percentiles := "percentiles are those of all kept rounds together"
 	if slices.ContainsFunc(group, func(summary results.Summary) bool {
-		return summary.Latency().P99.Status == results.PerRound
+		return summary.Latency().P99.Status == codes.PerRound
 	}) {
 		percentiles = "percentiles are medians, since histograms were not stored"
 	}

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 // Link is the network between one instance and one store. Until [Link.Begin] and from [Link.End] on nothing is wrong

@@ -16,7 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/kit/clock"
 	"github.com/quotabench/quotabench/internal/kit/seed"
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 var started = clock.Nano()

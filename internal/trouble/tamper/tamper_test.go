@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	_ "github.com/quotabench/quotabench/internal/kit/testenv"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 )
 
 // TestApply: whole numbers of the keys that match change, and nothing else.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/internal/family"
@@ -162,9 +163,9 @@ func (in *instance) Jobs() []strategies.Job {
 // Measures implements [strategies.Meter].
 func (in *instance) Measures() []strategies.Measure {
 	return []strategies.Measure{
-		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load(), Metric: strategies.MetricFilterHits},
+		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load(), Metric: codes.MetricFilterHits},
 		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load(),
-			Metric: strategies.MetricFalsePositives},
+			Metric: codes.MetricFalsePositives},
 		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes(), Kind: strategies.MeasureLevel},
 		{Name: "leases", Unit: "accounts", Value: in.leases.members(), Kind: strategies.MeasureLevel},
 		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},

@@ -274,7 +274,7 @@ func (s *Settings) Budgeted() []settings.Setting {
 		Doc: fmt.Sprintf("`time` to an answer (default %[2]gs); begin no round that would end later than this after the "+
 			"first began, or than twice the time for the first %[1]d (or %[3]gs for each strategy if that is more; "+
 			"none with --rounds, --duration, --quick, --param or --until)",
-			results.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
+			bounds.LeastRounds, leastBudget.Seconds(), budgetEach.Seconds())}}
 }
 
 // look plans the rounds of a run for which nobody gave their number or length.

@@ -52,7 +52,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (plan harness.Plan, err e
 	case s.Given("limit"):
 		plan.Policy.Limit = s.Config.Policy.Limit
 	case plan.Workload.Crosses && listed(plan.Policy.Name): // an own policy says what it means
-		plan.Policy = strategies.ForCrossings(plan.Policy)
+		plan.Policy = bounds.ForCrossings(plan.Policy)
 	}
 	plan.Trouble, err = s.planned()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/explore"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
@@ -30,7 +29,7 @@ func (s *Settings) Subject() []settings.Setting {
 	highest := bounds.MaxInstances
 	if s.command == Explore {
 		lowest = 0
-		highest = explore.MaxClients
+		highest = bounds.MaxClients
 	}
 	return []settings.Setting{
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,

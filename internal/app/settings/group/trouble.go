@@ -1,11 +1,10 @@
 package group
 
 import (
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/app/settings"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
-	"github.com/quotabench/quotabench/quota/trouble"
+	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -20,7 +19,7 @@ func (s *Settings) Trouble() []settings.Setting {
 	return []settings.Setting{
 		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, bounds.MaxLife), Computed: true,
 			Parameter: true,
-			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() +
+			Doc: "how long an admitted request can still be committed or refunded (default " + bounds.DefaultLife.String() +
 				")"},
 		s.Deadline()[0],
 		{Name: "trouble", Common: s.command == Sim, Title: settings.Trouble, Value: settings.List(&s.Troubles),
@@ -32,13 +31,13 @@ func (s *Settings) Trouble() []settings.Setting {
 func (s *Settings) Deadline() []settings.Setting {
 	return []settings.Setting{{
 		Name: "decision-timeout", Title: settings.Trouble,
-		Value: settings.Span(&s.DecisionTimeout, harness.MaxDecisionTimeout), Computed: true, Parameter: true,
+		Value: settings.Span(&s.DecisionTimeout, bounds.MaxDecisionTimeout), Computed: true, Parameter: true,
 		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given "+
 			"up, and its strategy's run ends", texts{
 			Sim: "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is " +
 				"given up",
 			Explore: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up",
-		}) + " (default " + harness.DefaultDecisionTimeout.String() + ")",
+		}) + " (default " + bounds.DecisionTimeout.String() + ")",
 	}}
 }
 

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/codes"
 	"github.com/quotabench/quotabench/results"
 )
 
 // madeFinding is one with that many clients, a job, and a step of each kind.
 func madeFinding(clients int) *results.Finding {
 	f := &results.Finding{Strategy: "planted", Property: "leak",
-		Columns: []results.Column{{Name: "0:sync", Role: results.RoleJob}}}
+		Columns: []results.Column{{Name: "0:sync", Role: codes.RoleJob}}}
 	add := func(s results.Step) {
 		s.Number = len(f.Steps) + 1
 		s.Limit = 1
@@ -19,15 +20,15 @@ func madeFinding(clients int) *results.Finding {
 	}
 	for i := range clients {
 		name := string(rune('A' + i))
-		f.Columns = append(f.Columns, results.Column{Name: name, Role: results.RoleClient})
-		add(results.Step{Actor: name, Role: results.RoleClient, Column: i + 1, Event: results.EventCommand, Kind: "redis",
+		f.Columns = append(f.Columns, results.Column{Name: name, Role: codes.RoleClient})
+		add(results.Step{Actor: name, Role: codes.RoleClient, Column: i + 1, Event: codes.EventCommand, Kind: "redis",
 			Command: "EVALSHA 1234abcd 1 quota:tenant-uploads:subject:used:of:a:long:key 17", Reply: "1", InUse: int64(i)})
-		add(results.Step{Actor: name, Role: results.RoleClient, Column: i + 1, Event: results.EventLostReply,
+		add(results.Step{Actor: name, Role: codes.RoleClient, Column: i + 1, Event: codes.EventLostReply,
 			Reply: "no reply", Outcome: "error: i/o timeout"})
 	}
-	add(results.Step{Actor: "clock", Role: results.RoleClock, Column: -1, Event: results.EventTick,
+	add(results.Step{Actor: "clock", Role: codes.RoleClock, Column: -1, Event: codes.EventTick,
 		Command: "5m later: a key expires"})
-	add(results.Step{Actor: "0:sync", Role: results.RoleJob, Column: 0, Event: results.EventCommand, Kind: "sql",
+	add(results.Step{Actor: "0:sync", Role: codes.RoleJob, Column: 0, Event: codes.EventCommand, Kind: "sql",
 		Command: "SELECT sum(n) FROM t WHERE s = 's';", Reply: "3"})
 	return f
 }
@@ -38,11 +39,11 @@ func TestStepText(t *testing.T) {
 		step results.Step
 		want string
 	}{
-		{results.Step{Event: results.EventCommand, Kind: "sql", Command: "SELECT n FROM t;", Reply: "3"},
+		{results.Step{Event: codes.EventCommand, Kind: "sql", Command: "SELECT n FROM t;", Reply: "3"},
 			"SELECT n FROM t; 3"},
-		{results.Step{Event: results.EventCommand, Kind: "redis", Command: "GET k;", Reply: "3"}, "GET k; = 3"},
-		{results.Step{Event: results.EventLostReply, Reply: "no reply"}, "!! lost reply no reply"},
-		{results.Step{Event: results.EventOutage, Command: "GET k", Reply: "error", Outcome: "admitted"},
+		{results.Step{Event: codes.EventCommand, Kind: "redis", Command: "GET k;", Reply: "3"}, "GET k; = 3"},
+		{results.Step{Event: codes.EventLostReply, Reply: "no reply"}, "!! lost reply no reply"},
+		{results.Step{Event: codes.EventOutage, Command: "GET k", Reply: "error", Outcome: "admitted"},
 			"!! store unreachable GET k = error -> admitted"},
 	} {
 		if got := strings.ReplaceAll(stepText(&c.step), glue, " "); got != c.want {

@@ -1,0 +1,8 @@
+package codes
+
+// The classes of stores.
+const (
+	ClassRedis = "redis"
+	ClassOther = "other"
+	ClassSQL   = "sql"
+)
