@@ -193,8 +193,10 @@ func (s *search) replay(path []engine.Choice, property Property) (*results.Repla
 	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	replay := &results.Replay{Strategy: s.sel.String(), Policy: s.cfg.policyName(), Property: property, Finding: &b.Finding,
-		Store: s.Traits.Store}
+	replay := &results.Replay{
+		Strategy: s.sel.String(), Policy: s.cfg.policyName(), Property: property,
+		Finding: &b.Finding, Store: s.Traits.Store,
+	}
 	return replay, s.at(path, func() error {
 		replay.Leak = s.Run.Truth.Leak()
 		found, err := s.check(map[Property]bool{property: true})

@@ -63,7 +63,8 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 	summary.Invalid = len(runs) - len(valid)
 	summary.correctness(valid)
 	for _, run := range valid {
-		if run.ErrorKinds != nil && (disturbed[run.Repetition] || busy[run.Repetition] || run.Audit.discards(codes.Disturbs)) {
+		late := disturbed[run.Repetition] || busy[run.Repetition] || run.Audit.discards(codes.Disturbs)
+		if late && run.ErrorKinds != nil {
 			summary.BusyTimeOuts += run.ErrorKinds.TimeOuts
 		}
 	}

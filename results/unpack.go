@@ -107,8 +107,8 @@ func (u *unpacker) inflate(encoded string) (err error) {
 	case int32(big.Uint32(u.head[:]))&^cookieFlags != hdr.V2EncodingCookieBase:
 		return errors.New("it is of another version")
 	case lowest != 1 || highest != bounds.MaxRecorded || figures != digits:
-		return fmt.Errorf("it covers %d to %d ns in %d digits, not 1 to %d in %d", lowest, highest, figures, bounds.MaxRecorded,
-			digits)
+		return fmt.Errorf("it covers %d to %d ns in %d digits, not 1 to %d in %d", lowest, highest, figures,
+			bounds.MaxRecorded, digits)
 	case size < 0 || size > mostCounts*numberBytes:
 		return fmt.Errorf("counts of %d bytes", size)
 	}

@@ -85,8 +85,10 @@ func Records() []string { return []string{files.ResultsName, files.SeriesName, f
 
 // Names are the files that may be written, except those of single strategies.
 func Names() []string {
-	names := []string{files.ResultsName, files.ExplorationName, files.ComparisonName, files.TextName, files.SeriesName, seriesTableName, provenanceName,
-		files.HTMLName, refusedName, refusalName}
+	names := []string{
+		files.ResultsName, files.ExplorationName, files.ComparisonName, files.TextName, files.HTMLName,
+		files.SeriesName, seriesTableName, provenanceName, refusedName, refusalName,
+	}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")

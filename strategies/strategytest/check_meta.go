@@ -55,6 +55,19 @@ func checkMeta(tb testing.TB, meta *strategies.Meta, stores Stores) {
 	if policies := served(meta, stores); len(policies) == 0 {
 		tb.Errorf("kinds are %v, but no policy of any of them is served", meta.Kinds)
 	}
+	checkOptionNames(tb, meta)
+	for _, policy := range served(meta, stores) {
+		for _, clause := range slices.Concat(meta.Guarantee, meta.Record) {
+			if clause.Applies(policy.Window.Kind) {
+				checkClause(tb, meta, clause, policy)
+			}
+		}
+	}
+	checkGivesBack(tb, meta, stores)
+}
+
+// checkOptionNames: each option and value has one name.
+func checkOptionNames(tb testing.TB, meta *strategies.Meta) {
 	var names []string
 	for _, option := range meta.Options {
 		names = append(names, option.Name)
@@ -64,14 +77,6 @@ func checkMeta(tb testing.TB, meta *strategies.Meta, stores Stores) {
 		unique(tb, "value of option "+option.Name, option.Values)
 	}
 	unique(tb, "option", names)
-	for _, policy := range served(meta, stores) {
-		for _, clause := range slices.Concat(meta.Guarantee, meta.Record) {
-			if clause.Applies(policy.Window.Kind) {
-				checkClause(tb, meta, clause, policy)
-			}
-		}
-	}
-	checkGivesBack(tb, meta, stores)
 }
 
 // checkGivesBack: the Meta and an instance agree on whether there are refunds.

@@ -55,8 +55,9 @@ func Keep(ctx context.Context, pool *pgxpool.Pool) (*Kept, error) {
 			return nil, fmt.Errorf("remove the copy of table %s: %w", name, err)
 		}
 	}
-	const sequences = `SELECT format('SELECT setval(%L, %s, %L);', format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value),
-		last_value IS NOT NULL) FROM pg_sequences WHERE schemaname = ANY(current_schemas(false))`
+	const sequences = `SELECT format('SELECT setval(%L, %s, %L);', format('%I.%I', schemaname, sequencename),
+			coalesce(last_value, start_value), last_value IS NOT NULL)
+		FROM pg_sequences WHERE schemaname = ANY(current_schemas(false))`
 	rows, _ = pool.Query(ctx, sequences) // CollectRows returns its error
 	set, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {

@@ -96,8 +96,10 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	}
 	for _, key := range h.Keys {
 		first := h.Of[key][0]
-		p := &pair{label: first.Params.Label, baseline: first.Form == string(strategies.Baseline), base: b.Of[key], head: h.Of[key],
-			kept: kept}
+		p := &pair{
+			label: first.Params.Label, baseline: first.Form == string(strategies.Baseline),
+			base: b.Of[key], head: h.Of[key], kept: kept,
+		}
 		if settings[p.label] > 1 {
 			p.setting = settingText(first)
 		}

@@ -114,8 +114,8 @@ type sweepPlot struct {
 	told   []string
 }
 
-// SweepOf draws a quantity against what a sweep varies: a line per strategy, with intervals. It returns [ErrNothingToPlot] for other records, and if no point has the
-// quantity.
+// SweepOf draws a quantity against what a sweep varies: a line per strategy, with intervals. It returns
+// [ErrNothingToPlot] for other records, and if no point has the quantity.
 func SweepOf(file results.File, quantity Quantity) (*Plot, error) {
 	all := file.SweepSeries()
 	if len(all) == 0 {
