@@ -85,8 +85,6 @@ const (
 	// address.
 	maxConnections = 60_000
 	maxPool        = 16
-	// defaultRedisTimeout is that of a read or a write of go-redis.
-	defaultRedisTimeout = 5 * time.Second
 )
 
 // Complete fills in defaults and reports the first thing that does not fit.

@@ -69,7 +69,8 @@ func Renderers() []Renderer {
 			resultsJSON},
 		{"exploration", "json", "the record of searches, counts and replays of schedules",
 			record(files.ExplorationName, (*Bundle).hasExploration, explorationJSON)},
-		{reportFormat, "txt", "the tables and timelines, as on the terminal", record(files.TextName, (*Bundle).hasReport, report)},
+		{reportFormat, "txt", "the tables and timelines, as on the terminal",
+			record(files.TextName, (*Bundle).hasReport, report)},
 		{"series", "json", "simulated runs over virtual time, sample by sample",
 			record(files.SeriesName, (*Bundle).hasSeries, seriesJSON)},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample",
@@ -77,8 +78,10 @@ func Renderers() []Renderer {
 		{"provenance", "json", "where and when a simulation ran",
 			record(provenanceName, (*Bundle).hasProvenance, provenance)},
 	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included",
-		record(files.HTMLName, (*Bundle).hasReport, func(bundle *Bundle) ([]byte, error) { return HTML([]*Bundle{bundle}) })})...)
+		record(files.HTMLName, (*Bundle).hasReport, page)})...)
 }
+
+func page(bundle *Bundle) ([]byte, error) { return HTML([]*Bundle{bundle}) }
 
 // Records are the names of the files that everything else can be made from again.
 func Records() []string { return []string{files.ResultsName, files.SeriesName, files.ExplorationName} }
