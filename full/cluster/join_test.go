@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"math/rand/v2"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
