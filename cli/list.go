@@ -152,17 +152,27 @@ func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []e
 	}
 }
 
-// writeOptions lists the options of strategies, as they are typed.
+// writeOptions lists the options of strategies as they are typed, e.g. "three-tier:filter=scalable|fixed".
 func writeOptions(out *bytes.Buffer, page layout.Page) {
-	var lines []entry
+	var entries []entry
 	for _, meta := range strategies.All() {
-		for _, option := range meta.Options {
-			values := cmp.Or(strings.Join(option.Values, "|"), "<"+cmp.Or(option.Type, "text")+">")
-			lines = append(lines, entry{Name: meta.Name + ":" + option.Name + "=" + values, Doc: option.Doc,
-				Columns: []string{map[bool]string{true: "no default", false: "default " + option.Default}[option.Default == ""]}})
+		for i := range meta.Options {
+			entries = append(entries, optionEntry(meta.Name, &meta.Options[i]))
 		}
 	}
-	writeEntries(out, page, "options of strategies", lines)
+	writeEntries(out, page, "options of strategies", entries)
+}
+
+func optionEntry(strategy string, option *quota.Option) entry {
+	values := strings.Join(option.Values, "|")
+	if values == "" {
+		values = "<" + cmp.Or(option.Type, "text") + ">"
+	}
+	byDefault := "no default"
+	if option.Default != "" {
+		byDefault = "default " + option.Default
+	}
+	return entry{Name: strategy + ":" + option.Name + "=" + values, Doc: option.Doc, Columns: []string{byDefault}}
 }
 
 // writeDeviations lists where strategies differ from their sources.

@@ -275,7 +275,7 @@ func (j *judgement) judgeHistory(goOn func() error, visitors []visitor) error {
 		if err := goOn(); err != nil {
 			return err
 		}
-		return j.see(events, visitors)
+		return j.ofSubject(events, visitors)
 	})
 	j.verdict = &judged
 	j.ofSecond.stores = &second
@@ -381,8 +381,21 @@ func byTier(run *results.Run, judged *oracle.Verdict, names []string) {
 	}
 }
 
-// see passes one subject's events to all that need them.
-func (j *judgement) see(events []oracle.Event, visitors []visitor) error {
+// ofSubject judges one subject's events: what it asked for, its errors that were planned, and its drift. Then the
+// visitors look.
+func (j *judgement) ofSubject(events []oracle.Event, visitors []visitor) error {
+	j.takes(events)
+	if err := j.drift.subject(events); err != nil {
+		return err
+	}
+	for _, visit := range visitors {
+		visit(events)
+	}
+	return nil
+}
+
+// takes adds up what one subject asked for, and which of its errors an outage or a restart explains.
+func (j *judgement) takes(events []oracle.Event) {
 	asked := int64(0)
 	for i := range events {
 		event := &events[i]
@@ -398,13 +411,6 @@ func (j *judgement) see(events []oracle.Event, visitors []visitor) error {
 		}
 	}
 	j.asked = max(j.asked, asked)
-	if err := j.drift.subject(events); err != nil {
-		return err
-	}
-	for _, visit := range visitors {
-		visit(events)
-	}
-	return nil
 }
 
 func (j *judgement) explained(event *oracle.Event) bool {

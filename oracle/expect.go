@@ -120,7 +120,7 @@ func (c *contents) openOwn(events []Event, length, initial int64) bool {
 			windows.takes = append(windows.takes, event)
 		}
 	}
-	windows.find()
+	windows.findWindows()
 	first, last := windows.span(c.at.Call, c.at.Reply)
 	if first > last {
 		c.current = -1

@@ -219,7 +219,7 @@ func (j *judge) firstRequest() {
 		due:     j.reuse.firstRequest.due[:0],
 		verdict: windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0},
 	}
-	f.find()
+	f.findWindows()
 	f.fill()
 	for k := range f.windows {
 		f.judgeWindow(k)
@@ -228,11 +228,11 @@ func (j *judge) firstRequest() {
 	j.reuse.firstRequest = *f
 }
 
-// find finds the windows.
-func (f *firstRequest) find() {
-	lost := int64(forever)
+// findWindows finds the moments between which each window of the subject began, and adds up the admitted units.
+func (f *firstRequest) findWindows() {
+	firstFailed := int64(forever) // call; a failed request may have begun a window, too
 	if f.initial > 0 {
-		f.openers = append(f.openers, interval{})
+		f.openers = append(f.openers, interval{}) // units in use at the epoch are in a window that began by then
 	}
 	for _, event := range f.takes {
 		switch {
@@ -240,11 +240,11 @@ func (f *firstRequest) find() {
 			f.verdict.Admitted += event.Units
 			f.openers = append(f.openers, interval{event.Call, event.Reply})
 		case event.Outcome == Failed:
-			lost = min(lost, event.Call)
+			firstFailed = min(firstFailed, event.Call)
 		}
 	}
 	slices.SortStableFunc(f.openers, func(a, b interval) int { return cmp.Compare(a.call, b.call) })
-	f.windows = openings(f.openers, lost, f.length)
+	f.windows = openings(f.openers, firstFailed, f.length)
 }
 
 // fill puts requests and give-backs into all windows that they can have met.

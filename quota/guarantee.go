@@ -16,7 +16,7 @@ type Fault string
 const (
 	FaultCrash     Fault = "crash"      // a caller dies after any of its store commands
 	FaultLostReply Fault = "lost-reply" // a command took effect, and its connection ends before the reply
-	FaultRetry     Fault = "retry"      // a client library repeats a command
+	FaultRetry     Fault = "retry"      // a client library repeats a command, and takes the second reply
 	FaultClock     Fault = "clock"      // a deadline or a window passes at any moment, or a clock is wrong
 	FaultEviction  Fault = "eviction"   // a store drops a key
 	FaultOutage    Fault = "outage"     // a store cannot be reached

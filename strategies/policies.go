@@ -6,15 +6,20 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// PoliciesToTry are the policies to try if the user chose none: base, its form in each kind that the strategies serve,
-// the first of a strategy's kinds first, and all registered policies.
+// PoliciesToTry are the policies to try if the user chose none: first base, then base with each other kind of window
+// that a strategy serves, in the order of all and of Kinds, then all registered policies.
 func PoliciesToTry(base quota.Policy, all []Selection) []quota.Policy {
 	out := []quota.Policy{base}
+	tried := func(kind quota.Kind) bool {
+		return slices.ContainsFunc(out, func(policy quota.Policy) bool { return policy.Window.Kind == kind })
+	}
 	for _, sel := range all {
 		for _, kind := range sel.Kinds {
+			if tried(kind) {
+				continue
+			}
 			policy := base.As(kind)
-			known := slices.ContainsFunc(out, func(x quota.Policy) bool { return x.Window.Kind == kind })
-			if !known && policy.Validate() == nil {
+			if policy.Validate() == nil {
 				out = append(out, policy)
 			}
 		}

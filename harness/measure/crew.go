@@ -111,10 +111,11 @@ func (k *worker) lostTake(now int64) {
 		cell.Fail(operation.Units)
 	}
 	if drive.history != nil {
-		drive.history.Append(k.id, oracle.Event{
+		event := oracle.Event{
 			Call: k.call - drive.epoch, Reply: now - drive.epoch, Units: operation.Units, Subject: operation.Subject,
 			Kind: oracle.Take, Outcome: oracle.Failed, Instance: k.instance,
-		})
+		}
+		drive.plan.Record(drive.history, k.id, event, 0, k.number)
 	}
 	drive.rec.recordLost(k.stripe, now-k.call, now-k.release.intended, drive.lateness.open)
 	k.last = now

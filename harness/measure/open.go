@@ -32,13 +32,15 @@ func (l *lateness) saturated() bool {
 	return l.open && l.backlogEnd > 10 && l.backlogEnd > l.backlogHalf*5/4 && l.backlogEnd*50 > l.released
 }
 
-// drainGrace is how long a backlog may be worked off after the last release,
-// relative to the schedule and at least.
+// drainFactor and drainAtLeast are how long a backlog may be worked off after the last release, relative to the
+// schedule and at least.
 const (
-	drainFactor   = 1
-	drainAtLeast  = int64(500 * time.Millisecond)
-	maxBacklogCap = 1 << 20
+	drainFactor  = 1
+	drainAtLeast = int64(500 * time.Millisecond)
 )
+
+// maxBacklogCap bounds the queue. If it is full, the pacer is late.
+const maxBacklogCap = 1 << 20
 
 // openLoop releases requests at their intended moments, whatever becomes of the
 // earlier ones, and counts their latency from there.
@@ -137,7 +139,7 @@ func (d *drive) waitFor(pacer *pacer, due int64) bool {
 func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 	pacer := newPacer(d.timebase.nano, d.perSecond)
 	defer pacer.close()
-	half := int64(0)
+	halfway := false
 	var i int64
 	for i = 0; i < d.requests && !d.ended(); i++ {
 		next, ok := d.arrivals.Next()
@@ -152,8 +154,8 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 		now := d.timebase.nano()
 		d.lateness.pacer.Record(now - intended)
 		queue <- release{index: d.number(i), intended: intended, released: now}
-		if d.duration > 0 && half == 0 && due >= d.duration/2 {
-			half = 1
+		if d.duration > 0 && !halfway && due >= d.duration/2 {
+			halfway = true
 			d.lateness.backlogHalf = i + 1 - started.Load()
 		}
 		if d.duration == 0 && i == d.requests/2 {

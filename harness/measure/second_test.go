@@ -2,6 +2,9 @@ package measure
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/quotabench/quotabench/harness"
@@ -44,5 +47,32 @@ func TestPlantedSecondQuota(t *testing.T) {
 	}
 	if r.Params.Second != "1 route: 300 links per calendar month" {
 		t.Error(r.Params.Second)
+	}
+}
+
+// TestSecondQuotaOfAReplay: the windows of a second quota follow recorded time, too.
+func TestSecondQuotaOfAReplay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace.csv")
+	rows := "time,subject\n"
+	for second := range 200 {
+		rows += fmt.Sprintf("2026-07-01T00:%02d:%02dZ,alice\n", second/60, second%60)
+	}
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &planted{}
+	r := measureOne(t, p, "trace", func(c *Config) {
+		c.Stream.Set("trace", file)
+		c.Policy.Limit = 100_000
+		c.Routes = 1
+		c.Requests = 0
+		c.Second = &quota.Policy{Name: "route", Limit: 150, Unit: "links", Window: c.Policy.Window}
+		c.Stream.Set("speed", 1e6)
+		m := c.Strategies[0].Meta
+		m.TwoQuotas = true
+		m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return oneAfterTheOther{p}, nil }
+	})
+	if r.Errors != 0 || r.Admitted != 150 || r.Rejected != 50 || r.Leak.Units != 0 {
+		t.Errorf("admitted %d, errors %d, leak %+v", r.Admitted, r.Errors, r.Leak)
 	}
 }

@@ -21,6 +21,7 @@ type worker struct {
 	monitor.Caller
 	drive    *drive
 	op       workloads.Op
+	number   int64            // of the operation in the stream
 	call     int64            // when the take under way was called; 0 if none is
 	release  release          // the request under way of an open loop
 	settling *followUp        // the commit or refund under way; nil if none is
@@ -30,7 +31,7 @@ type worker struct {
 	instance uint8
 	strategy strategies.Strategy
 	stripe   *stripe
-	last     int64          // reading of the clock
+	last     int64          // the latest reading of the clock, which windows and follow-ups go by
 	counts   harness.Counts // added to those of the pass in the end
 	agenda   agenda
 	// share is how many requests the worker takes from the stream at once.
@@ -59,7 +60,7 @@ func (d *drive) newWorker(ctx context.Context, id int) *worker {
 // request takes one operation of the stream through its steps, and returns how long its decision took.
 func (k *worker) request(number int64) (took int64) {
 	k.operation(number)
-	asked := request{number: number}
+	asked := request{}
 	k.decision(&asked)
 	k.recording(&asked)
 	k.planSettlement(&asked)
@@ -68,7 +69,6 @@ func (k *worker) request(number int64) (took int64) {
 
 // request is one operation on its way.
 type request struct {
-	number int64
 	// subject and window are whose quota the operation takes units of.
 	subject *subject
 	window  *window
@@ -86,27 +86,32 @@ type request struct {
 }
 
 // operation reads the operation with that number from the stream.
-func (k *worker) operation(number int64) { k.drive.stream.At(number, &k.op) }
+func (k *worker) operation(number int64) {
+	k.number = number
+	k.drive.stream.At(number, &k.op)
+}
 
 // decision has the strategy decide the operation. The clock is read twice, around the call alone; the
 // window is chosen by the worker's last reading, and corrected if that one lay before a boundary.
 func (k *worker) decision(request *request) {
 	drive := k.drive
 	request.subject = drive.subjects.at(k.op.Subject)
-	req := quota.Request{ID: drive.firstID + uint64(request.number) + 1, Subject: request.subject.name, Units: k.op.Units}
+	req := quota.Request{
+		ID: drive.firstID + uint64(k.number) + 1, Subject: request.subject.name, Policy: drive.policy, Units: k.op.Units,
+	}
 	if k.op.Fate != workloads.FateNone {
 		req.Settles = true
 		req.Life = drive.life
 	}
-	drive.plan.ChargeSecond(&req, request.number)
+	drive.plan.ChargeSecond(&req, k.number)
 	k.enter(request)
-	request.limit = drive.limit.Load() // after the clock was read: what is in force now was so then, or later
+	request.limit = drive.limit.Load() // in force since before the call, or since after it: heldAgainst allows for both
 	req.Policy = request.limit.policy
 	k.call = request.call
 	if everyCall {
 		k.Beat()
 	}
-	request.decision, request.err = k.take(request.number, req)
+	request.decision, request.err = k.take(k.number, req)
 	request.reply = drive.timebase.nano()
 	if request.reply-request.call > monitor.LongCall {
 		request.err = k.Returned(request.err)
@@ -115,7 +120,8 @@ func (k *worker) decision(request *request) {
 	k.last = request.reply
 }
 
-// enter chooses the window that the operation belongs to, announces its units there, and reads the clock.
+// enter chooses the window that the operation belongs to, announces its units there, and reads the clock, in this
+// order: see [oracle.Cell].
 func (k *worker) enter(request *request) {
 	drive := k.drive
 	request.window = drive.window(k.last)
@@ -192,7 +198,7 @@ func (k *worker) recording(request *request) {
 		drive.plan.Record(drive.history, k.id, oracle.Event{
 			Call: request.call - drive.epoch, Reply: request.reply - drive.epoch, Units: k.op.Units, Subject: k.op.Subject,
 			Kind: oracle.Take, Outcome: own, Tier: request.tier, Instance: k.instance,
-		}, request.granted, request.number)
+		}, request.granted, k.number)
 	}
 	k.latency(request)
 	k.tell(request)

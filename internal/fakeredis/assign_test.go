@@ -117,3 +117,40 @@ func TestRandomScriptsAgreeWithRedis(t *testing.T) {
 		}
 	}
 }
+
+// TestGlobalsOfScriptsAgreeWithRedis: a script that gives a global's name another meaning, or looks a global up in a
+// function of its own, is answered as by a server.
+func TestGlobalsOfScriptsAgreeWithRedis(t *testing.T) {
+	real := storetest.Redis(t).Admin()
+	ours, _ := kept(t, 2)
+	many := ""
+	for i := range 50 {
+		many += fmt.Sprintf("if math.f%d then return 0 end ", i)
+	}
+	for _, script := range []string{
+		`local redis = {call = function() return 7 end} return redis.call('GET', 'k')`,
+		`local function call(redis) return redis.call('x') end return call({call = function(x) return x end})`,
+		`local function first(KEYS) return KEYS[1] end return first({'mine'}) .. KEYS[1] .. ARGV[1]`,
+		`local function later() return redis.call('INCRBY', KEYS[1], ARGV[1]) end later() return later()`,
+		`for tonumber = 1, 2 do if tonumber == 2 then return tonumber end end`,
+		`for _, type in ipairs({'a'}) do return type .. tostring(tonumber('0x10')) end`,
+		`tonumber = 5 return 1`,
+		`redis.call = 5 return 1`,
+		`function tostring() return 'mine' end return tostring(1)`,
+		`return type(redis.nothing) .. type(math.floor) .. string.format('%d', math.floor(2.5))`,
+		`return redis.pcall('NOTHING')['err']`,
+		many + "return {#KEYS, #ARGV, unpack(ARGV)}",
+	} {
+		var answers []string
+		for _, client := range []redis.UniversalClient{real, ours} {
+			reply, err := client.Eval(t.Context(), script, []string{"key"}, 3).Result()
+			if err != nil { // texts differ in the numbers of lines and scripts
+				err = redis.Nil
+			}
+			answers = append(answers, fmt.Sprint(reply, err))
+		}
+		if answers[0] != answers[1] {
+			t.Errorf("%s: a server says %s, and the table %s", script, answers[0], answers[1])
+		}
+	}
+}

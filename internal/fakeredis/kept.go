@@ -102,7 +102,7 @@ func (s *Scripts) run(peer *server.Peer, cmd string, args []string) bool {
 	known.Elem().Set(s.nested)
 	s.peer = server.NewPeer(s.writer)
 	s.peer.Ctx = known.Interface()
-	write(peer, s.machine.run(s.machine.lua.NewFunctionFromProto(script), keys, argv))
+	write(peer, s.machine.run(s.machine.function(script), keys, argv))
 	return true
 }
 

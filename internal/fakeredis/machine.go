@@ -26,7 +26,7 @@ type machine struct {
 	carry   func(args []string) Reply // carries out a script's command
 	lacks   func(library string)      // is told of a library that a script looks for
 	running *lua.LFunction            // the script that runs, or ran last
-	given   [2]*lua.LTable            // KEYS and ARGV of that script
+	given   [2]*lua.LTable            // KEYS and ARGV
 	args    []string                  // of its last command, which no command keeps
 }
 
@@ -56,6 +56,10 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 	}
 	wholeNumbers(lState)
 	lState.SetGlobal("redis", m.library())
+	for i, name := range []string{"KEYS", "ARGV"} {
+		m.given[i] = lState.NewTable()
+		lState.SetGlobal(name, m.given[i])
+	}
 	globals := lState.Get(lua.GlobalsIndex).(*lua.LTable)
 	lState.SetMetatable(globals, m.lacking())
 	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
@@ -185,12 +189,21 @@ func names(proto *lua.FunctionProto, text string) bool {
 		})
 }
 
+// function is a compiled script as a function of this state; see [hoist].
+func (m *machine) function(proto *lua.FunctionProto) *lua.LFunction {
+	m.lua.Push(m.lua.NewFunctionFromProto(proto))
+	m.lua.Call(0, 1)
+	function := m.lua.CheckFunction(-1)
+	m.lua.SetTop(0)
+	return function
+}
+
 // run runs a script. What it changed before an error stays, as in Redis.
 func (m *machine) run(function *lua.LFunction, keys, argv []string) Reply {
 	lState := m.lua
 	m.running = function
-	m.fill("KEYS", &m.given[0], keys)
-	m.fill("ARGV", &m.given[1], argv)
+	fill(m.given[0], keys)
+	fill(m.given[1], argv)
 	lState.Push(function)
 	if err := lState.PCall(0, 1, nil); err != nil {
 		lState.SetTop(0)
@@ -213,19 +226,15 @@ func scriptError(err error) Reply {
 	return fault("ERR " + err.Error())
 }
 
-// fill sets a global to a list. The table of the last call serves again: a script
+// fill has a table hold a list. That of the last call serves again: a script
 // is over when the next one begins, and two tables less per call count.
-func (m *machine) fill(name string, list **lua.LTable, texts []string) {
-	if *list == nil {
-		*list = m.lua.CreateTable(len(texts), 0)
-		m.lua.SetGlobal(name, *list)
-	}
-	for i, n := len(texts)+1, (*list).Len(); i <= n; i++ {
-		(*list).RawSetInt(i, lua.LNil)
+func fill(list *lua.LTable, texts []string) {
+	for i, n := len(texts)+1, list.Len(); i <= n; i++ {
+		list.RawSetInt(i, lua.LNil)
 	}
 	for i, text := range texts {
-		if (*list).RawGetInt(i+1) != lua.LValue(lua.LString(text)) { // most calls are about one key
-			(*list).RawSetInt(i+1, lua.LString(text))
+		if list.RawGetInt(i+1) != lua.LValue(lua.LString(text)) { // most calls are about one key
+			list.RawSetInt(i+1, lua.LString(text))
 		}
 	}
 }

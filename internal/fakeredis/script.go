@@ -89,7 +89,7 @@ func (t *Table) load(source string) (*script, error) {
 		if t.machine == nil {
 			t.machine = newMachine(t.fromScript, func(library string) { t.lacks(libraryPrefix + t.machine.missing(library)) })
 		}
-		s = &script{machine: t.machine.lua.NewFunctionFromProto(proto), sha: SHA1(source)}
+		s = &script{machine: t.machine.function(proto), sha: SHA1(source)}
 		t.sources[source], t.scripts[s.sha] = s, s
 	}
 	if !t.loaded(s) {
@@ -105,12 +105,12 @@ func compile(source string) (*lua.FunctionProto, error) {
 		return nil, err
 	}
 	assignByParts(reflect.ValueOf(chunk))
-	proto, err := lua.Compile(chunk, "@user_script")
+	proto, err := lua.Compile(hoist(chunk), "@user_script")
 	if err != nil {
 		return nil, err
 	}
 	// Lua 5.0's table of arguments, which would be built for every call.
-	proto.IsVarArg &^= lua.VarArgNeedsArg
+	proto.FunctionPrototypes[0].IsVarArg &^= lua.VarArgNeedsArg
 	return proto, nil
 }
 

@@ -24,7 +24,7 @@ const (
 	CrashHost  ChoiceKind = 'i' // an instance dies with its callers, jobs and memory, and starts anew
 	LoseReply  ChoiceKind = 'l' // the command took effect, and its connection ends before the reply
 	DelayReply ChoiceKind = 'd' // the command took effect, the reply comes when the client has given it up
-	RetryReply ChoiceKind = 'r' // the client library sends the command again
+	RetryReply ChoiceKind = 'r' // the client library sends the command again, and takes the second reply
 	FailBefore ChoiceKind = 'o' // the store cannot be reached: no effect, an error
 	TickClock  ChoiceKind = 't' // time moves on to a deadline
 	EvictKey   ChoiceKind = 'e' // the store drops a key
@@ -66,7 +66,7 @@ type injection struct {
 }
 
 // injections are all of them, in the order of records, and for one client in that in which they are tried. A new fault
-// is a kind and a row here, and an event with a text in package results. Its name is in package quota if every engine
+// is a kind and a row here, and an event with a text in internal/codes. Its name is in package quota if every engine
 // has it, and in this file if services alone do: see [OfServices]. Engines in this process need code for it unless it
 // tells its client an error, which the row has; the proxy of services always needs code.
 var injections = [...]injection{

@@ -26,3 +26,12 @@ func TestFaultsThatBefallCalls(t *testing.T) {
 		t.Error("no fault befalls a call")
 	}
 }
+
+// TestFaultsHaveTexts: without one, a timeline would show a fault of a call as its command.
+func TestFaultsHaveTexts(t *testing.T) {
+	for _, injection := range injections {
+		if injection.at != Done && !injection.event.Injected() {
+			t.Errorf("%s: the event %s has no text in internal/codes", injection.fault, injection.event)
+		}
+	}
+}

@@ -1,7 +1,7 @@
 // Package engine is what searches for schedules stand on: an [Engine] runs one
 // strategy with a few clients through one schedule after the other, and a search
 // over it decides which. There is one in this process over virtual time (inproc),
-// one for foreign code in a bubble of testing/synctest (bubble), one on a PostgreSQL
+// one for foreign code in a bubble of testing/synctest (foreign), one on a PostgreSQL
 // server (postgres), and one for processes in any language (service).
 //
 // An engine is a port of ten methods. What all engines share is in [World]: which

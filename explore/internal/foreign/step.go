@@ -218,12 +218,16 @@ func (e *Engine) befall(choice engine.Choice, p *parked) error {
 		p.err = p.repeat()
 		e.replied(p)
 	default:
+		err := choice.Err()
+		if err == nil { // it would have its reply, and the search would claim that it bore the fault
+			panic("foreign: nothing to fail with: " + choice.String())
+		}
 		text := p.op.String()
 		if p.answered {
 			text = ""
 		}
 		e.say(text, "", "")
-		e.release(p, choice.Err())
+		e.release(p, err)
 	}
 	return nil
 }

@@ -275,6 +275,8 @@ func (w *Engine) Step(pick engine.Choice) (err error) {
 	case engine.FailBefore:
 		client.told(client.text, "")
 		return w.away(client)
+	default:
+		return engine.ErrMisfit
 	}
 	return w.wait(client)
 }

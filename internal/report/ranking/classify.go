@@ -141,7 +141,7 @@ func (j *judgement) unusable() (Group, string) {
 // fails is the group of a strategy that does not keep what it declares.
 func (j *judgement) fails() (Group, string) {
 	switch {
-	case j.Leak.Units > 0 && (!j.leak.bounds() || j.Leak.WorstUnits > j.leak.units):
+	case j.Leak.Units > 0 && (!j.leak.finite() || j.Leak.WorstUnits > j.leak.units):
 		return Fails, leaks(j.Summary) + ", " + j.leak.passed(j.Params.Unit)
 	case j.FalseRejects.Count > 0 && !j.mayReject.declared && j.planned == "":
 		return Fails, rejects(j.Summary) + ", and declares no bound"
@@ -156,7 +156,7 @@ func (j *judgement) fails() (Group, string) {
 
 // tooLoose is the group of a strategy whose bound on the leak is larger than [MaxBound].
 func (j *judgement) tooLoose() (Group, string) {
-	if !j.leak.bounds() || float64(j.leak.units) <= MaxBound*float64(j.Params.Limit) {
+	if !j.leak.finite() || float64(j.leak.units) <= MaxBound*float64(j.Params.Limit) {
 		return "", ""
 	}
 	parts := j.bounded()
@@ -276,8 +276,9 @@ func contradicted(clause *results.Clause, unit string) string {
 	return clause.Source + " promises " + what + ", and there are " + beyond + " more"
 }
 
-// bounds reports whether it limits anything.
-func (b bound) bounds() bool { return b.declared && b.units != quota.Unbounded }
+// finite reports whether the strategy declares a bound that can be exceeded. Any number is declared as
+// [quota.Unbounded].
+func (b bound) finite() bool { return b.declared && b.units != quota.Unbounded }
 
 func (b bound) text(unit string) string {
 	switch {
@@ -285,7 +286,7 @@ func (b bound) text(unit string) string {
 		return "promises nothing under " + strings.Join(b.without, " or ")
 	case !b.declared:
 		return "declares no bound"
-	case !b.bounds():
+	case !b.finite():
 		return "declares no bound in this setting"
 	default:
 		return "bounded by " + format.Units(b.units, unit) + " per window"
@@ -295,9 +296,9 @@ func (b bound) text(unit string) string {
 // passed says that the leak is beyond it.
 func (b bound) passed(unit string) string {
 	switch {
-	case b.bounds() && b.units == 0:
+	case b.finite() && b.units == 0:
 		return "and declares that none leak"
-	case b.bounds():
+	case b.finite():
 		return "beyond the declared " + format.Count(b.units)
 	default:
 		return b.text(unit)

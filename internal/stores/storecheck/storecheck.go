@@ -34,13 +34,14 @@ func Error(t testing.TB, err error, want ...string) {
 	}
 }
 
-// Hidden looks for a password where all users can.
-func Hidden(t testing.TB, password string, i stores.Info, args []string) {
+// Hidden demands that no other account can read the password: neither in the store's description, nor among its
+// arguments, nor in the command line of any process (on Linux). A short one could be found there by chance.
+func Hidden(t testing.TB, password string, info stores.Info, args []string) {
 	t.Helper()
 	if len(password) < 20 {
-		t.Fatalf("a password of %d characters", len(password))
+		t.Fatalf("a password of %d characters, want 20 or more", len(password))
 	}
-	if strings.Contains(fmt.Sprintf("%+v %q", i, args), password) {
+	if strings.Contains(fmt.Sprintf("%+v %q", info, args), password) {
 		t.Errorf("shown in its description or among its %d arguments", len(args))
 	}
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline") // there is none outside Linux

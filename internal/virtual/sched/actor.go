@@ -179,7 +179,8 @@ var errOver = errors.New("the schedule is over")
 // perform parks at a store operation, lets it happen, and parks once more at its
 // reply if the scheduler splits the two; the commands of a plain pipeline
 // share the reply of the last. It reports whether the error is the scheduler's
-// and not the operation's own. What a client library would send again is repeat.
+// and not the operation's own. What a client library would send again is repeat,
+// which writes its replies into the same commands.
 // answer may be nil. The actor must not be [Actor.astray].
 func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err error, injected bool) {
 	a.answer = answer

@@ -154,8 +154,8 @@ func (s *Scheduler) Sync() {
 	}
 }
 
-// Step lets the operation that a is parked at happen, and runs a on to the next.
-// It panics if a is not ready.
+// Step lets the operation that the actor is parked at happen, and runs it on to the next.
+// It panics if the actor is not ready.
 func (s *Scheduler) Step(actor *Actor) {
 	if !actor.Ready() {
 		panic("sched: stepped an actor that is not ready: " + actor.String())
@@ -166,9 +166,9 @@ func (s *Scheduler) Step(actor *Actor) {
 	s.resume(actor)
 }
 
-// Fail makes the store operation that a is parked at answer err without
+// Fail has the store operation that the actor is parked at answer err without
 // happening. At a Reply, the operation has happened and its reply is lost. It
-// panics at anything else.
+// panics at anything else, and if err is nil.
 func (s *Scheduler) Fail(actor *Actor, err error) {
 	if actor.done || !actor.op.Store() || err == nil {
 		panic("sched: nothing to fail: " + actor.String())
@@ -178,8 +178,8 @@ func (s *Scheduler) Fail(actor *Actor, err error) {
 	s.resume(actor)
 }
 
-// Repeat makes the Redis operation whose reply a is parked at happen once more,
-// as it does when a client library gets no reply and sends it again; a stays
+// Repeat has the Redis operation whose reply the actor is parked at happen once more,
+// as it does when a client library gets no reply and sends it again. The actor stays
 // parked at the reply, which is now that of the repetition. Of a plain pipeline
 // everything is repeated, in one step. It panics at anything else.
 func (s *Scheduler) Repeat(actor *Actor) {
@@ -190,7 +190,7 @@ func (s *Scheduler) Repeat(actor *Actor) {
 	s.resume(actor)
 }
 
-// Kill ends a where it is, as if its process had died: the operation that it is
+// Kill ends the actor where it is, as if its process had died: the operation that it is
 // parked at does not happen, none of its error handling runs, and no deferred
 // function of it reaches a store. A mutex that a deferred function unlocks does
 // become free; one for which that is not true stays locked.
