@@ -13,8 +13,9 @@ var (
 	shared     = []string{"redis", "math", "string", "table"}
 )
 
-// hoist has a script look each of its globals up once, and not for each use: a global is read through tables that refuse
-// to be written. What comes back is a chunk that returns the script as a function, with the globals as its variables:
+// hoist has a script look each of its globals up once, and not for each use: a global is read through tables that
+// refuse to be written. What comes back is a chunk that returns the script as a function, with the globals as its
+// variables:
 //
 //	local tonumber, redis.call = tonumber, redis.call
 //	return function(...) SCRIPT end
