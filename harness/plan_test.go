@@ -304,3 +304,14 @@ func TestRecordGranted(t *testing.T) {
 		t.Errorf("units by outcome: %v", got)
 	}
 }
+
+// TestParseTrouble: what goes wrong is read as the command line has it.
+func TestParseTrouble(t *testing.T) {
+	list, err := ParseTrouble("redis:away@0.3-0.6")
+	if err != nil || len(list) != 1 || list[0].String() != "redis:away@0.3-0.6" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if _, err := ParseTrouble("redis:nothing"); err == nil {
+		t.Error("an event that there is not was read")
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // oneAfterTheOther asks the first quota and then the second one, which admits 7 units too many.
@@ -74,5 +76,29 @@ func TestSecondQuotaOfAReplay(t *testing.T) {
 	})
 	if r.Errors != 0 || r.Admitted != 150 || r.Rejected != 50 || r.Leak.Units != 0 {
 		t.Errorf("admitted %d, errors %d, leak %+v", r.Admitted, r.Errors, r.Leak)
+	}
+}
+
+// TestLostTakeOfTwoQuotas: a take that never returned is in the history of both quotas.
+func TestLostTakeOfTwoQuotas(t *testing.T) {
+	plan := &harness.Plan{}
+	plan.Second = &quota.Policy{Name: "route", Limit: 1}
+	rec := newRecorder(1)
+	drive := &drive{rec: rec, history: oracle.NewHistory(oracle.HistoryOptions{Workers: 1}), plan: plan}
+	k := &worker{drive: drive, stripe: rec.stripe(0), call: 5, op: workloads.Op{Subject: 1, Units: 2}}
+	k.lostTake(9)
+	failed := 0
+	for events, err := range drive.history.Subjects() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range events {
+			if event.Outcome == oracle.Failed && event.Units == 2 && event.Call == 5 && event.Reply == 9 {
+				failed++
+			}
+		}
+	}
+	if failed != 2 || drive.history.Len() != 2 {
+		t.Errorf("%d failed takes among %d events, want one for each of two quotas", failed, drive.history.Len())
 	}
 }
