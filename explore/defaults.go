@@ -167,6 +167,10 @@ var passings = map[quota.Kind][]passing{
 	quota.CalendarMonth: windows("calendar month"),
 }
 
+// onceForTumbling are the scripts that are searched under the first kind of tumbling window alone. The others differ
+// in where a window ends, which the shorter scripts meet.
+var onceForTumbling = []string{"take,take,take,take", "take,refund;take", "take,take;take;take"}
+
 func windows(kind string) []passing {
 	of := func(n, length string) string {
 		if strings.HasPrefix(kind, "calendar") {
@@ -197,10 +201,11 @@ const oneInstant = "2026-01-01 00:00:00"
 var faulty = []struct {
 	faults []quota.Fault
 	ticks  int // of the clock; 0 for the default
+	rounds int // of jobs, besides those that are due once the clock has ticked; 0 for the default
 }{
 	{faults: []quota.Fault{quota.FaultCrash}},
 	{faults: []quota.Fault{quota.FaultLostReply, quota.FaultRetry}},
-	{faults: []quota.Fault{quota.FaultClock}, ticks: 1},
+	{faults: []quota.Fault{quota.FaultClock}, ticks: 1, rounds: -1},
 	{faults: []quota.Fault{quota.FaultClock}},
 }
 
@@ -245,9 +250,11 @@ func Searches(sel strategies.Selection, cfg Config) []Config {
 	three := cfg
 	three.Clients = 3
 	further := []Config{three}
+	tumbled := false
 	for _, kind := range kinds {
 		if sel.Reset != strategies.ResetsNever || kind == quota.Standing { // otherwise it serves within one window alone
-			further = append(further, cfg.whileTimePasses(kind)...)
+			further = append(further, cfg.whileTimePasses(kind, tumbled)...)
+			tumbled = tumbled || kind.Tumbling()
 		}
 	}
 	if library {
@@ -270,10 +277,14 @@ func countsAlone(sel strategies.Selection) int {
 	return 0
 }
 
-// whileTimePasses are the searches of a kind of window in which time passes between calls.
-func (c Config) whileTimePasses(kind quota.Kind) (out []Config) {
+// whileTimePasses are the searches of a kind of window in which time passes between calls. tumbled is set if those of
+// a tumbling window are made already.
+func (c Config) whileTimePasses(kind quota.Kind, tumbled bool) (out []Config) {
 	seen := map[string]bool{} // a calendar, and a policy that is given, have one length
 	for _, passing := range passings[kind] {
+		if tumbled && kind.Tumbling() && slices.Contains(onceForTumbling, passing.scripts) {
+			continue
+		}
 		config := passing.config(c)
 		key := fmt.Sprintf("%s %d %s %v", config.Policy.Name, passing.limit, passing.scripts, passing.from)
 		if seen[key] {
@@ -297,6 +308,7 @@ func (c Config) withUsualFaults() (out []Config) {
 		config := c
 		config.Faults = further.faults
 		config.Ticks = further.ticks
+		config.JobRounds = cmp.Or(config.JobRounds, further.rounds)
 		config.Properties = slices.Clone(properties)
 		out = append(out, config)
 	}

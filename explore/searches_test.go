@@ -437,3 +437,40 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchesOfTumblingWindows: each script is searched under the first kind of tumbling window, whichever that is,
+// and the shorter ones under each.
+func TestSearchesOfTumblingWindows(t *testing.T) {
+	for _, kinds := range [][]quota.Kind{
+		{quota.Fixed}, {quota.CalendarMonth}, {quota.CalendarMonth, quota.CalendarDay, quota.Fixed},
+		{quota.Fixed, quota.Rolling},
+	} {
+		meta := drawn(false)
+		meta.Kinds = kinds
+		meta.Serves = nil
+		sel, err := meta.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		searched := map[string][]quota.Kind{} // by the text of scripts
+		for _, cfg := range explore.Searches(sel, explore.Config{}) {
+			kind := cfg.Policy.Window.Kind
+			scripts := fmt.Sprint(cfg.Scripts)
+			if cfg.Passes && !slices.Contains(searched[scripts], kind) {
+				searched[scripts] = append(searched[scripts], kind)
+			}
+		}
+		first := slices.DeleteFunc(slices.Clone(kinds), func(kind quota.Kind) bool {
+			return kind.Tumbling() && kind != kinds[0]
+		})
+		for scripts, want := range map[string][]quota.Kind{"take,take,take,take": first, "take,take,take": kinds} {
+			parsed, err := explore.ParseScripts(scripts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := searched[fmt.Sprint(parsed)]; !slices.Equal(got, want) {
+				t.Errorf("%v: %s is searched under %v, want %v", kinds, scripts, got, want)
+			}
+		}
+	}
+}
