@@ -220,13 +220,19 @@ func (c *coordinator) join(g *generator) (refused string) {
 	return ""
 }
 
-// watch asks a generator for a word now and then, until it has ended. Without an answer it is lost.
+// watch asks a generator for a word now and then, until it has ended. Without an answer it is lost. A question that
+// was under way when the generator's connection ended is never answered, and the next one tells that it is gone.
 func (c *coordinator) watch(g *generator) {
 	ping, _ := json.Marshal(message{Kind: sentPing})
+	heard := clock.Nano()
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), silence)
-		_, err := c.conn.RequestWithContext(ctx, g.Inbox, ping)
-		cancel()
+		_, err := c.conn.Request(g.Inbox, ping, beat)
+		if err == nil {
+			heard = clock.Nano()
+		}
+		if errors.Is(err, nats.ErrTimeout) && clock.Nano()-heard < int64(silence) {
+			continue
+		}
 		c.mu.Lock()
 		over := g.ended
 		if err != nil && !over {

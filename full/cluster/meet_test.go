@@ -148,6 +148,18 @@ func TestFaultsEndTheRun(t *testing.T) {
 				m.conn.Close() // without a word, as the system does for a process that was killed
 			}
 		}, "generator 3 of 3 (here) is lost: its process or its connection has ended"},
+		"killed while it is asked": {func(at meeting) {
+			conn, err := at.connect()
+			if err != nil {
+				return
+			}
+			h := helloOf(3, 3)
+			h.Inbox = nats.NewInbox()
+			_, err = conn.Subscribe(h.Inbox, func(*nats.Msg) { conn.Close() })
+			if err == nil {
+				_ = ask(context.Background(), conn, at.join(), request{callJoin, 3, h}, nil)
+			}
+		}, "generator 3 of 3 (here) is lost: its process or its connection has ended"},
 		"another plan": {func(at meeting) {
 			h := helloOf(3, 3)
 			h.Fingerprint = "beef"
