@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -25,7 +26,8 @@ func (s *simulation) outage() []*scene {
 	if len(s.sel.RedisNeeds()) != 1 || s.policy.Window.Kind == quota.Standing {
 		return nil
 	}
-	enough := time.Duration(outageRequests / s.perWindow() * s.length.Seconds() * float64(time.Second))
+	seconds := min(outageRequests/s.perWindow()*s.length.Seconds(), bounds.MaxVirtualDuration.Seconds())
+	enough := time.Duration(seconds) * time.Second
 	config := s.steadily(max(enough, 4*settledWindows*s.length, 4*settled))
 	config.Trouble = trouble.List{{
 		Where: trouble.Where{Name: string(strategies.NeedRedis), Instance: trouble.All},

@@ -156,11 +156,17 @@ func bounded(past, refill, most int64) int64 {
 
 // perHour counts in a key for each hour, which has a name.
 func perHour(name func(p *player) string) func(p *player, ctx context.Context, key string) (bool, error) {
+	return perWindow(3*time.Hour, name)
+}
+
+// perWindow counts in a key for each window, which has a name and expires so long after its last request.
+func perWindow(life time.Duration, name func(p *player) string) func(p *player, ctx context.Context, key string) (bool,
+	error) {
 	return func(p *player, ctx context.Context, key string) (bool, error) {
 		key += ":" + name(p)
 		pipe := p.redis.TxPipeline()
 		n := pipe.Incr(ctx, key)
-		pipe.PExpire(ctx, key, 3*time.Hour)
+		pipe.PExpire(ctx, key, life)
 		_, err := pipe.Exec(ctx)
 		return err == nil && n.Val() <= p.policy.Limit, err
 	}
@@ -232,8 +238,10 @@ var scenes = map[string]acted{
 		guarantee: []quota.Clause{quota.Exactly(), quota.MayReject()}, told: "callers that die and hold the whole limit"},
 	"slots":              {meta: new(slotsLimiter(false)), policy: ten, told: "half die after command 2"},
 	"slots in two steps": {meta: new(slotsLimiter(true)), policy: ten, wrong: "STRANDED: "},
-	"gives up":           {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},
-	"goes on again":      {kind: quota.Fixed, allow: perUTCHour, told: "what follows an outage of Redis"},
+	"one in a month": {kind: quota.CalendarMonth, policy: "1 request per calendar month", told: "clocks of instances",
+		allow: perWindow(32*24*time.Hour, func(p *player) string { return p.now().UTC().Format("2006-01") })},
+	"gives up":      {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},
+	"goes on again": {kind: quota.Fixed, allow: perUTCHour, told: "what follows an outage of Redis"},
 }
 
 // Rests, odd moments of calendars, clocks that are wrong and what follows an outage accuse the limiters that are wrong

@@ -19,7 +19,7 @@ type Arrivals interface {
 
 // Bounds of rates, per second.
 const (
-	minRate = 1e-5
+	minRate = 1e-9
 	maxRate = 1e9
 )
 
