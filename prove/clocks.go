@@ -160,7 +160,7 @@ func (s *simulation) stepsBack() (out []*scene) {
 	if s.policy.Limit < 2*s.policy.LeastCost() {
 		return nil // what is left after one request would have to flow in
 	}
-	for _, step := range []time.Duration{usualSkew, time.Hour, 2 * s.length} {
+	for _, step := range []time.Duration{usualSkew, time.Hour, min(2*s.length, trouble.MaxClock)} {
 		out = append(out, s.stepBack(step))
 	}
 	return out

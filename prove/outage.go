@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/trouble"
 	"github.com/quotabench/quotabench/oracle"
@@ -28,7 +29,9 @@ func (s *simulation) outage() []*scene {
 	}
 	seconds := min(outageRequests/s.perWindow()*s.length.Seconds(), bounds.MaxVirtualDuration.Seconds())
 	enough := time.Duration(seconds) * time.Second
-	config := s.steadily(max(enough, 4*settledWindows*s.length, 4*settled))
+	config := s.steadily(max(enough, mostWindows*s.length, 4*settled))
+	mostPerSecond := mostRequests / config.Duration.Seconds() // of a short window only a part of the requests
+	config.Load = harness.OpenAt(min(s.perWindow()/s.length.Seconds(), mostPerSecond))
 	config.Trouble = trouble.List{{
 		Where: trouble.Where{Name: string(strategies.NeedRedis), Instance: trouble.All},
 		What:  trouble.What{Word: trouble.Away},

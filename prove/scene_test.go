@@ -238,6 +238,8 @@ var scenes = map[string]acted{
 		guarantee: []quota.Clause{quota.Exactly(), quota.MayReject()}, told: "callers that die and hold the whole limit"},
 	"slots":              {meta: new(slotsLimiter(false)), policy: ten, told: "half die after command 2"},
 	"slots in two steps": {meta: new(slotsLimiter(true)), policy: ten, wrong: "STRANDED: "},
+	"two in a year": {kind: quota.Rolling, policy: "2 requests per rolling 8760h", allow: logOfRedis,
+		told: "a clock that steps back by "},
 	"one in a month": {kind: quota.CalendarMonth, policy: "1 request per calendar month", told: "clocks of instances",
 		allow: perWindow(32*24*time.Hour, func(p *player) string { return p.now().UTC().Format("2006-01") })},
 	"gives up":      {kind: quota.Fixed, allow: givesUp, wrong: "STUCK: "},

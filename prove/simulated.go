@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/internal/kit/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -25,6 +26,8 @@ const (
 	mostRushes   = 60
 	// fewestWindows are simulated, however long they are.
 	fewestWindows = 4
+	// mostWindows are in the longest scene, that of an outage.
+	mostWindows = 4 * settledWindows
 	// mostLimit is the highest limit that subjects use up: with that, each of a few rushes crosses several windows.
 	mostLimit = 2_000
 )
@@ -100,7 +103,7 @@ func (o *Options) simulation(sel strategies.Selection) (*simulation, error) {
 	if s.policy.Limit > mostLimit && sel.ServesPolicy(&lower) == nil {
 		s.crossed = lower
 	}
-	s.length = lengthOf(&s.crossed)
+	s.length = min(lengthOf(&s.crossed), bounds.MaxVirtualDuration/mostWindows)
 	s.duration = max(time.Duration(o.Days)*24*time.Hour, fewestWindows*s.length)
 	return s, nil
 }

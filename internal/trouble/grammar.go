@@ -28,11 +28,11 @@ const (
 	Ahead      Word = "clock"       // clocks are wrong
 )
 
-// MaxLatency is the most by which a round trip can be made longer, maxClock by which a clock can be wrong, and
+// MaxLatency is the most by which a round trip can be made longer, MaxClock by which a clock can be wrong, and
 // maxAfter after how many commands a caller can be killed.
 const (
 	MaxLatency = time.Hour
-	maxClock   = 366 * 24 * time.Hour
+	MaxClock   = 366 * 24 * time.Hour
 	maxAfter   = 1000
 )
 
@@ -109,7 +109,7 @@ var items = []item{
 		value: span(forTime, 1, math.MaxInt64)},
 	{name: Restarted, place: Instances, kind: Restart, when: anyMoment, example: "instance/1:restarted@0.5"},
 	{name: Ahead, place: Instances, kind: Skew, when: since, example: "instance/1:clock=-2s@0.5",
-		value: span(forTime, -maxClock, maxClock)},
+		value: span(forTime, -MaxClock, MaxClock)},
 	{name: Killed, place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: share(
 		func(what *What) *float64 { return &what.Share })},
 	{name: "after", place: Callers, kind: Kill, when: always, example: "callers:killed=0.01,after=2", value: after,
