@@ -46,9 +46,6 @@ func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Con
 	return out
 }
 
-// neededStates bounds a search that a claim needs: it is to end by itself. They take up to 1 GB.
-const neededStates = 1_000_000
-
 // explored makes the searches one after the other, each with its share of what is left of
 // the budget. test is the pattern of the test that makes them.
 func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) {
@@ -64,11 +61,8 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 	for i, cfg := range searches {
 		config, err := cfg.Complete(sel)
 		needed := err == nil && config.IsLeast() // on a slow machine it takes longer
-		switch {
-		case o.Budget > 0 && (o.limited || !needed):
+		if o.Budget > 0 && (o.limited || !needed) {
 			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), o.shortest())
-		case needed:
-			cfg.MaxStates = neededStates
 		}
 		if !exploration.search(t, cfg) {
 			return
