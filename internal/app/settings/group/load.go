@@ -247,8 +247,8 @@ const sweepRounds = 10
 
 // The default of --budget.
 const (
-	leastBudget = 40 * time.Second
-	budgetEach  = 5 * time.Second // for each strategy
+	leastBudget = 60 * time.Second
+	budgetEach  = 8 * time.Second // for each strategy
 )
 
 // MostConsidered is how many strategies are measured at most if the command names none.
