@@ -247,12 +247,12 @@ const sweepRounds = 10
 
 // The default of --budget.
 const (
-	leastBudget = 60 * time.Second
-	budgetEach  = 8 * time.Second // for each strategy
+	leastBudget = 40 * time.Second
+	budgetEach  = 6 * time.Second // for each strategy
 )
 
 // MostConsidered is how many strategies are measured at most if the command names none.
-const MostConsidered = 8
+const MostConsidered = 6
 
 // Repeated says how often is measured.
 func (s *Settings) Repeated() []settings.Setting {
