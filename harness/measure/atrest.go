@@ -34,7 +34,7 @@ func (p *pass) atRest(ctx context.Context) error {
 	if err := p.latencies(); err != nil {
 		return err
 	}
-	if err := p.settlement(); err != nil {
+	if err := p.reportSettlements(); err != nil {
 		return err
 	}
 	p.costs()
@@ -245,8 +245,8 @@ func (p *pass) readCounters(ctx context.Context, subjects []harness.Subject) (li
 	}
 }
 
-// settlement records what became of admitted requests, if callers settle.
-func (p *pass) settlement() error {
+// reportSettlements records what became of admitted requests, if callers settle.
+func (p *pass) reportSettlements() error {
 	if !p.measurement.cfg.Workload.GivesBack {
 		return nil
 	}
@@ -254,11 +254,11 @@ func (p *pass) settlement() error {
 	if err != nil {
 		return err
 	}
-	settled := &p.drive.settled
+	settlements := &p.drive.settlements
 	p.run.Settlement = &results.Settlement{
-		Service: latency, ChargedForNothing: settled.chargedForNothing.Load(),
-		Commits: settled.commits.Load(), Refunds: settled.refunds.Load(), Abandoned: settled.abandoned.Load(),
-		Errors: settled.failed.Load(),
+		Service: latency, ChargedForNothing: settlements.chargedForNothing.Load(),
+		Commits: settlements.commits.Load(), Refunds: settlements.refunds.Load(), Abandoned: settlements.abandoned.Load(),
+		Errors: settlements.failed.Load(),
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (p *pass) audit() {
 // auditStrangers says for which strategies a change of a counter by another program is not seen, as far as there can be
 // one.
 func (p *pass) auditStrangers() {
-	seen := p.watchesCounters() && len(p.drive.told) > 0
+	seen := p.watchesCounters() && len(p.drive.readings) > 0
 	if p.shared() && !seen && !p.measurement.latencyOnly {
 		p.discard("changes-unseen", codes.DiscardsNothing, "other programs have access to its store, and a counter "+
 			"that one of them changed would not be told from one that the strategy counts wrong: a server of the run's own "+

@@ -88,7 +88,7 @@ func (k *worker) lost(err error) {
 	now := drive.timebase.nano()
 	switch {
 	case k.settling != nil:
-		k.settled(*k.settling, now, err)
+		k.settlementOver(*k.settling, now, err)
 	case k.call != 0:
 		k.counts.Count(err)
 		drive.errOnce.Do(func() { drive.counts.FirstError = err })

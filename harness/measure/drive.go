@@ -70,18 +70,18 @@ type drive struct {
 	lowest int64
 	// next is written by every worker at every request; what they only read must
 	// not share its cache line.
-	_        [64]byte
-	next     atomic.Int64
-	_        [64]byte
-	counting sync.Mutex
-	counts   harness.Counts // under counting until the pass is over; errOnce guards the first error
-	told     []told         // likewise
-	errOnce  sync.Once
-	crash    atomic.Pointer[guard.PanicError]
-	hung     []*guard.HungError // of workers that were given up
-	settled  settlement
-	lateness lateness
-	slow     *slowest // of an open loop
+	_           [64]byte
+	next        atomic.Int64
+	_           [64]byte
+	counting    sync.Mutex
+	counts      harness.Counts // under counting until the pass is over; errOnce guards the first error
+	readings    []reading      // likewise
+	errOnce     sync.Once
+	crash       atomic.Pointer[guard.PanicError]
+	hung        []*guard.HungError // of workers that were given up
+	settlements settlements
+	lateness    lateness
+	slow        *slowest // of an open loop
 }
 
 // fillCells tells the online counters what subjects had used before the pass.
@@ -142,12 +142,12 @@ func (d *drive) closedLoop(ctx context.Context) {
 	}
 	d.work(ctx, func(worker *worker) {
 		took := int64(0)
-		for going(worker.last) && !d.ended() {
+		for going(worker.last) && !d.over() {
 			worker.Beat()
 			end := d.next.Add(worker.share)
 			for i := end - worker.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
 				worker.settleDue()
-				took = worker.request(d.number(i))
+				took = worker.serve(d.number(i))
 			}
 			if end >= d.requests {
 				return
@@ -175,9 +175,9 @@ func (d *drive) nextShare(ns int64) int64 {
 	return 1
 }
 
-// ended reports whether no further request is to be issued. A history that is
+// over reports whether no further request is to be issued. A history that is
 // nearly full ends the pass: what cannot be judged need not be run.
-func (d *drive) ended() bool {
+func (d *drive) over() bool {
 	if d.history != nil && d.history.Full() && !d.stop.Load() {
 		d.full.Store(true)
 		d.stop.Store(true)

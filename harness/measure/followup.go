@@ -64,8 +64,8 @@ func (a *agenda) next() (due int64, ok bool) {
 	return a.list[0].due, true
 }
 
-// settlement counts what became of admitted requests.
-type settlement struct{ commits, refunds, abandoned, failed, chargedForNothing atomic.Int64 }
+// settlements count what became of admitted requests.
+type settlements struct{ commits, refunds, abandoned, failed, chargedForNothing atomic.Int64 }
 
 // planSettlement notes what the caller will do about the operation if it was admitted. Who was granted fewer units than
 // it asked for uses no more than those.
@@ -86,7 +86,7 @@ func (k *worker) planSettlement(request *request) {
 		follow.actual = min(operation.Actual, request.granted)
 	}
 	if operation.Fate == workloads.FateAbandon {
-		k.drive.settled.abandoned.Add(1)
+		k.drive.settlements.abandoned.Add(1)
 		k.abandon(follow)
 		return
 	}
@@ -121,8 +121,8 @@ func (k *worker) abandon(follow followUp) {
 	k.drive.history.Append(k.id, event)
 }
 
-// ended reports whether the life of what is not committed may be over at a moment.
-func (k *worker) ended(f *followUp, now int64) bool {
+// expired reports whether the life of what is not committed may be over at a moment.
+func (k *worker) expired(f *followUp, now int64) bool {
 	return !f.committed && now-k.drive.epoch >= f.takeCall+int64(k.drive.life)
 }
 
@@ -132,12 +132,12 @@ func (k *worker) settleDue() {
 		if due, ok := k.agenda.next(); !ok || due > k.last || k.drive.stop.Load() {
 			return
 		}
-		k.settlement(heap.Pop(&k.agenda).(followUp))
+		k.settle(heap.Pop(&k.agenda).(followUp))
 	}
 }
 
-// settlement commits or gives back.
-func (k *worker) settlement(follow followUp) {
+// settle commits or gives back.
+func (k *worker) settle(follow followUp) {
 	drive := k.drive
 	committing := follow.fate == workloads.FateCommit
 	refunder, canRefund := k.strategy.(strategies.Refunder)
@@ -147,14 +147,14 @@ func (k *worker) settlement(follow followUp) {
 	}
 	follow.call = drive.timebase.nano()
 	switch {
-	case k.ended(&follow, follow.call):
+	case k.expired(&follow, follow.call):
 		if !follow.doubtful {
-			drive.settled.abandoned.Add(1) // its life is over before it was settled
+			drive.settlements.abandoned.Add(1) // its life is over before it was settled
 		}
 		k.abandon(follow)
 		return
 	case !committing && !canRefund:
-		drive.settled.chargedForNothing.Add(follow.units)
+		drive.settlements.chargedForNothing.Add(follow.units)
 		return
 	}
 	k.follow = follow
@@ -174,12 +174,12 @@ func (k *worker) settlement(follow followUp) {
 		err = k.Returned(err)
 	}
 	k.settling = nil
-	k.settled(follow, reply, err)
+	k.settlementOver(follow, reply, err)
 }
 
-// settled records a settlement. Truth is what callers do: a give-back counts from its
+// settlementOver records a settlement. Truth is what callers do: a give-back counts from its
 // call even if the strategy answers with an error.
-func (k *worker) settled(follow followUp, reply int64, err error) {
+func (k *worker) settlementOver(follow followUp, reply int64, err error) {
 	event := oracle.Event{Units: follow.units, Subject: follow.subject, Kind: oracle.Refund, Instance: k.instance,
 		TakeCall: follow.takeCall, TakeReply: follow.takeReply}
 	k.last = reply
@@ -192,7 +192,7 @@ func (k *worker) settled(follow followUp, reply int64, err error) {
 		event.Kind = oracle.Commit
 		event.Units = follow.units - follow.actual
 	} else {
-		k.drive.settled.refunds.Add(1)
+		k.drive.settlements.refunds.Add(1)
 	}
 	k.recordSettlement(&follow, event, reply, err)
 }
@@ -200,8 +200,8 @@ func (k *worker) settled(follow followUp, reply int64, err error) {
 // committed counts a commit, and notes when its units are given back again, if they ever are. canCommit is
 // whether the strategy was told.
 func (k *worker) committed(follow followUp, reply int64, err error, canCommit bool) {
-	k.drive.settled.commits.Add(1)
-	follow.doubtful = canCommit && (err != nil || k.ended(&follow, reply))
+	k.drive.settlements.commits.Add(1)
+	follow.doubtful = canCommit && (err != nil || k.expired(&follow, reply))
 	follow.committed = !follow.doubtful
 	if canCommit {
 		if err == nil || follow.actual < follow.units {
@@ -226,7 +226,7 @@ func (k *worker) recordSettlement(follow *followUp, event oracle.Event, reply in
 	drive := k.drive
 	if err != nil {
 		event.Outcome = oracle.Failed
-		drive.settled.failed.Add(1)
+		drive.settlements.failed.Add(1)
 		drive.errOnce.Do(func() { drive.counts.FirstError = err })
 	}
 	drive.rec.recordSettle(k.stripe, reply-follow.call)

@@ -72,13 +72,13 @@ func (d *drive) openLoop(ctx context.Context) {
 				return
 			}
 			if giveUp.Load() || d.stop.Load() {
-				d.enterUnfinished(worker.stripe, release)
+				d.recordUnfinished(worker.stripe, release)
 				continue
 			}
 			started.Add(1)
 			worker.release = release
 			worker.Beat()
-			worker.request(release.index)
+			worker.serve(release.index)
 		}
 	})
 	close(over)
@@ -108,9 +108,9 @@ func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 	}
 }
 
-// enterUnfinished records a request that was due and never started with the
+// recordUnfinished records a request that was due and never started with the
 // time it had waited by then: leaving it out would flatter slow strategies.
-func (d *drive) enterUnfinished(s *stripe, r release) {
+func (d *drive) recordUnfinished(s *stripe, r release) {
 	now := d.timebase.nano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ const glance = int64(100 * time.Millisecond)
 // waitFor waits for a moment of the schedule; false says that the pass ends before it.
 func (d *drive) waitFor(pacer *pacer, due int64) bool {
 	for due-d.timebase.nano() > 2*glance {
-		if d.ended() {
+		if d.over() {
 			return false
 		}
 		pacer.wait(d.timebase.nano() + glance)
@@ -141,7 +141,7 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 	defer pacer.close()
 	halfway := false
 	var i int64
-	for i = 0; i < d.requests && !d.ended(); i++ {
+	for i = 0; i < d.requests && !d.over(); i++ {
 		next, ok := d.arrivals.Next()
 		due := int64(next)
 		if !ok || d.duration > 0 && due >= d.duration {

@@ -9,26 +9,26 @@ import (
 	"github.com/quotabench/quotabench/oracle"
 )
 
-// told is what a decision said of its subject's counter: the units in use once it was made. All of a subject's are a
+// reading is what a decision said of its subject's counter: the units in use once it was made. All of a subject's are a
 // shadow of the counter, and cost no command.
-type told struct {
+type reading struct {
 	subject     uint32
 	admitted    bool
 	call, reply int64 // nanoseconds since the epoch
 	units, used int64
 }
 
-// maxTold is how many a worker keeps at most.
-const maxTold = 1 << 18
+// maxReadings is how many a worker keeps at most.
+const maxReadings = 1 << 18
 
-// tell keeps what a decision said of the counter, if it is one that others have access to.
-func (k *worker) tell(request *request) {
+// keepReading keeps what a decision said of the counter, if it is one that others have access to.
+func (k *worker) keepReading(request *request) {
 	decision := &request.decision
 	said := request.err == nil && !decision.Degraded && decision.Remaining >= 0 && decision.Granted == 0
-	if !k.drive.shadowed || !said || len(k.counted) == maxTold {
+	if !k.drive.shadowed || !said || len(k.readings) == maxReadings {
 		return
 	}
-	k.counted = append(k.counted, told{
+	k.readings = append(k.readings, reading{
 		subject: k.op.Subject, admitted: decision.Admitted, units: k.op.Units,
 		call: request.call - k.drive.epoch, reply: request.reply - k.drive.epoch,
 		used: request.limit.policy.Limit - decision.Remaining,
@@ -37,8 +37,8 @@ func (k *worker) tell(request *request) {
 
 // shadow is one subject's counter by what decisions said of it.
 type shadow struct {
-	list    []told // by their calls
-	initial int64  // units in use at the epoch
+	list    []reading // by their calls
+	initial int64     // units in use at the epoch
 	// steps are the rushes of which it is known what was in use before and after them, and falls those after which less
 	// was in use than before them and their own units. fell are the units of the falls.
 	steps, falls int
@@ -58,7 +58,7 @@ type shadow struct {
 // its decisions find less in use than there was before the rush. No race adds units that nobody asked for, however many
 // decisions were in flight.
 func (s *shadow) follow() {
-	slices.SortFunc(s.list, func(a, b told) int { return cmp.Compare(a.call, b.call) })
+	slices.SortFunc(s.list, func(a, b reading) int { return cmp.Compare(a.call, b.call) })
 	s.followFalls()
 	s.followGaps()
 }
@@ -73,19 +73,19 @@ type rush struct {
 }
 
 // rushes are the decisions, by their calls, in groups between which none was in flight.
-func rushes(list []told) (all []rush) {
-	for _, told := range list {
-		if len(all) == 0 || told.call > all[len(all)-1].reply {
-			all = append(all, rush{call: told.call, reply: told.reply, least: math.MaxInt64})
+func rushes(list []reading) (all []rush) {
+	for _, reading := range list {
+		if len(all) == 0 || reading.call > all[len(all)-1].reply {
+			all = append(all, rush{call: reading.call, reply: reading.reply, least: math.MaxInt64})
 		}
 		last := &all[len(all)-1]
-		last.reply = max(last.reply, told.reply)
-		last.used = max(last.used, told.used)
+		last.reply = max(last.reply, reading.reply)
+		last.used = max(last.used, reading.used)
 		last.decisions++
-		before := told.used
-		if told.admitted {
-			last.units += told.units
-			before -= told.units
+		before := reading.used
+		if reading.admitted {
+			last.units += reading.units
+			before -= reading.units
 		}
 		last.least = min(last.least, before)
 	}
@@ -129,8 +129,8 @@ func (s *shadow) followFalls() {
 
 func (s *shadow) followGaps() {
 	all := slices.Clone(s.list)
-	slices.SortStableFunc(all, func(a, b told) int { return cmp.Compare(a.used, b.used) })
-	last := told{subject: s.list[0].subject, used: s.initial}
+	slices.SortStableFunc(all, func(a, b reading) int { return cmp.Compare(a.used, b.used) })
+	last := reading{subject: s.list[0].subject, used: s.initial}
 	for _, next := range all {
 		taken := int64(0)
 		if next.admitted {
@@ -165,15 +165,15 @@ const minSteps = 4
 // differ, or it does so at too many decisions.
 func (c *counters) strangers(pass *pass, facts *harness.Facts) (all []jump, err error) {
 	shadows := map[uint32]*shadow{}
-	for _, told := range pass.drive.told {
-		if shadows[told.subject] == nil {
+	for _, reading := range pass.drive.readings {
+		if shadows[reading.subject] == nil {
 			first := &shadow{}
 			if facts.Initial != nil {
-				first.initial = facts.Initial(told.subject)
+				first.initial = facts.Initial(reading.subject)
 			}
-			shadows[told.subject] = first
+			shadows[reading.subject] = first
 		}
-		shadows[told.subject].list = append(shadows[told.subject].list, told)
+		shadows[reading.subject].list = append(shadows[reading.subject].list, reading)
 	}
 	var steps, falls, admitted, gaps int
 	for _, shadow := range shadows {
@@ -267,7 +267,7 @@ func (d *drive) inFirstWindow(events []oracle.Event) bool {
 	})
 }
 
-// driftAtRest is by how much the counter of a subject at rest differs from what its callers were told. ok is false if
+// driftAtRest is by how much the counter of a subject at rest differs from what its callers were reading. ok is false if
 // that is not known exactly.
 func driftAtRest(facts *harness.Facts, events []oracle.Event) (drift int64, tier string, ok bool) {
 	config := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial,

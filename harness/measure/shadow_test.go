@@ -11,19 +11,19 @@ import (
 )
 
 // one is a decision about one unit, at a moment in which nothing else happens.
-func one(at, used int64) told {
-	return told{admitted: true, call: 10 * at, reply: 10*at + 5, units: 1, used: used}
+func one(at, used int64) reading {
+	return reading{admitted: true, call: 10 * at, reply: 10*at + 5, units: 1, used: used}
 }
 
 // rejection is one that found so many units in use.
-func rejection(at, used int64) told {
+func rejection(at, used int64) reading {
 	t := one(at, used)
 	t.admitted = false
 	return t
 }
 
 // during has a decision begin before the one before it ends.
-func during(t told) told {
+func during(t reading) reading {
 	t.call -= 8
 	return t
 }
@@ -31,23 +31,23 @@ func during(t told) told {
 // TestShadow: a change by one unit shows in what decisions say, and a lost update does not.
 func TestShadow(t *testing.T) {
 	for name, c := range map[string]struct {
-		list         []told
+		list         []reading
 		initial      int64
 		fell, gained int64
 	}{
-		"calm":                     {[]told{one(1, 1), one(2, 2), one(3, 3), rejection(4, 3)}, 0, 0, 0},
-		"in any order":             {[]told{one(1, 1), one(2, 3), during(one(3, 2)), one(4, 4)}, 0, 0, 0},
-		"raised":                   {[]told{one(1, 1), one(2, 3), one(3, 4)}, 0, 0, 1},
-		"raised in a rush":         {[]told{one(1, 1), during(one(2, 2)), during(one(3, 4)), during(one(4, 5))}, 0, 0, 1},
-		"raised at the end":        {[]told{one(1, 1), one(2, 2), rejection(3, 5)}, 0, 0, 3},
-		"lowered":                  {[]told{one(1, 1), one(2, 2), one(3, 2), one(4, 3)}, 0, 1, 0},
-		"lowered at the limit":     {[]told{one(1, 1), one(2, 2), rejection(3, 2), one(4, 2)}, 0, 1, 0},
-		"an update lost":           {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 3)}, 0, 0, 0},
-		"lowered before a rush":    {[]told{one(1, 1), one(2, 2), one(3, 2), during(one(4, 3))}, 0, 1, 0},
-		"lowered after a rush":     {[]told{one(1, 1), one(2, 2), during(one(3, 3)), one(4, 3)}, 0, 1, 0},
-		"a late write":             {[]told{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 2)}, 0, 0, 0},
-		"lowered before the first": {[]told{one(1, 4), one(2, 5)}, 4, 1, 0},
-		"raised before the first":  {[]told{one(1, 7), one(2, 8)}, 4, 0, 2},
+		"calm":                     {[]reading{one(1, 1), one(2, 2), one(3, 3), rejection(4, 3)}, 0, 0, 0},
+		"in any order":             {[]reading{one(1, 1), one(2, 3), during(one(3, 2)), one(4, 4)}, 0, 0, 0},
+		"raised":                   {[]reading{one(1, 1), one(2, 3), one(3, 4)}, 0, 0, 1},
+		"raised in a rush":         {[]reading{one(1, 1), during(one(2, 2)), during(one(3, 4)), during(one(4, 5))}, 0, 0, 1},
+		"raised at the end":        {[]reading{one(1, 1), one(2, 2), rejection(3, 5)}, 0, 0, 3},
+		"lowered":                  {[]reading{one(1, 1), one(2, 2), one(3, 2), one(4, 3)}, 0, 1, 0},
+		"lowered at the limit":     {[]reading{one(1, 1), one(2, 2), rejection(3, 2), one(4, 2)}, 0, 1, 0},
+		"an update lost":           {[]reading{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 3)}, 0, 0, 0},
+		"lowered before a rush":    {[]reading{one(1, 1), one(2, 2), one(3, 2), during(one(4, 3))}, 0, 1, 0},
+		"lowered after a rush":     {[]reading{one(1, 1), one(2, 2), during(one(3, 3)), one(4, 3)}, 0, 1, 0},
+		"a late write":             {[]reading{one(1, 1), one(2, 2), during(one(3, 2)), one(4, 2)}, 0, 0, 0},
+		"lowered before the first": {[]reading{one(1, 4), one(2, 5)}, 4, 1, 0},
+		"raised before the first":  {[]reading{one(1, 7), one(2, 8)}, 4, 0, 2},
 	} {
 		s := shadow{list: c.list, initial: c.initial}
 		s.follow()
@@ -61,7 +61,7 @@ func TestShadow(t *testing.T) {
 // one.
 func TestStrangers(t *testing.T) {
 	// counted are so many decisions of which each adds by units to the counter, with changes in between.
-	counted := func(n, by int64, changes map[int64]int64) (list []told, used int64) {
+	counted := func(n, by int64, changes map[int64]int64) (list []reading, used int64) {
 		for i := range n {
 			used += by + changes[i]
 			list = append(list, one(i+1, used))
@@ -96,7 +96,7 @@ func TestStrangers(t *testing.T) {
 					Outcome: oracle.Admitted})
 			}
 			policy := &quota.Policy{Window: quota.Window{Kind: quota.Standing}, Limit: 1000}
-			drive := &drive{policy: policy, told: list}
+			drive := &drive{policy: policy, readings: list}
 			atRest := harness.Readings{At: harness.AtRest, List: []harness.Reading{
 				{Call: 1000, Reply: 1001, Tier: "redis", Units: used + c.rest, Known: true}}}
 			got, err := new(counters).strangers(&pass{drive: drive}, shadowFacts(policy, history, atRest))
@@ -137,7 +137,7 @@ func TestStrangerInARush(t *testing.T) {
 						decision = during(decision)
 					}
 					decision.subject = subject
-					drive.told = append(drive.told, decision)
+					drive.readings = append(drive.readings, decision)
 					history.Append(0, oracle.Event{Call: decision.call, Reply: decision.reply, Subject: subject, Units: 1,
 						Kind: oracle.Take, Outcome: oracle.Admitted})
 				}

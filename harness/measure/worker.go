@@ -44,7 +44,7 @@ type worker struct {
 	cell        *windowCell // where admitted units are not counted yet
 	admitted    int64
 	admissions  int        // behind admitted
-	counted     []told     // what decisions said of counters
+	readings    []reading  // what decisions said of counters
 	tier        quota.Tier // of the last decision, with its index
 	tierIndex   uint8
 }
@@ -57,8 +57,8 @@ func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	return k
 }
 
-// request takes one operation of the stream through its steps, and returns how long its decision took.
-func (k *worker) request(number int64) (took int64) {
+// serve takes one operation of the stream through its steps, and returns how long its decision took.
+func (k *worker) serve(number int64) (took int64) {
 	k.operation(number)
 	asked := request{}
 	k.decision(&asked)
@@ -104,7 +104,7 @@ func (k *worker) decision(request *request) {
 		req.Life = drive.life
 	}
 	drive.plan.ChargeSecond(&req, k.number)
-	k.enter(request)
+	k.enterWindow(request)
 	request.limit = drive.limit.Load() // in force since before the call, or since after it: heldAgainst allows for both
 	req.Policy = request.limit.policy
 	k.call = request.call
@@ -120,9 +120,9 @@ func (k *worker) decision(request *request) {
 	k.last = request.reply
 }
 
-// enter chooses the window that the operation belongs to, announces its units there, and reads the clock, in this
+// enterWindow chooses the window that the operation belongs to, announces its units there, and reads the clock, in this
 // order: see [oracle.Cell].
-func (k *worker) enter(request *request) {
+func (k *worker) enterWindow(request *request) {
 	drive := k.drive
 	request.window = drive.window(k.last)
 	for {
@@ -183,7 +183,7 @@ func (k *worker) recording(request *request) {
 	if request.err == nil {
 		request.granted, request.err = request.decision.Units(k.op.Units)
 	}
-	request.outcome, request.tier = k.told(&request.decision, request.err)
+	request.outcome, request.tier = k.outcome(&request.decision, request.err)
 	own := request.outcome // of the first quota
 	if request.decision.BySecond && !request.decision.Admitted {
 		own = oracle.Elsewhere
@@ -201,7 +201,7 @@ func (k *worker) recording(request *request) {
 		}, request.granted, k.number)
 	}
 	k.latency(request)
-	k.tell(request)
+	k.keepReading(request)
 }
 
 // latency records how long the decision took. In an open loop a response counts from the intended start.
@@ -219,8 +219,8 @@ func (k *worker) latency(request *request) {
 	drive.slow.record(k.release.intended-drive.epoch, response)
 }
 
-// told counts what a decision says, or the error in its place.
-func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
+// outcome counts what a decision says, or the error in its place.
+func (k *worker) outcome(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
 	out = k.counts.Told(dec, err)
 	if err != nil {
 		k.drive.errOnce.Do(func() { k.drive.counts.FirstError = err })
@@ -302,5 +302,5 @@ func (k *worker) finish() {
 	k.drive.counting.Lock()
 	defer k.drive.counting.Unlock()
 	k.drive.counts.Add(k.counts)
-	k.drive.told = append(k.drive.told, k.counted...)
+	k.drive.readings = append(k.drive.readings, k.readings...)
 }

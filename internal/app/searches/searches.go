@@ -202,7 +202,7 @@ func (x *exploration) searchAll(plan []asking, all *progress, alone bool) error 
 	ctx, enough := all.limited(x.ctx)
 	defer enough()
 	for i, found := range parallel.Do(all.parallel, len(plan), x.searcher(ctx, plan, all)) {
-		if found.again {
+		if found.needless {
 			continue
 		}
 		err := x.take(plan[i].sel, found)
@@ -211,25 +211,34 @@ func (x *exploration) searchAll(plan []asking, all *progress, alone bool) error 
 			x.skipRest(plan, i)
 			break
 		}
-		if err == nil || x.ctx.Err() != nil {
-			continue
-		}
+		unfit := errors.As(err, new(*explore.UnfitError))
 		switch {
+		case err == nil, x.ctx.Err() != nil:
 		case len(plan) > i+1 && plan[i].repeatsStopped(err):
 			x.moving = err
-		case alone && i == 0 && errors.As(err, new(*explore.UnfitError)):
+		case unfit && alone && i == 0:
 			return err
-		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			x.late = append(x.late, plan[i].sel.String())
-			x.skip(plan[i].sel.String(), errUntried.Error())
-		case !errors.As(err, new(*explore.UnfitError)):
-			x.failed(plan[i].sel, err)
 		default:
-			x.skip(plan[i].sel.String(), err.Error())
-			fmt.Fprintf(x.stderr, "skipped %s: %v\n", plan[i].sel, err)
+			late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+			x.unsearched(plan[i].sel, err, late, unfit)
 		}
 	}
 	return nil
+}
+
+// unsearched notes why a search of a strategy was not made: the time was up, the strategy is not fit for it, or it
+// failed.
+func (x *exploration) unsearched(sel strategies.Selection, err error, late, unfit bool) {
+	switch {
+	case late:
+		x.late = append(x.late, sel.String())
+		x.skip(sel.String(), errUntried.Error())
+	case unfit:
+		x.skip(sel.String(), err.Error())
+		fmt.Fprintf(x.stderr, "skipped %s: %v\n", sel, err)
+	default:
+		x.failed(sel, err)
+	}
 }
 
 // ofService has a service explored on the Redis that was opened, by as many sets of processes as can be had.
@@ -307,12 +316,12 @@ func (x *exploration) searcher(ctx context.Context, plan []asking, all *progress
 		n := numbers[sel.String()]
 		f := firsts[sel.String()]()
 		if n != i && errors.Is(f.err, explore.ErrAfterAnswer) {
-			return found{again: true}
+			return found{needless: true}
 		}
 		if n != i {
 			// The clock may be why the first did not repeat.
 			if errors.Is(f.err, explore.ErrNotDeterministic) && plan[i].cfg.ServiceClock == plan[n].cfg.ServiceClock {
-				return found{again: true}
+				return found{needless: true}
 			}
 			f = look(i)
 		}
@@ -385,10 +394,10 @@ func (x *exploration) invalidate(strategy string, err error) {
 
 // found is what the search or the enumeration of one strategy returned.
 type found struct {
-	search *explore.Result
-	census *results.Census
-	err    error
-	again  bool // an earlier search of the strategy has found that none can be made
+	search   *explore.Result
+	census   *results.Census
+	err      error
+	needless bool // an earlier search of the strategy has found that none can be made
 }
 
 // look searches one strategy, or enumerates its schedules.
