@@ -267,7 +267,7 @@ func (d *drive) inFirstWindow(events []oracle.Event) bool {
 	})
 }
 
-// driftAtRest is by how much the counter of a subject at rest differs from what its callers were reading. ok is false if
+// driftAtRest is by how much the counter of a subject at rest differs from what its callers were told. ok is false if
 // that is not known exactly.
 func driftAtRest(facts *harness.Facts, events []oracle.Event) (drift int64, tier string, ok bool) {
 	config := oracle.Config{Window: facts.Policy.Window, Limit: facts.Policy.Limit, Initial: facts.Initial,
