@@ -173,7 +173,7 @@ func (c *coordinator) take(msg *nats.Msg) {
 	case callDone:
 		var failed string
 		_ = json.Unmarshal(q.Body, &failed) // an empty one is no failure
-		respond(msg, "", true) // before the last one ends the run, and with it the connection
+		respond(msg, "", true)              // before the last one ends the run, and with it the connection
 		c.done(generator, failed)
 	}
 }
