@@ -66,6 +66,7 @@ type judge struct {
 	until int64 // last reply of the history
 	spans spans
 	out   Verdict
+	each  bool // each window is judged, also if requests only pass through; for tests
 
 	// The subject at hand.
 	id       uint32

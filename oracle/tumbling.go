@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -69,12 +70,16 @@ func (j *judge) tumbling() {
 	}
 	first := len(j.out.Windows)
 	for t.next() {
+		quiet := t.quiet()
 		t.enterTakes()
 		t.bound()
 		t.judgeRejections()
 		t.place()
 		t.keep()
 		t.leave()
+		if quiet {
+			t.skipAlike()
+		}
 	}
 	t.finish(j.out.Windows[first:])
 }
@@ -98,6 +103,41 @@ func (t *tumbling) next() bool {
 	t.out.Windows = append(t.out.Windows, verdict)
 	t.windows = append(t.windows, windowLeak{})
 	return true
+}
+
+// upcoming is the moment of the next call or reply of a request that the window at hand, or a later one, contains.
+func (t *tumbling) upcoming() int64 {
+	moment := int64(math.MaxInt64)
+	for _, request := range t.riders {
+		moment = min(moment, request.Reply)
+	}
+	if len(t.takes) > 0 {
+		moment = min(moment, t.takes[0].Call)
+	}
+	if len(t.gives) > 0 {
+		moment = min(moment, t.gives[0].Call)
+	}
+	return moment
+}
+
+// quiet reports whether requests only pass through the window at hand: none is called or answered in it, nothing is
+// given back, and no units are in use from before the run. A change of the limit makes no difference: either limit
+// counts from the call to the reply of each request that it came in, see [judge.envelope].
+func (t *tumbling) quiet() bool {
+	return !t.each && t.start > 0 && t.upcoming() >= t.end
+}
+
+// skipAlike moves on to the last of the quiet windows that follow a quiet one, which has the verdict of them all. It
+// stays if units are still to be placed: each window takes some.
+func (t *tumbling) skipAlike() {
+	unplaced := func(request *rider) bool { return request.unplaced > 0 }
+	if slices.ContainsFunc(t.riders, unplaced) {
+		return
+	}
+	verdict := t.verdict()
+	verdict.Alike = t.spans.at(t.upcoming()).index - t.index - 1
+	t.index += verdict.Alike
+	t.possibleSwept += verdict.Alike * verdict.LeakPossible
 }
 
 // verdict is the verdict on the window at hand, and leak its leak.
@@ -430,6 +470,10 @@ func (t *tumbling) finish(windows []windowVerdict) {
 	t.blame(leaked)
 	possible := min(t.possiblePacked+t.overran, t.possibleSwept)
 	t.out.LeakPossible += max(leak, possible)
+	number := int64(len(windows))
+	for i := range windows {
+		number += windows[i].Alike
+	}
 	for i := range windows {
 		verdict := &windows[i]
 		window := &t.windows[i]
@@ -440,7 +484,6 @@ func (t *tumbling) finish(windows []windowVerdict) {
 		verdict.LeakPossible = max(verdict.LeakPossible, verdict.Leak)
 		t.out.NeverGiven += max(window.besides, min(window.free, verdict.FalseRejectUnits))
 		// However the leak is spread, some window has the average of it.
-		number := int64(len(windows))
 		average := (leak + number - 1) / number
 		verdict.sure.leak = max(verdict.sure.leak, average)
 		t.crossing(window.passed, verdict.Leak)

@@ -25,7 +25,7 @@ type Config struct {
 	Initial func(subject uint32) int64
 	// Epoch is the moment of nanosecond 0.
 	Epoch time.Time
-	// Brief leaves the verdict's Windows empty: they take 96 bytes for each
+	// Brief leaves the verdict's Windows empty: they take 104 bytes for each
 	// subject-window, which for a long history is more than all the rest.
 	Brief bool
 	// From and Below bound the numbers of the subjects that are judged; others are left
@@ -131,7 +131,7 @@ type Verdict struct {
 	// Touched says which windows requests touched.
 	Touched touched
 	// Windows holds every subject-window that a request touched, by subject and
-	// window.
+	// window. Of windows that requests only passed through, one stands for those that follow it.
 	Windows []windowVerdict
 
 	// unexplained is set if no order was found that explains every rejection.
@@ -178,7 +178,7 @@ func (t *touched) add(verdict *windowVerdict) {
 		t.First = verdict.Index
 		t.Last = verdict.Index
 	}
-	t.Windows++
+	t.Windows += 1 + verdict.Alike
 	t.First = min(t.First, verdict.Index)
 	t.Last = max(t.Last, verdict.Index)
 	t.Crossed = t.Crossed || verdict.Crossed
@@ -202,6 +202,8 @@ type windowVerdict struct {
 	GaveBack bool
 	// Index is the window's, as [quota.Window.At] numbers it.
 	Index int64
+	// Alike is how many windows follow of which the same is true. Requests only pass through them.
+	Alike int64
 	// Admitted units of requests called in this window.
 	Admitted int64
 	// Leak and LeakPossible in units.
