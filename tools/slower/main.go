@@ -7,13 +7,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/host/server"
@@ -24,7 +26,6 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
-	"github.com/quotabench/quotabench/tools/program"
 )
 
 // The variables that tell a process of this program what it is.
@@ -55,7 +56,18 @@ func main() {
 		strategies.Register(meta)
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	program.Main(run)
+	times := flag.Int("n", 20, "comparisons of each kind")
+	loops := flag.Int("busy", 2, "busy loops next to them")
+	more := flag.Int("more", 20, "percent of processor time that a decision of the changed limiter takes more")
+	requests := flag.Int("requests", 50_000, "requests of a simulation")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := compareAll(ctx, *times, *loops, *more, *requests)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "slower:", err)
+		os.Exit(1)
+	}
 }
 
 type slow struct {
@@ -83,54 +95,46 @@ type study struct {
 	ctx       context.Context
 	dir, self string
 	requests  string
-	out       io.Writer
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p := program.New("slower", stderr)
-	n := p.Int("n", 20, "comparisons of each kind")
-	loops := p.Int("busy", 2, "busy loops next to them")
-	more := p.Int("more", 20, "percent of processor time that a decision of the changed limiter takes more")
-	requests := p.Int("requests", 50_000, "requests of a simulation")
-	if code, ok := p.Begin(args); !ok {
-		return code
-	}
+// compareAll compares so often, next to busy loops, and prints the table.
+func compareAll(ctx context.Context, times, loops, percent, requests int) error {
 	dir, err := os.MkdirTemp("", "slower-")
 	if err != nil {
-		return p.Fail(ctx, program.Failed, err)
+		return err
 	}
 	defer os.RemoveAll(dir)
 	self, err := os.Executable()
 	if err != nil {
-		return p.Fail(ctx, program.Failed, err)
+		return err
 	}
 	loopsEnd, end := context.WithCancel(ctx)
 	defer end()
-	for range *loops {
+	for range loops {
 		cmd := exec.CommandContext(loopsEnd, self)
 		cmd.Env = append(os.Environ(), busy+"=1")
 		go server.RunWithUs(cmd)
 	}
-	s := &study{ctx, dir, self, strconv.Itoa(*requests), stderr}
-	added, err := s.calibrate(float64(*more) / 100)
+	s := &study{ctx, dir, self, strconv.Itoa(requests)}
+	added, err := s.calibrate(float64(percent) / 100)
 	if err != nil {
-		return p.Fail(ctx, program.Failed, err)
+		return err
 	}
-	heads := []head{{name: "unchanged"}, {name: fmt.Sprintf("%d %% more", *more), turns: added}}
-	for i := range *n {
+	heads := []head{{name: "unchanged"}, {name: fmt.Sprintf("%d %% more", percent), turns: added}}
+	for i := range times {
 		for k := range heads {
-			if err := s.compare(i, &heads[k]); err != nil {
-				return p.Fail(ctx, program.Failed, err)
+			err := s.compare(i, &heads[k])
+			if err != nil {
+				return err
 			}
 		}
 	}
-	fmt.Fprintln(stdout, "| the head | fails | inconclusive | passes | change, middle and range |\n|---|--:|--:|--:|--:|")
+	fmt.Println("| the head | fails | inconclusive | passes | change, middle and range |\n|---|--:|--:|--:|--:|")
 	for _, head := range heads {
-		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", head.name, head.worse, head.unknown,
-			head.fine,
+		fmt.Printf("| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", head.name, head.worse, head.unknown, head.fine,
 			stat.Median(head.changes), slices.Min(head.changes), slices.Max(head.changes))
 	}
-	return 0
+	return nil
 }
 
 // head is a limiter, and what comparisons say of it.
@@ -176,7 +180,7 @@ func (s *study) calibrate(share float64) (int, error) {
 		}
 		middle[n] = stat.Median(all)
 	}
-	fmt.Fprintf(s.out, "%.0f ns per decision, %.0f more with %d turns of a loop\n", middle[0], middle[some]-middle[0],
+	fmt.Fprintf(os.Stderr, "%.0f ns per decision, %.0f more with %d turns of a loop\n", middle[0], middle[some]-middle[0],
 		some)
 	return int(some * share * middle[0] / (middle[some] - middle[0])), nil
 }
@@ -209,7 +213,7 @@ func (s *study) compare(i int, h *head) error {
 			h.fine++
 		}
 		h.changes = append(h.changes, 100*row.Test.Change)
-		fmt.Fprintf(s.out, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, row.Verdict, 100*row.Test.Change,
+		fmt.Fprintf(os.Stderr, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, row.Verdict, 100*row.Test.Change,
 			100*row.Test.Smallest)
 	}
 	return err
