@@ -39,30 +39,35 @@ func newResult(sel strategies.Selection, config *Config) *Result {
 	return search
 }
 
+// newResult is the result of the search before it begins: what it is about to look for.
 func (s *search) newResult() *Result {
 	traits := s.Traits
 	config := &s.cfg
-	r := newResult(s.sel, config)
-	r.Service = redact.URLs(config.Service)
-	r.ClockGoes = config.Service != "" && config.Postgres != nil
+	result := newResult(s.sel, config)
+	result.Service = redact.URLs(config.Service)
+	result.ClockGoes = config.Service != "" && config.Postgres != nil
 	if !config.Passes && !s.Setup.Ticks() {
-		r.Clock = config.ServiceClock
+		result.Clock = config.ServiceClock
 	}
-	r.Store, r.Split = traits.Store, traits.Splits && s.Setup.Split()
+	result.Store = traits.Store
+	result.Split = traits.Splits && s.Setup.Split()
+	leaveOut := func(left Property) {
+		result.Properties = slices.DeleteFunc(result.Properties, func(property Property) bool { return property == left })
+	}
 	if !traits.Deadlines { // rows have none
-		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == TTL })
+		leaveOut(TTL)
 	}
-	// what its keys hold is its own business, e.g. a time before its epoch
-	if s.sel.Form == strategies.Library && len(r.Properties) > 1 {
-		r.Properties = slices.DeleteFunc(r.Properties, func(property Property) bool { return property == Negative })
+	// What the keys of a library hold is its own business, e.g. a time before its epoch.
+	if s.sel.Form == strategies.Library && len(result.Properties) > 1 {
+		leaveOut(Negative)
 	}
 	if s.normal.periodic {
-		r.JobRounds = max(0, config.JobRounds)
+		result.JobRounds = max(0, config.JobRounds)
 	}
 	if traits.State {
-		r.Asks = max(0, config.Asks)
+		result.Asks = max(0, config.Asks)
 	}
-	return r
+	return result
 }
 
 // conclude says what may be claimed, or why nothing may.

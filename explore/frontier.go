@@ -216,4 +216,4 @@ func prices(world *engine.World, actor int32, next []engine.Choice, fused bool) 
 // repliesMatter reports whether a fault can happen to a call between the effect of its
 // command and the reply. Otherwise what comes between the two might as well come before
 // the command that follows.
-func (s *search) repliesMatter() bool { return s.Setup.Befalls(engine.Answering) }
+func (s *search) repliesMatter() bool { return s.Setup.HasFaultAt(engine.Answering) }

@@ -103,6 +103,7 @@ func (o *Options) simulation(sel strategies.Selection) (*simulation, error) {
 	if s.policy.Limit > mostLimit && sel.ServesPolicy(&lower) == nil {
 		s.crossed = lower
 	}
+	// A longer window is simulated as if it were as long as the longest scene allows.
 	s.length = min(lengthOf(&s.crossed), bounds.MaxVirtualDuration/mostWindows)
 	s.duration = max(time.Duration(o.Days)*24*time.Hour, fewestWindows*s.length)
 	return s, nil

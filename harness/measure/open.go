@@ -12,8 +12,8 @@ import (
 
 // release is one request of an open loop, due at an intended moment.
 type release struct {
-	index    int64
-	intended int64
+	number   int64 // of its operation
+	intended int64 // nanoseconds of the timebase, as released
 	released int64
 }
 
@@ -78,7 +78,7 @@ func (d *drive) openLoop(ctx context.Context) {
 			started.Add(1)
 			worker.release = release
 			worker.Beat()
-			worker.serve(release.index)
+			worker.serve(release.number)
 		}
 	})
 	close(over)
@@ -153,7 +153,7 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 		}
 		now := d.timebase.nano()
 		d.lateness.pacer.Record(now - intended)
-		queue <- release{index: d.number(i), intended: intended, released: now}
+		queue <- release{number: d.number(i), intended: intended, released: now}
 		if d.duration > 0 && !halfway && due >= d.duration/2 {
 			halfway = true
 			d.lateness.backlogHalf = i + 1 - started.Load()

@@ -96,34 +96,42 @@ func (s *shadow) followFalls() {
 	all := append([]rush{{used: s.initial, decisions: 1}}, rushes(s.list)...)
 	known := true // what is in use before a rush: no race has taken a unit in the one before
 	for i := 1; i < len(all); i++ {
-		before := all[i-1]
-		after := all[i]
+		before := &all[i-1]
+		after := &all[i]
 		fell := before.used + after.units - after.used
 		alone := known && (after.decisions == 1 || after.least < before.used)
 		known = after.decisions == 1 || known && fell == 0
-		if alone && after.units > 0 {
-			s.steps++
-		}
-		if fell == 0 || after.units == 0 {
+		if after.units == 0 {
 			continue
 		}
-		subject := s.list[0].subject
-		change := jump{
-			before: harness.Reading{Subject: subject, Units: before.used},
-			after:  harness.Reading{Subject: subject, Units: before.used - fell},
-			from:   before.reply, to: after.call,
+		if alone {
+			s.steps++
 		}
-		switch {
-		case !alone:
-			change.from = before.call
-			change.to = after.reply
-			s.unsure = append(s.unsure, change)
-		case fell > 0:
-			s.falls++
-			s.fell += fell
-			s.sure = append(s.sure, change)
-			s.found(change)
+		if fell != 0 {
+			s.noteFall(before, after, fell, alone)
 		}
+	}
+}
+
+// noteFall notes that fewer units are in use after a rush than expected: by a stranger if nothing in flight explains it,
+// which alone says, and otherwise perhaps by one. A negative fall is more than expected.
+func (s *shadow) noteFall(before, after *rush, fell int64, alone bool) {
+	subject := s.list[0].subject
+	change := jump{
+		before: harness.Reading{Subject: subject, Units: before.used},
+		after:  harness.Reading{Subject: subject, Units: before.used - fell},
+		from:   before.reply, to: after.call,
+	}
+	switch {
+	case !alone:
+		change.from = before.call
+		change.to = after.reply
+		s.unsure = append(s.unsure, change)
+	case fell > 0:
+		s.falls++
+		s.fell += fell
+		s.sure = append(s.sure, change)
+		s.found(change)
 	}
 }
 

@@ -75,9 +75,14 @@ func (r *Store) watch(ctx context.Context, sentinels int, options stores.Options
 		return err
 	}
 	password := master.base.Password
-	text := fmt.Sprintf("sentinel sentinel-pass %[2]s\nsentinel monitor %[1]s %[3]s %[4]s %[5]d\nsentinel auth-pass "+
-		"%[1]s %[2]s\nsentinel down-after-milliseconds %[1]s %[6]d\nsentinel failover-timeout %[1]s %[7]d\n",
-		masterName, password, host, port, sentinels/2+1, downAfter, failoverTimeout)
+	settings := []string{
+		fmt.Sprintf("sentinel sentinel-pass %s", password),
+		fmt.Sprintf("sentinel monitor %s %s %s %d", masterName, host, port, sentinels/2+1),
+		fmt.Sprintf("sentinel auth-pass %s %s", masterName, password),
+		fmt.Sprintf("sentinel down-after-milliseconds %s %d", masterName, downAfter),
+		fmt.Sprintf("sentinel failover-timeout %s %d", masterName, failoverTimeout),
+	}
+	text := strings.Join(settings, "\n") + "\n"
 	options.Settings = map[string]string{"requirepass": password}
 	for range sentinels {
 		n, err := server.Launch(bin, 0, func(port int) (*Store, error) { return start(ctx, bin, port, options, text) })

@@ -76,7 +76,7 @@ func (in *instance) prose(ctx context.Context, u *use, req quota.Request, err er
 		err = fromSource(sourceErr)
 	}
 	if in.outage(ctx, err) {
-		return open(), nil
+		return failOpen(), nil
 	}
 	return quota.Decision{}, err
 }
@@ -95,7 +95,7 @@ func (in *instance) unified(ctx context.Context, u *use, req quota.Request, err 
 		decision.Degraded = true
 		return decision, nil
 	case isSource(err) && !errors.Is(err, errNoAgent) && !family.GaveUp(ctx, in.clock):
-		return open(), nil
+		return failOpen(), nil
 	default:
 		return quota.Decision{}, err
 	}
@@ -113,7 +113,7 @@ func (in *instance) service(ctx context.Context, u *use, req quota.Request, err 
 	return decision, err
 }
 
-// open admits without having asked any tier.
-func open() quota.Decision {
+// failOpen admits without having asked any tier.
+func failOpen() quota.Decision {
 	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true, Remaining: -1}
 }

@@ -174,9 +174,9 @@ func (b *Budget) Digest(digest *Digest) {
 // OfServices reports whether a fault befalls services alone.
 func OfServices(fault quota.Fault) bool { return !slices.Contains(quota.Faults(), fault) }
 
-// Befalls reports whether a fault may happen to a call that is there: [Asking], before the effect of its command, or
+// HasFaultAt reports whether a fault may happen to a call that is there: [Asking], before the effect of its command, or
 // [Answering], between the effect and the reply.
-func (s *Setup) Befalls(at Place) bool {
+func (s *Setup) HasFaultAt(at Place) bool {
 	return slices.ContainsFunc(injections[:], func(x injection) bool { return x.at == at && s.Has(x.fault) })
 }
 

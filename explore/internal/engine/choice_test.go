@@ -17,12 +17,12 @@ func TestFaultsThatBefallCalls(t *testing.T) {
 	for _, f := range Faults {
 		s := Setup{Faults: []quota.Fault{f}}
 		for at, faults := range want {
-			if got := s.Befalls(at); got != slices.Contains(faults, f) {
+			if got := s.HasFaultAt(at); got != slices.Contains(faults, f) {
 				t.Errorf("%s at %d: %t", f, at, got)
 			}
 		}
 	}
-	if (&Setup{}).Befalls(Asking) {
+	if (&Setup{}).HasFaultAt(Asking) {
 		t.Error("no fault befalls a call")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/kit/bounds"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -156,8 +157,8 @@ func parseAction(word string) (Action, error) {
 	return action, nil
 }
 
-// MaxActions bounds a script: more would never end.
-const MaxActions = 16
+// MaxActions bounds a script: more would never end. The client that asks after all others has as many.
+const MaxActions = bounds.MaxAsks
 
 // MaxUnits bounds what one action asks for, so that no sum of them overflows.
 const MaxUnits = 1 << 40

@@ -224,7 +224,7 @@ func (e *Engine) begin() {
 		client.done.Store(false)
 		client.dead.Store(false)
 	}
-	e.fused = e.Setup.Instances == e.Setup.Clients && !e.Setup.Ticks() && !e.Setup.Befalls(engine.Asking) &&
+	e.fused = e.Setup.Instances == e.Setup.Clients && !e.Setup.Ticks() && !e.Setup.HasFaultAt(engine.Asking) &&
 		!e.Setup.Shares
 	e.settle()
 	if !e.counted {

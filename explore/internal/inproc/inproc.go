@@ -334,7 +334,7 @@ func (w *Engine) join(actor *sched.Actor, in *instance, c *client) *member {
 // canFuse reports whether a client's start and its first command may be one step:
 // nothing that happens in between could make a difference to it.
 func (w *Engine) canFuse() bool {
-	if w.Setup.Ticks() || w.Setup.Befalls(engine.Asking) || w.Setup.Shares || w.sharesMemory() {
+	if w.Setup.Ticks() || w.Setup.HasFaultAt(engine.Asking) || w.Setup.Shares || w.sharesMemory() {
 		return false
 	}
 	return !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })

@@ -130,7 +130,7 @@ func (w *Engine) openAll() (_ *Engine, err error) {
 	w.fatal = map[string]bool{}
 	w.sees()
 	w.subjects = "s" + strings.ToLower(crand.Text()[:6])
-	w.split = w.Setup.Befalls(engine.Answering)
+	w.split = w.Setup.HasFaultAt(engine.Answering)
 	w.Run.Aborts = map[results.Property]int{}
 	defer func() {
 		if err != nil {

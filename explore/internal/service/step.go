@@ -304,7 +304,7 @@ func (w *Engine) goOn(c *client) error {
 		if err := w.wait(c); err != nil {
 			return err
 		}
-		if w.Setup.Befalls(engine.Asking) || c.shares() || c.held == nil {
+		if w.Setup.HasFaultAt(engine.Asking) || c.shares() || c.held == nil {
 			c.engine.Run.Timeline.Write("starts", "", codes.EventStart)
 			return nil
 		}

@@ -167,15 +167,15 @@ func LeaveOut(settings *group.Settings, plan *harness.Plan, skipped map[string]s
 		if skipped[label] == "" {
 			continue
 		}
-		line := settings.Instead(plan, sel, func(q *harness.Plan) error { return cannot(sel, q) })
-		aside := line != "" && !settings.Given("policy")
+		command := settings.Instead(plan, sel, func(other *harness.Plan) error { return cannot(sel, other) })
+		onlyPolicy := command != "" && !settings.Given("policy")
 		if plan.Second == nil {
-			line = cmp.Or(line, settings.Elsewhere(sel))
+			command = cmp.Or(command, settings.Elsewhere(sel))
 		}
-		if line != "" {
-			skipped[label] += "; this runs it: " + line
+		if command != "" {
+			skipped[label] += "; this runs it: " + command
 		}
-		if !aside || len(skipped) == len(plan.Strategies) {
+		if !onlyPolicy || len(skipped) == len(plan.Strategies) {
 			refused[label] = skipped[label]
 		}
 	}

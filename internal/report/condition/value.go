@@ -298,18 +298,24 @@ func ends(all ...float64) (lo, hi float64) {
 
 // with is the result of an operation, in the unit that it has.
 func (n Number) with(number Number, op string, lo, hi, value float64) Number {
-	out := Number{Lo: lo, Hi: hi, Value: value, Unit: n.Unit}
+	out := Number{Lo: lo, Hi: hi, Value: value, Unit: unitOf(n.Unit, op, number.Unit)}
 	out.varies = n.varies || number.varies
 	out.few = n.few || number.few
 	out.disturbed = n.disturbed || number.disturbed
-	switch {
-	case op == "/" && plain(number.Unit), number.Unit == n.Unit && op != "*" && op != "/":
-	case op == "*" && plain(n.Unit):
-		out.Unit = number.Unit
-	case op != "*" || !plain(number.Unit):
-		out.Unit = ""
-	}
 	return out
+}
+
+// unitOf is the unit of the result of an operation; empty if it has none.
+func unitOf(left figures.Unit, op string, right figures.Unit) figures.Unit {
+	switch {
+	case op == "*" && plain(left):
+		return right
+	case op == "*" && plain(right), op == "/" && plain(right):
+		return left
+	case op != "*" && op != "/" && left == right:
+		return left
+	}
+	return ""
 }
 
 func plain(unit figures.Unit) bool {

@@ -252,7 +252,7 @@ func (s *Settings) Instead(plan *harness.Plan, sel strategies.Selection, cannot 
 			q.Policy = policy
 			q.Workload = meta
 			if q.CheckPolicy() == nil && cannot(&q) == nil {
-				return s.line(sel, plan, &q)
+				return s.commandOf(sel, plan, &q)
 			}
 		}
 	}
@@ -290,32 +290,37 @@ func (s *Settings) unfit(plan *harness.Plan, err error) error {
 	return exit.With(exit.Usage, err)
 }
 
-// line is this command for one strategy, with the policy and the workload of to in place of
-// those of from.
-func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string {
+// commandOf is the command line that does for one strategy what this one does, with the policy and the workload of
+// another plan than its own.
+func (s *Settings) commandOf(sel strategies.Selection, own, other *harness.Plan) string {
 	words := []string{"quotabench", string(s.command), sel.String()}
-	var except []string
-	if to.Workload != from.Workload { // which has options of its own, and of the same names
-		given := quota.Options{}
-		for name, value := range from.Stream.Options {
-			if to.Workload.Takes(name) {
-				given[name] = value
-			}
-		}
-		words = append(words, "--workload", options.Text(to.Workload.Name, to.Workload.Options, given))
-		except = append(except, "workload", traceOption, fieldsOption)
+	var replaced []string // settings
+	if other.Workload != own.Workload {
+		words = append(words, "--workload", workloadText(own, other))
+		replaced = append(replaced, "workload", traceOption, fieldsOption)
 	}
 	// Without --policy, one is chosen for the other workload as it was for this one.
-	if to.Policy.Name != from.Policy.Name && (to.Workload == from.Workload || s.Given("policy")) {
-		text := to.Policy.Text()
-		if listed(to.Policy.Name) {
-			text = to.Policy.Name
+	if other.Policy.Name != own.Policy.Name && (other.Workload == own.Workload || s.Given("policy")) {
+		policy := other.Policy.Text()
+		if listed(other.Policy.Name) {
+			policy = other.Policy.Name
 		}
-		words = append(words, "--policy", text)
-		except = append(except, "policy")
+		words = append(words, "--policy", policy)
+		replaced = append(replaced, "policy")
 	}
-	for _, flag := range s.Flags(except...) {
+	for _, flag := range s.Flags(replaced...) {
 		words = append(words, redact.All(flag))
 	}
 	return format.List(words, " ", format.Quoted)
+}
+
+// workloadText is the workload of the other plan, with those of its own options that it takes, too.
+func workloadText(own, other *harness.Plan) string {
+	given := quota.Options{}
+	for name, value := range own.Stream.Options {
+		if other.Workload.Takes(name) {
+			given[name] = value
+		}
+	}
+	return options.Text(other.Workload.Name, other.Workload.Options, given)
 }
