@@ -113,8 +113,8 @@ func (s *shadow) followFalls() {
 	}
 }
 
-// noteFall notes that fewer units are in use after a rush than expected: by a stranger if nothing in flight explains it,
-// which alone says, and otherwise perhaps by one. A negative fall is more than expected.
+// noteFall notes that fewer units are in use after a rush than expected. A stranger took them if nothing in flight
+// explains it, which alone says, and perhaps otherwise. A negative fall is more than expected.
 func (s *shadow) noteFall(before, after *rush, fell int64, alone bool) {
 	subject := s.list[0].subject
 	change := jump{
