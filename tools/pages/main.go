@@ -99,6 +99,11 @@ func write(evidence *Evidence, out string) (err error) {
 			all = append(all, Page{evidence.Sweeps[i].image(drawing), image})
 		}
 	}
+	images, err := guideImages(evidence)
+	if err != nil {
+		return err
+	}
+	all = append(all, images...)
 	for _, page := range all {
 		if err := files.Write(filepath.Join(out, page.Name), []byte(format.Visible(string(page.Bytes)))); err != nil {
 			return err
