@@ -156,6 +156,12 @@ func TestSequential(t *testing.T) {
 	tr := &tracer{}
 	s := open(t, newPool(t, tr), "pg-check")
 	tr.take()
+	sequential(t, s, tr, "SELECT INSERT UPDATE", "SELECT", "SELECT UPDATE", "SELECT")
+}
+
+// sequential takes 4, 7, 6 and 1 units of 10, by these statements, and then units of another subject and policy.
+func sequential(t *testing.T, s strategies.Strategy, tr *tracer, statements ...string) {
+	t.Helper()
 	p := policy(t, "agent-tokens", 10)
 	other := policy(t, "user-links", 10)
 	wantUsed(t, s, "a", p, quota.Reading{})
@@ -163,19 +169,13 @@ func TestSequential(t *testing.T) {
 	for i, step := range []struct {
 		units, remaining int64
 		admitted         bool
-		statements       string
-	}{
-		{4, 6, true, "SELECT INSERT UPDATE"},
-		{7, 6, false, "SELECT"},
-		{6, 0, true, "SELECT UPDATE"},
-		{1, 0, false, "SELECT"},
-	} {
+	}{{4, 6, true}, {7, 6, false}, {6, 0, true}, {1, 0, false}} {
 		d := take(t.Context(), t, s, "a", p, step.units)
 		if d.Admitted != step.admitted || d.Remaining != step.remaining || d.Tier != quota.TierPostgres {
 			t.Errorf("step %d: %+v, want %+v", i, d, step)
 		}
-		if got := tr.take(); got != step.statements {
-			t.Errorf("step %d sends %s, want %s", i, got, step.statements)
+		if got := tr.take(); got != statements[i] {
+			t.Errorf("step %d sends %s, want %s", i, got, statements[i])
 		}
 	}
 	wantUsed(t, s, "a", p, quota.Reading{Units: 10, Known: true})

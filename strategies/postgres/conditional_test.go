@@ -26,39 +26,10 @@ func refund(t *testing.T, s strategies.Strategy, r quota.Reservation) {
 func TestConditionalSequential(t *testing.T) {
 	tr := &tracer{}
 	s := conditional(t, tr)
+	sequential(t, s, tr, "UPDATE SELECT INSERT UPDATE", "UPDATE SELECT", "UPDATE", "UPDATE SELECT")
 	p := policy(t, "agent-tokens", 10)
-	other := policy(t, "user-links", 10)
-	wantUsed(t, s, "a", p, quota.Reading{})
-	tr.take()
-	for i, step := range []struct {
-		units, remaining int64
-		admitted         bool
-		statements       string
-	}{
-		{4, 6, true, "UPDATE SELECT INSERT UPDATE"},
-		{7, 6, false, "UPDATE SELECT"},
-		{6, 0, true, "UPDATE"},
-		{1, 0, false, "UPDATE SELECT"},
-	} {
-		d := take(t.Context(), t, s, "a", p, step.units)
-		if d.Admitted != step.admitted || d.Remaining != step.remaining || d.Tier != quota.TierPostgres {
-			t.Errorf("step %d: %+v, want %+v", i, d, step)
-		}
-		if got := tr.take(); got != step.statements {
-			t.Errorf("step %d sends %s, want %s", i, got, step.statements)
-		}
-		if !d.Admitted && d.RetryAfter <= 0 {
-			t.Errorf("step %d: %+v does not say when the window ends", i, d)
-		}
-	}
-	wantUsed(t, s, "a", p, quota.Reading{Units: 10, Known: true})
-	for what, d := range map[string]quota.Decision{
-		"subject": take(t.Context(), t, s, "b", p, 10),
-		"policy":  take(t.Context(), t, s, "a", other, 10),
-	} {
-		if !d.Admitted {
-			t.Errorf("another %s shares the quota: %+v", what, d)
-		}
+	if d := take(t.Context(), t, s, "a", p, 1); d.Admitted || d.RetryAfter <= 0 {
+		t.Errorf("a rejection does not say when the window ends: %+v", d)
 	}
 	if d := take(t.Context(), t, s, "c", p, 11); d.Admitted || d.Remaining != 10 {
 		t.Errorf("11 of 10 on first use: %+v", d)
