@@ -186,7 +186,12 @@ func TestEnds(t *testing.T) {
 			for admitted := int64(0); admitted < 150; admitted, _, _ = saw.figures() {
 				select {
 				case <-deadline:
-					t.Fatal("the run does not begin")
+					for _, p := range all {
+						_ = p.Process.Kill()
+						_, said := p.end(t)
+						t.Logf("%q said %q", p.Args[1:], said)
+					}
+					t.Fatalf("the run does not begin: %d units were admitted", admitted)
 				case <-time.After(20 * time.Millisecond):
 				}
 			}
